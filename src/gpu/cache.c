@@ -17,34 +17,7 @@
 #include <emmintrin.h>
 #endif
 
-struct cache_line {
-    uint64_t number; /* address / line_bytes; NO_NUMBER: invalid */
-    uint32_t valid, dirty, reserved;
-    uint16_t newer, older; /* ways; the newest and the oldest of the set have NO_WAY */
-    uint16_t kernel;
-    uint8_t application;
-};
-
-struct cache_set {
-    uint16_t newest, oldest;
-};
-
-struct cache {
-    uint32_t ways, ways_there; /* in use, and memory for them */
-    uint32_t sets;
-    uint32_t set_mask; /* sets - 1 if that is a power of two, else 0 */
-    uint32_t set_bits;
-    uint64_t set_parity; /* the bits of a line's number that the lowest bit of its set is the parity of */
-    uint32_t line_shift;
-    uint32_t all_sectors;
-    bool hashed;
-    uint16_t *folds;
-    struct cache_line *lines;
-    struct cache_set *order;
-};
-
 #define NO_NUMBER UINT64_MAX
-#define NO_WAY UINT16_MAX
 #define FEW_SET_BITS 4u /* up to here, a parity for each is cheaper than a fold */
 #define COMPARED 16u    /* folds that are compared at once; the array is that much longer than its sets */
 
@@ -79,7 +52,7 @@ static inline uint32_t set_of(const struct cache *cache, uint64_t number)
 
 struct cache *cache_create(uint32_t bytes, uint32_t ways, uint32_t line_bytes, uint32_t sector_bytes, bool hashed)
 {
-    if (!ways || ways >= NO_WAY || !is_power_of_two(line_bytes) || !is_power_of_two(sector_bytes) ||
+    if (!ways || ways >= CACHE_NO_WAY || !is_power_of_two(line_bytes) || !is_power_of_two(sector_bytes) ||
         sector_bytes > line_bytes || line_bytes / sector_bytes > 32)
         return NULL;
     uint64_t set_bytes = (uint64_t)ways * line_bytes;
@@ -97,6 +70,7 @@ struct cache *cache_create(uint32_t bytes, uint32_t ways, uint32_t line_bytes, u
     cache->line_shift = log2_floor(line_bytes);
     cache->all_sectors = (uint32_t)((UINT64_C(1) << line_bytes / sector_bytes) - 1);
     cache->hashed = hashed;
+    cache->absent = NO_NUMBER;
     size_t count = (size_t)cache->sets * ways;
     cache->folds = calloc(count + COMPARED, sizeof *cache->folds);
     cache->lines = malloc(count * sizeof *cache->lines);
@@ -134,8 +108,8 @@ void cache_flush(struct cache *cache)
             cache->folds[line] = fold(NO_NUMBER);
             cache->lines[line] = (struct cache_line){
                 .number = NO_NUMBER,
-                .newer = way ? (uint16_t)(way - 1) : NO_WAY,
-                .older = way + 1 < cache->ways ? (uint16_t)(way + 1) : NO_WAY,
+                .newer = way ? (uint16_t)(way - 1) : CACHE_NO_WAY,
+                .older = way + 1 < cache->ways ? (uint16_t)(way + 1) : CACHE_NO_WAY,
             };
         }
         cache->order[set] = (struct cache_set){.newest = 0, .oldest = (uint16_t)(cache->ways - 1)};
@@ -158,7 +132,7 @@ static uint32_t compare_folds(const uint16_t *folds, uint16_t wanted)
 #endif
 }
 
-uint32_t cache_find(const struct cache *cache, uint64_t address)
+uint32_t cache_find(struct cache *cache, uint64_t address)
 {
     uint64_t number = address >> cache->line_shift;
     uint32_t set = set_of(cache, number), first = set * cache->ways, ways = cache->ways;
@@ -175,35 +149,35 @@ uint32_t cache_find(const struct cache *cache, uint64_t address)
             if (candidate < ways && lines[candidate].number == number)
                 return first + candidate;
         }
+    cache->absent = number;
+    cache->absent_set = set;
     return CACHE_NO_LINE;
 }
 
 static void unlink_line(struct cache_line *lines, struct cache_set *order, uint32_t way)
 {
     struct cache_line *line = &lines[way];
-    if (line->newer == NO_WAY)
+    if (line->newer == CACHE_NO_WAY)
         order->newest = line->older;
     else
         lines[line->newer].older = line->older;
-    if (line->older == NO_WAY)
+    if (line->older == CACHE_NO_WAY)
         order->oldest = line->newer;
     else
         lines[line->older].newer = line->newer;
 }
 
-static inline void make_newest(struct cache_line *lines, struct cache_set *order, uint32_t way)
+static void make_newest(struct cache_line *lines, struct cache_set *order, uint32_t way)
 {
     unlink_line(lines, order, way);
-    lines[way].newer = NO_WAY;
+    lines[way].newer = CACHE_NO_WAY;
     lines[way].older = order->newest;
     lines[order->newest].newer = (uint16_t)way;
     order->newest = (uint16_t)way;
 }
 
-void cache_touch(struct cache *cache, uint32_t line)
+void cache_make_newest(struct cache *cache, uint32_t line)
 {
-    if (cache->lines[line].newer == NO_WAY)
-        return;
     uint32_t set = line / cache->ways, way = line - set * cache->ways;
     make_newest(cache->lines + (size_t)set * cache->ways, &cache->order[set], way);
 }
@@ -211,13 +185,13 @@ void cache_touch(struct cache *cache, uint32_t line)
 uint32_t cache_allocate(struct cache *cache, uint64_t address, struct cache_victim *victim)
 {
     uint64_t number = address >> cache->line_shift;
-    uint32_t set = set_of(cache, number), first = set * cache->ways;
+    uint32_t set = number == cache->absent ? cache->absent_set : set_of(cache, number), first = set * cache->ways;
     struct cache_line *lines = cache->lines + first;
     *victim = (struct cache_victim){0};
     uint32_t way = cache->order[set].oldest;
     while (lines[way].reserved) {
         way = lines[way].newer;
-        if (way == NO_WAY)
+        if (way == CACHE_NO_WAY)
             return CACHE_NO_LINE;
     }
     struct cache_line *line = &lines[way];
@@ -232,50 +206,9 @@ uint32_t cache_allocate(struct cache *cache, uint64_t address, struct cache_vict
     line->kernel = 0;
     line->application = 0;
     cache->folds[first + way] = fold(number);
-    if (line->newer != NO_WAY)
+    if (line->newer != CACHE_NO_WAY)
         make_newest(lines, &cache->order[set], way);
     return first + way;
-}
-
-uint32_t cache_valid(const struct cache *cache, uint32_t line)
-{
-    return cache->lines[line].valid;
-}
-
-uint32_t cache_dirty(const struct cache *cache, uint32_t line)
-{
-    return cache->lines[line].dirty;
-}
-
-uint32_t cache_reserved(const struct cache *cache, uint32_t line)
-{
-    return cache->lines[line].reserved;
-}
-
-void cache_set_valid(struct cache *cache, uint32_t line, uint32_t sectors)
-{
-    assert(!(sectors & ~cache->all_sectors));
-    cache->lines[line].valid |= sectors;
-    cache->lines[line].reserved &= ~sectors;
-}
-
-void cache_set_dirty(struct cache *cache, uint32_t line, uint32_t sectors)
-{
-    assert(!(sectors & ~cache->all_sectors));
-    cache->lines[line].valid |= sectors;
-    cache->lines[line].dirty |= sectors;
-}
-
-void cache_set_reserved(struct cache *cache, uint32_t line, uint32_t sectors)
-{
-    assert(!(sectors & ~cache->all_sectors));
-    cache->lines[line].reserved |= sectors;
-}
-
-void cache_set_owner(struct cache *cache, uint32_t line, uint16_t kernel, uint8_t application)
-{
-    cache->lines[line].kernel = kernel;
-    cache->lines[line].application = application;
 }
 
 void cache_retire(struct cache *cache, const struct retired_kernels *retired)
@@ -296,7 +229,7 @@ void cache_invalidate(struct cache *cache, uint32_t line)
         return;
     /* Invalid lines stand behind all valid ones, so that they are taken first. */
     unlink_line(lines, order, way);
-    lines[way].older = NO_WAY;
+    lines[way].older = CACHE_NO_WAY;
     lines[way].newer = order->oldest;
     lines[order->oldest].older = (uint16_t)way;
     order->oldest = (uint16_t)way;

@@ -10,7 +10,38 @@
 
 #include "gpu/retired_kernels.h"
 
-struct cache;
+#include <assert.h>
+
+#define CACHE_NO_WAY UINT16_MAX
+
+/* Nobody but cache.c and the short functions below looks into these. */
+struct cache_line {
+    uint64_t number; /* address / line_bytes; all ones: invalid */
+    uint32_t valid, dirty, reserved;
+    uint16_t newer, older; /* ways; the newest and the oldest of the set have CACHE_NO_WAY */
+    uint16_t kernel;
+    uint8_t application;
+};
+
+struct cache_set {
+    uint16_t newest, oldest;
+};
+
+struct cache {
+    uint32_t ways, ways_there; /* in use, and memory for them */
+    uint32_t sets;
+    uint32_t set_mask; /* sets - 1 if that is a power of two, else 0 */
+    uint32_t set_bits;
+    uint64_t set_parity; /* the bits of a line's number that the lowest bit of its set is the parity of */
+    uint32_t line_shift;
+    uint32_t all_sectors;
+    bool hashed;
+    uint32_t absent_set; /* the set of `absent`, the number that was last looked for and not found */
+    uint64_t absent;
+    uint16_t *folds;
+    struct cache_line *lines;
+    struct cache_set *order;
+};
 
 /* bytes must be a multiple of ways * line_bytes; line and sector are powers of two; `hashed` spreads sets by xor of upper bits. */
 struct cache *cache_create(uint32_t bytes, uint32_t ways, uint32_t line_bytes, uint32_t sector_bytes, bool hashed);
@@ -22,9 +53,15 @@ void cache_flush(struct cache *cache); /* everything invalid; dirty data is forg
 #define CACHE_NO_LINE UINT32_MAX
 
 /* Line index of `address` (any byte in the line), CACHE_NO_LINE if its tag is absent. Touches nothing. */
-uint32_t cache_find(const struct cache *cache, uint64_t address);
+uint32_t cache_find(struct cache *cache, uint64_t address);
 /* Marks a line as most recently used. */
-void cache_touch(struct cache *cache, uint32_t line);
+void cache_make_newest(struct cache *cache, uint32_t line); /* one that is not */
+static inline void cache_touch(struct cache *cache, uint32_t line)
+{
+    if (cache->lines[line].newer != CACHE_NO_WAY)
+        cache_make_newest(cache, line);
+}
+
 /*
  * Takes a line for `address`: an invalid one, else the least recently used one that is not reserved. The line gets the new tag, no
  * valid sectors, and is most recently used. What was evicted is returned in *victim (address and dirty sectors, dirty == 0: nothing to
@@ -38,13 +75,49 @@ struct cache_victim {
 };
 uint32_t cache_allocate(struct cache *cache, uint64_t address, struct cache_victim *victim);
 /* Sector masks of a line: valid, dirty, and reserved (a fill is on its way; reserved lines are not evicted). */
-uint32_t cache_valid(const struct cache *cache, uint32_t line);
-uint32_t cache_dirty(const struct cache *cache, uint32_t line);
-uint32_t cache_reserved(const struct cache *cache, uint32_t line);
-void cache_set_valid(struct cache *cache, uint32_t line, uint32_t sectors);    /* or-ed in; clears reserved */
-void cache_set_dirty(struct cache *cache, uint32_t line, uint32_t sectors);    /* or-ed in; also valid */
-void cache_set_reserved(struct cache *cache, uint32_t line, uint32_t sectors); /* or-ed in */
-void cache_set_owner(struct cache *cache, uint32_t line, uint16_t kernel, uint8_t application);
+static inline uint32_t cache_valid(const struct cache *cache, uint32_t line)
+{
+    return cache->lines[line].valid;
+}
+
+static inline uint32_t cache_dirty(const struct cache *cache, uint32_t line)
+{
+    return cache->lines[line].dirty;
+}
+
+static inline uint32_t cache_reserved(const struct cache *cache, uint32_t line)
+{
+    return cache->lines[line].reserved;
+}
+
+/* Or-ed in; clears reserved. */
+static inline void cache_set_valid(struct cache *cache, uint32_t line, uint32_t sectors)
+{
+    assert(!(sectors & ~cache->all_sectors));
+    cache->lines[line].valid |= sectors;
+    cache->lines[line].reserved &= ~sectors;
+}
+
+/* Or-ed in; also valid. */
+static inline void cache_set_dirty(struct cache *cache, uint32_t line, uint32_t sectors)
+{
+    assert(!(sectors & ~cache->all_sectors));
+    cache->lines[line].valid |= sectors;
+    cache->lines[line].dirty |= sectors;
+}
+
+static inline void cache_set_reserved(struct cache *cache, uint32_t line, uint32_t sectors) /* or-ed in */
+{
+    assert(!(sectors & ~cache->all_sectors));
+    cache->lines[line].reserved |= sectors;
+}
+
+static inline void cache_set_owner(struct cache *cache, uint32_t line, uint16_t kernel, uint8_t application)
+{
+    cache->lines[line].kernel = kernel;
+    cache->lines[line].application = application;
+}
+
 void cache_retire(struct cache *cache, const struct retired_kernels *retired); /* among owners */
 void cache_invalidate(struct cache *cache, uint32_t line);
 

@@ -46,7 +46,7 @@ static inline uint64_t clock_floor(const struct clock_ratio *ratio, uint64_t cyc
 static inline uint64_t clock_ceil(const struct clock_ratio *ratio, uint64_t cycle)
 {
     uint64_t result = clock_floor(ratio, cycle);
-    return result + (result * ratio->q != cycle * ratio->p);
+    return ratio->q == 1 ? result : result + (result * ratio->q != cycle * ratio->p);
 }
 
 #endif

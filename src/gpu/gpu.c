@@ -162,7 +162,7 @@ static bool send_packets(struct corun_gpu *gpu, uint64_t start, uint64_t end)
     if (count > gpu->sorted_capacity) {
         free(gpu->sorted);
         gpu->sorted_capacity = count * 2;
-        gpu->sorted = malloc(gpu->sorted_capacity * sizeof *gpu->sorted);
+        gpu->sorted = malloc(gpu->sorted_capacity * sizeof(struct packet *));
         if (!gpu->sorted) {
             gpu->sorted_capacity = 0;
             return false;
@@ -176,11 +176,12 @@ static bool send_packets(struct corun_gpu *gpu, uint64_t start, uint64_t end)
     for (uint32_t s = 0; s < gpu->config.sms; s++) {
         for (size_t i = 0; i < gpu->sms[s]->port.out_count; i++) {
             const struct packet *packet = &gpu->sms[s]->port.out[i];
-            gpu->sorted[begin[packet->cycle - start]++] = *packet;
+            gpu->sorted[begin[packet->cycle - start]++] = packet;
         }
         gpu->sms[s]->port.out_count = 0;
     }
-    memory_system_send(gpu->memory, gpu->sorted, count);
+    for (size_t i = 0; i < count; i++)
+        memory_system_send_next(gpu->memory, gpu->sorted[i]);
     return true;
 }
 

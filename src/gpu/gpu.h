@@ -152,7 +152,7 @@ struct corun_gpu {
     struct corun_limits limits;
     struct corun_diagnostics *list;
     VECTOR(struct packet) packets;
-    struct packet *sorted;
+    const struct packet **sorted;
     size_t sorted_capacity;
     uint64_t watchdog;
     uint64_t next_progress;

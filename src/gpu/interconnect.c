@@ -97,38 +97,18 @@ void network_free(struct network *network)
     *network = (struct network){0};
 }
 
-/* Takes the link for `flits` cycles, from `cycle` or as soon as it is free after that; returns that cycle. */
-static uint64_t take(struct link *link, uint64_t cycle, uint32_t flits)
-{
-    uint64_t start = cycle > link->free ? cycle : link->free;
-    link->free = start + flits;
-    link->busy += flits;
-    return start;
-}
-
-bool network_inject(struct network *network, struct request_pool *pool, uint32_t request, uint32_t source,
-                    uint32_t destination, uint64_t cycle)
-{
-    struct request *r = &pool->slots[request];
-    r->destination = (uint16_t)destination;
-    uint64_t start = take(&network->injection[source / network->port_sources], cycle, r->flits);
-    if (network->is_mesh)
-        return request_queue_push(&network->mesh.injected, start, source, request);
-    return request_queue_push(&network->incoming[destination], start + network->latency, source, request);
-}
-
 static uint64_t walk(struct network *network, uint32_t from, uint32_t to, uint64_t cycle, uint32_t flits)
 {
     struct mesh *mesh = &network->mesh;
     uint32_t columns = mesh->columns;
     while (from % columns != to % columns) {
         bool east = from % columns < to % columns;
-        cycle = take(&mesh->links[from * DIRECTIONS + (east ? EAST : WEST)], cycle, flits) + network->latency;
+        cycle = link_take(&mesh->links[from * DIRECTIONS + (east ? EAST : WEST)], cycle, flits) + network->latency;
         from = east ? from + 1 : from - 1;
     }
     while (from != to) {
         bool south = from < to;
-        cycle = take(&mesh->links[from * DIRECTIONS + (south ? SOUTH : NORTH)], cycle, flits) + network->latency;
+        cycle = link_take(&mesh->links[from * DIRECTIONS + (south ? SOUTH : NORTH)], cycle, flits) + network->latency;
         from = south ? from + columns : from - columns;
     }
     return cycle;
@@ -149,18 +129,6 @@ bool network_route(struct network *network, const struct request_pool *pool, uin
             return false;
     }
     return true;
-}
-
-uint32_t network_eject(struct network *network, const struct request_pool *pool, uint32_t destination, uint64_t limit,
-                       uint64_t *delivery)
-{
-    struct request_queue *queue = &network->incoming[destination];
-    if (request_queue_time(queue) >= limit)
-        return NO_REQUEST;
-    struct queued_request entry = request_queue_pop(queue);
-    uint32_t flits = pool->slots[entry.request].flits;
-    *delivery = take(&network->ejection[destination], entry.key >> REQUEST_SOURCE_BITS, flits) + flits - 1;
-    return entry.request;
 }
 
 /* The first source with a bit set after `last`, going round. One must be set. */
@@ -213,7 +181,7 @@ uint32_t network_eject_in_turn(struct network *network, struct request_pool *poo
         struct queued_request entry = request_queue_pop(queue);
         uint32_t flits = pool->slots[entry.request].flits;
         count_turn(network, destination, (uint32_t)entry.key & ((1u << REQUEST_SOURCE_BITS) - 1));
-        *delivery = take(port, first, flits) + flits - 1;
+        *delivery = link_take(port, first, flits) + flits - 1;
         return entry.request;
     }
     for (; first < wait; first = request_queue_time(queue)) {
@@ -250,7 +218,7 @@ uint32_t network_eject_in_turn(struct network *network, struct request_pool *poo
         network->turns_left[destination] = network->turn_packets - 1;
     }
     uint32_t flits = pool->slots[request].flits;
-    *delivery = take(port, head, flits) + flits - 1;
+    *delivery = link_take(port, head, flits) + flits - 1;
     return request;
 }
 

@@ -49,17 +49,47 @@ struct network {
 /* `requests`: SMs to slices, else slices to SMs. False when out of memory; network_free is to be called either way. */
 bool network_create(struct network *network, const struct corun_gpu_config *config, bool requests);
 void network_free(struct network *network);
+/* Takes the link for `flits` cycles, from `cycle` or as soon as it is free after that; returns that cycle. */
+static inline uint64_t link_take(struct link *link, uint64_t cycle, uint32_t flits)
+{
+    uint64_t start = cycle > link->free ? cycle : link->free;
+    link->free = start + flits;
+    link->busy += flits;
+    return start;
+}
+
 /* Packets of the sources of one port come in order of `cycle`, at which they want to enter. False when out of memory. */
-bool network_inject(struct network *network, struct request_pool *pool, uint32_t request, uint32_t source,
-                    uint32_t destination, uint64_t cycle);
+static inline bool network_inject(struct network *network, struct request_pool *pool, uint32_t request, uint32_t source,
+                                  uint32_t destination, uint64_t cycle)
+{
+    struct request *r = &pool->slots[request];
+    r->destination = (uint16_t)destination;
+    uint32_t port = network->port_sources == 1 ? source : source / network->port_sources;
+    uint64_t start = link_take(&network->injection[port], cycle, r->flits);
+    if (network->is_mesh)
+        return request_queue_push(&network->mesh.injected, start, source, request);
+    return request_queue_push(&network->incoming[destination], start + network->latency, source, request);
+}
+
 /* Everything that enters before `cycle` has been injected: mesh packets get their ways. False when out of memory. */
 bool network_route(struct network *network, const struct request_pool *pool, uint64_t cycle);
 /*
  * Takes the next packet at `destination` whose head arrives before `limit`; by then no earlier one can be injected. *delivery is the cycle of
- * its last flit. NO_REQUEST if there is none.
+ * its last flit. NO_REQUEST and NEVER if there is none.
  */
-uint32_t network_eject(struct network *network, const struct request_pool *pool, uint32_t destination, uint64_t limit,
-                       uint64_t *delivery);
+static inline uint32_t network_eject(struct network *network, const struct request_pool *pool, uint32_t destination,
+                                     uint64_t limit, uint64_t *delivery)
+{
+    struct request_queue *queue = &network->incoming[destination];
+    *delivery = NEVER;
+    if (request_queue_time(queue) >= limit)
+        return NO_REQUEST;
+    struct queued_request entry = request_queue_pop(queue);
+    uint32_t flits = pool->slots[entry.request].flits;
+    *delivery = link_take(&network->ejection[destination], entry.key >> REQUEST_SOURCE_BITS, flits) + flits - 1;
+    return entry.request;
+}
+
 /*
  * The same for a slice that can take a packet from cycle `ready` on (or when its port is free, if that is later): of the packets whose heads
  * have arrived before that, the sources' turn decides; where there is none, the first to arrive.

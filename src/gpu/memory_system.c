@@ -100,7 +100,7 @@ struct memory_system *memory_system_create(const struct corun_gpu_config *config
     while (slots < config->icnt_buffer)
         slots *= 2;
     for (uint32_t i = 0; complete && i < config->sms; i++) {
-        memory->rings[i] = (struct reply_ring){.slots = calloc(slots, sizeof(struct packet)), .mask = slots - 1};
+        memory->rings[i] = (struct reply_ring){.slots = calloc(slots, sizeof(struct reply)), .mask = slots - 1};
         complete = memory->rings[i].slots != NULL;
     }
     if (!complete) {
@@ -215,29 +215,32 @@ void memory_system_touch(struct memory_system *memory, uint64_t line, uint32_t s
 
 /* ---- requests ---- */
 
-void memory_system_send(struct memory_system *memory, const struct packet *packets, size_t count)
+void memory_system_send_next(struct memory_system *memory, const struct packet *packet)
 {
     struct memory_shared *shared = &memory->shared;
-    for (size_t i = 0; i < count; i++) {
-        const struct packet *packet = &packets[i];
-        assert(packet->sm < shared->config.sms && packet->kind < PACKET_KINDS && packet->sectors);
-        uint32_t request = request_pool_take(&shared->pool);
-        if (request == NO_REQUEST ||
-            (packet->kernel >= shared->counter_count && !memory_system_counters(memory, packet->kernel))) {
-            shared->failed = true;
-            return;
-        }
-        struct request *r = &shared->pool.slots[request];
-        uint32_t flits = shared->header_flits;
-        if (packet->kind != PACKET_READ)
-            flits = packet_request_flits(&shared->config, packet);
-        r->packet = *packet;
-        r->flits = (uint8_t)(flits < UINT8_MAX ? flits : UINT8_MAX);
-        uint32_t slice = address_map_slice(&shared->map, packet->address, &r->local);
-        if (!network_inject(&shared->requests, &shared->pool, request, packet->sm, slice,
-                            clock_ceil(&shared->core_to_icnt, packet->cycle)))
-            shared->failed = true;
+    assert(packet->sm < shared->config.sms && packet->kind < PACKET_KINDS && packet->sectors);
+    uint32_t request = request_pool_take(&shared->pool);
+    if (request == NO_REQUEST ||
+        (packet->kernel >= shared->counter_count && !memory_system_counters(memory, packet->kernel))) {
+        shared->failed = true;
+        return;
     }
+    struct request *r = &shared->pool.slots[request];
+    uint32_t flits = shared->header_flits;
+    if (packet->kind != PACKET_READ)
+        flits = packet_request_flits(&shared->config, packet);
+    r->packet = *packet;
+    r->flits = (uint8_t)(flits < UINT8_MAX ? flits : UINT8_MAX);
+    uint32_t slice = address_map_slice(&shared->map, packet->address, &r->local);
+    if (!network_inject(&shared->requests, &shared->pool, request, packet->sm, slice,
+                        clock_ceil(&shared->core_to_icnt, packet->cycle)))
+        shared->failed = true;
+}
+
+void memory_system_send(struct memory_system *memory, const struct packet *packets, size_t count)
+{
+    for (size_t i = 0; i < count && !memory->shared.failed; i++)
+        memory_system_send_next(memory, &packets[i]);
 }
 
 /* ---- replies ---- */
@@ -302,11 +305,12 @@ static void deliver_replies(struct memory_system *memory, uint32_t sm, uint64_t 
         counters->icnt_replies++;
         counters->icnt_reply_flits += r->flits;
         counters->icnt_reply_latency += cycle - r->packet.cycle;
-        r->packet.cycle = cycle;
         assert(ring->tail - ring->head <= ring->mask);
         if (ring->first_cycle && ring->head == ring->tail)
             *ring->first_cycle = cycle;
-        ring->slots[ring->tail++ & ring->mask] = r->packet;
+        const struct packet *packet = &r->packet;
+        ring->slots[ring->tail++ & ring->mask] =
+            (struct reply){cycle, packet->token, packet->kernel, packet->sm, packet->kind, packet->client};
         request_pool_give(&shared->pool, request);
     }
 }

@@ -24,9 +24,9 @@ enum packet_kind {
     PACKET_KINDS
 };
 
-/* One request and, later, its reply. Copied by value. */
+/* One request. Copied by value. */
 struct packet {
-    uint64_t cycle;   /* request: enters the network; reply: is at the SM */
+    uint64_t cycle;   /* enters the network; later, of its reply the same */
     uint64_t address; /* of the line (aligned to the line of the L2) */
     union {
         struct {
@@ -47,10 +47,18 @@ struct packet {
     uint8_t repeats; /* ATOMIC: most lanes that go to one and the same address */
 };
 
+/* What an SM is told when its packet has been served: half a cache line of the host less than the packet. */
+struct reply {
+    uint64_t cycle; /* at which it is at the SM */
+    uint32_t token;
+    uint16_t kernel, sm;
+    uint8_t kind, client;
+};
+
 /* Replies to one SM in order of delivery. The memory system appends at tail, the SM takes from head. The capacity is a
  * power of two and never exceeded: an SM has at most icnt_buffer packets under way. */
 struct reply_ring {
-    struct packet *slots;
+    struct reply *slots;
     uint32_t mask, head, tail;
     uint64_t *first_cycle; /* the SM's: gets the cycle of a reply that finds the ring empty; NULL: nobody asks */
 };
@@ -66,6 +74,8 @@ uint64_t memory_system_quantum(const struct memory_system *memory);
 struct reply_ring *memory_system_replies(struct memory_system *memory, uint32_t sm);
 /* Takes packets in order of (cycle, sm); they are copied. */
 void memory_system_send(struct memory_system *memory, const struct packet *packets, size_t count);
+/* The same, a packet that follows those before it. */
+void memory_system_send_next(struct memory_system *memory, const struct packet *packet);
 /* All packets with cycle < `now` have been sent. Returns false when the host is out of memory. */
 bool memory_system_advance(struct memory_system *memory, uint64_t now);
 /* Earliest core cycle at which anything can happen in it or reach an SM; NEVER if it is empty. */

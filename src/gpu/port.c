@@ -22,24 +22,24 @@ void port_destroy(struct port *port)
     free(port->writes_under_way);
 }
 
-static void hand_on(struct sm *sm, const struct packet *packet)
+static void hand_on(struct sm *sm, const struct reply *reply)
 {
     struct port *port = &sm->port;
     port->under_way--;
-    if (packet->kind != PACKET_READ)
-        port->writes_under_way[packet->kernel]--;
-    switch (packet->client) {
+    if (reply->kind != PACKET_READ)
+        port->writes_under_way[reply->kernel]--;
+    switch (reply->client) {
     case CLIENT_STORE:
-        load_store_stored(sm, packet->token);
+        load_store_stored(sm, reply->token);
         break;
     case CLIENT_ATOMIC:
-        load_store_answered(sm, packet->token, sm->caches.by_client[CLIENT_L1].latency);
+        load_store_answered(sm, reply->token, sm->caches.by_client[CLIENT_L1].latency);
         break;
     case CLIENT_SAVED_TB:
-        preemption_engine_reply(sm, packet);
+        preemption_engine_reply(sm, reply);
         break;
     default:
-        sm_caches_reply(sm, packet);
+        sm_caches_reply(sm, reply->token);
     }
     load_store_retry(sm);
 }
@@ -49,8 +49,8 @@ void port_receive(struct sm *sm)
     struct reply_ring *ring = sm->port.replies;
     uint64_t *first_cycle = &sm->wakes.cycle[WAKE_REPLY];
     while (*first_cycle <= sm->now) {
-        const struct packet *packet = &ring->slots[ring->head++ & ring->mask];
+        const struct reply *reply = &ring->slots[ring->head++ & ring->mask];
         *first_cycle = ring->head != ring->tail ? ring->slots[ring->head & ring->mask].cycle : NEVER;
-        hand_on(sm, packet);
+        hand_on(sm, reply);
     }
 }

@@ -41,6 +41,13 @@ static inline bool port_has_room(const struct port *port)
     return port->under_way < port->limit;
 }
 
+/* The place of a read that is sent, to be filled in; there must be room. */
+static inline struct packet *port_next(struct port *port)
+{
+    port->under_way++;
+    return &port->out[port->out_count++];
+}
+
 /* false: too many are under way; try again after a reply. */
 static inline bool port_send(struct port *port, const struct packet *packet)
 {

@@ -364,12 +364,12 @@ static uint64_t send_next(struct sm *sm)
     return engine->queued ? engine->next_send : NEVER;
 }
 
-void preemption_engine_reply(struct sm *sm, const struct packet *packet)
+void preemption_engine_reply(struct sm *sm, const struct reply *reply)
 {
-    struct sm_tb *tb = &sm->tbs[packet->token & ((1u << TOKEN_TB_BITS) - 1)];
+    struct sm_tb *tb = &sm->tbs[reply->token & ((1u << TOKEN_TB_BITS) - 1)];
     sm->preemption.under_way--;
     wake_at(sm, sm->now);
-    if (!tb->source || tb->token != packet->token || (tb->phase != TB_SAVING && tb->phase != TB_LOADING))
+    if (!tb->source || tb->token != reply->token || (tb->phase != TB_SAVING && tb->phase != TB_LOADING))
         return; /* its application was stopped */
     if (--tb->moving_packets || tb->moved_bytes < tb->saved->bytes)
         return;

@@ -77,7 +77,7 @@ void preemption_engine_load(struct sm *sm, const struct incoming_tb *incoming);
 /* Does what is due at sm->now (WAKE_PREEMPTION). */
 void preemption_engine_attend(struct sm *sm);
 /* Takes a reply to a packet of saved state. */
-void preemption_engine_reply(struct sm *sm, const struct packet *packet);
+void preemption_engine_reply(struct sm *sm, const struct reply *reply);
 /* A thread block has started on an SM on which nothing may issue. */
 void preemption_engine_hold(struct sm *sm, uint32_t tb);
 /* Forgets what was to be done for an application, whose thread blocks are still there. */

@@ -55,7 +55,7 @@ bool request_queue_grow(struct request_queue *queue)
     return true;
 }
 
-bool request_queue_push_heap(struct request_queue *queue, struct queued_request entry)
+static bool push_heap(struct request_queue *queue, struct queued_request entry)
 {
     if (queue->heap_count == queue->heap_capacity) {
         uint32_t capacity = queue->heap_capacity ? queue->heap_capacity * 2 : 16;
@@ -69,6 +69,32 @@ bool request_queue_push_heap(struct request_queue *queue, struct queued_request 
     for (; at && queue->heap[(at - 1) / 2].key > entry.key; at = (at - 1) / 2)
         queue->heap[at] = queue->heap[(at - 1) / 2];
     queue->heap[at] = entry;
+    return true;
+}
+
+/* Places before the end of the ring that are tried: what comes from several sources in turn is out of order by that much. */
+#define INSERTED 16u
+
+bool request_queue_insert(struct request_queue *queue, struct queued_request entry)
+{
+    uint32_t most = queue->count < INSERTED ? queue->count : INSERTED;
+    uint32_t mask = queue->ring_capacity - 1, end = queue->head + queue->count, place = end - 1; /* before the last, at least */
+    while (end - place < most && queue->ring[(place - 1) & mask].key > entry.key)
+        place--;
+    if (end - place == most && most < queue->count && queue->ring[(place - 1) & mask].key > entry.key)
+        return push_heap(queue, entry);
+    if (queue->count == queue->ring_capacity) {
+        place -= queue->head;
+        if (!request_queue_grow(queue))
+            return false;
+        place += queue->head;
+        end = queue->head + queue->count;
+        mask = queue->ring_capacity - 1;
+    }
+    for (uint32_t at = end; at != place; at--)
+        queue->ring[at & mask] = queue->ring[(at - 1) & mask];
+    queue->ring[place & mask] = entry;
+    queue->count++;
     return true;
 }
 

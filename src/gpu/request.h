@@ -68,8 +68,8 @@ static inline uint32_t request_list_pop(struct request_pool *pool, struct reques
 }
 
 /*
- * Requests by (time, source), smallest first; no two have both in common. Most come in order and go to a ring; those
- * that a backlog elsewhere made late go to a heap.
+ * Requests by (time, source), smallest first; no two have both in common. Most come in order, or nearly so, and go to a ring,
+ * a few places before its end at most; those that a backlog elsewhere made late go to a heap.
  */
 struct queued_request {
     uint64_t key; /* time << REQUEST_SOURCE_BITS | source */
@@ -85,9 +85,9 @@ struct request_queue {
 };
 
 void request_queue_free(struct request_queue *queue);
-/* What is seldom needed. False when out of memory. */
+/* What is needed less often. False when out of memory. */
 bool request_queue_grow(struct request_queue *queue); /* the ring */
-bool request_queue_push_heap(struct request_queue *queue, struct queued_request entry);
+bool request_queue_insert(struct request_queue *queue, struct queued_request entry); /* before the ring's last */
 struct queued_request request_queue_pop_heap(struct request_queue *queue);
 
 /* False when out of memory. */
@@ -95,7 +95,7 @@ static inline bool request_queue_push(struct request_queue *queue, uint64_t time
 {
     struct queued_request entry = {time << REQUEST_SOURCE_BITS | source, request};
     if (queue->count && entry.key < queue->last)
-        return request_queue_push_heap(queue, entry);
+        return request_queue_insert(queue, entry);
     if (queue->count == queue->ring_capacity && !request_queue_grow(queue))
         return false;
     queue->ring[(queue->head + queue->count++) & (queue->ring_capacity - 1)] = entry;

@@ -109,7 +109,7 @@ static void request(struct sm *sm, const struct sm_cache *cache, uint32_t index,
                     uint8_t application)
 {
     const struct mshr *mshr = &sm->caches.mshrs[index];
-    struct packet packet = {
+    *port_next(&sm->port) = (struct packet){
         .cycle = sm->now,
         .address = line & ~(uint64_t)(sm->config->l2_line_bytes - 1),
         .token = index,
@@ -120,7 +120,6 @@ static void request(struct sm *sm, const struct sm_cache *cache, uint32_t index,
         .application = application,
         .client = mshr->client,
     };
-    port_send(&sm->port, &packet);
 }
 
 static uint32_t take_mshr(struct sm *sm, enum client client, uint32_t line, uint32_t sectors)
@@ -228,9 +227,8 @@ static void wake_fetching(struct sm *sm, uint32_t slot, uint32_t generation)
     warp_evaluate(sm, slot);
 }
 
-void sm_caches_reply(struct sm *sm, const struct packet *packet)
+void sm_caches_reply(struct sm *sm, uint32_t index)
 {
-    uint32_t index = packet->token;
     struct mshr *mshr = &sm->caches.mshrs[index];
     struct sm_cache *cache = &sm->caches.by_client[mshr->client];
     if (mshr->line != CACHE_NO_LINE) {

@@ -50,8 +50,8 @@ enum lookup cache_read(struct sm *sm, enum client client, const struct transacti
                        uint32_t record, uint32_t generation, uint16_t kernel, uint8_t application);
 /* Leaves what a store writes in the L1, where that allocates lines for stores. */
 void cache_write(struct sm *sm, const struct transaction *transaction);
-/* Takes the reply to a read of one of them. */
-void sm_caches_reply(struct sm *sm, const struct packet *packet);
+/* Takes the reply to a read of one of them, which waits in this MSHR. */
+void sm_caches_reply(struct sm *sm, uint32_t index);
 void sm_caches_flush(struct sm *sm); /* L1 and texture cache: a kernel starts */
 /* A thread block of `grid` has come, and with it the SM's thread blocks have `shared_bytes`: the L1 gets what they leave. */
 void sm_caches_split(struct sm *sm, const struct corun_grid *grid, uint32_t shared_bytes, bool alone);

@@ -93,7 +93,7 @@ static inline void rig_receive(struct rig *rig, uint32_t sm, uint64_t cycle)
 {
     struct reply_ring *ring = memory_system_replies(rig->memory, sm);
     while (ring->head != ring->tail && ring->slots[ring->head & ring->mask].cycle <= cycle) {
-        const struct packet *reply = &ring->slots[ring->head++ & ring->mask];
+        const struct reply *reply = &ring->slots[ring->head++ & ring->mask];
         assert_int_equal(reply->sm, sm);
         assert_true(reply->cycle == cycle); /* the SM looks at every cycle: an earlier one came too late */
         assert_true(reply->token < rig->sent[sm]);
