@@ -418,6 +418,7 @@ enum corun_status gpu_prepare(struct corun_gpu *gpu)
     /* a profile is one table per kernel for all SMs: it is filled by one thread */
     if (threads > 1 && !gpu->profiling && !(gpu->team = team_create(threads)))
         return CORUN_MEMORY;
+    memory_system_share(gpu->memory, gpu->team);
     return governed_start(gpu);
 }
 

@@ -15,7 +15,7 @@
  *   sampling.c     which launches and thread blocks are timed, and estimates of the others; ratio.c has the statistics
  *   results.c      counters summed up
  *   energy.c       what they and the cycles cost in joules
- *   team.c         host threads that advance SMs side by side
+ *   team.c         host threads that advance SMs, and channels of the memory system, side by side
  */
 #ifndef CORUN_GPU_GPU_H
 #define CORUN_GPU_GPU_H
@@ -23,6 +23,7 @@
 #include "govern/governor.h"
 #include "gpu/sampling.h"
 #include "gpu/sm.h"
+#include "gpu/team.h"
 
 #define DEFAULT_WATCHDOG_CYCLES UINT64_C(5000000)
 #define SAMPLES_PER_EPOCH 100u /* of idle warps: ISCA 2017, section 3.6 */
@@ -111,8 +112,6 @@ struct kernel_slots {
     uint32_t retired_count;
     bool has_heir;
 };
-
-struct team;
 
 struct corun_gpu {
     struct corun_gpu_config config;
@@ -301,10 +300,5 @@ void sum_application(const struct corun_gpu *gpu, uint32_t application, struct c
 void sum_all(const struct corun_gpu *gpu, struct corun_counters *sum); /* also of those that have gone */
 /* Without those of thread blocks that were dropped later: may be less than it was. */
 uint64_t application_thread_instructions(const struct corun_gpu *gpu, uint32_t application);
-
-/* team.c: runs `work(user, index)` for every index below `count`, on the calling thread and the team's */
-struct team *team_create(uint32_t threads); /* NULL when out of memory or threads */
-void team_destroy(struct team *team);
-void team_run(struct team *team, void (*work)(void *user, uint32_t index), void *user, uint32_t count);
 
 #endif

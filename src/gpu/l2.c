@@ -76,6 +76,8 @@ void memory_channel_free(struct memory_channel *channel)
         free(slice->served);
     }
     free(channel->slices);
+    free(channel->counters);
+    free(channel->atomics);
     dram_destroy(channel->dram);
     *channel = (struct memory_channel){0};
 }
@@ -118,42 +120,40 @@ static void reply_through_port(struct memory_shared *shared, struct l2_slice *sl
     request_list_append(&shared->pool, &slice->port_replies, request);
 }
 
-static bool note_atomic(struct memory_shared *shared, uint32_t request, uint64_t cycle)
+static bool note_atomic(struct memory_channel *channel, uint32_t request, uint64_t cycle)
 {
-    if (shared->atomic_count == shared->atomic_capacity) {
-        uint32_t capacity = shared->atomic_capacity ? shared->atomic_capacity * 2 : 64;
-        struct served_atomic *atomics = capacity ? realloc(shared->atomics, capacity * sizeof *atomics) : NULL;
+    if (channel->atomic_count == channel->atomic_capacity) {
+        uint32_t capacity = channel->atomic_capacity ? channel->atomic_capacity * 2 : 64;
+        struct served_atomic *atomics = capacity ? realloc(channel->atomics, capacity * sizeof *atomics) : NULL;
         if (!atomics)
             return false;
-        shared->atomics = atomics;
-        atomics = realloc(shared->sorted_atomics, capacity * sizeof *atomics);
-        if (!atomics)
-            return false;
-        shared->sorted_atomics = atomics;
-        shared->atomic_capacity = capacity;
+        channel->atomics = atomics;
+        channel->atomic_capacity = capacity;
     }
-    shared->atomics[shared->atomic_count++] = (struct served_atomic){cycle, request};
+    channel->atomics[channel->atomic_count++] = (struct served_atomic){cycle, request};
     return true;
 }
 
-static void serve_atomic(struct memory_shared *shared, struct l2_slice *slice, uint32_t request, uint64_t cycle)
+static void serve_atomic(struct memory_channel *channel, struct l2_slice *slice, uint32_t request, uint64_t cycle)
 {
+    struct memory_shared *shared = channel->shared;
     struct request *r = &shared->pool.slots[request];
     uint32_t sectors = count_sectors(r->packet.sectors);
-    if (!note_atomic(shared, request, cycle))
-        shared->failed = true;
+    if (!note_atomic(channel, request, cycle))
+        channel->failed = true;
     /* A sector at a time; lanes at one address need each other's result and go one after the other. */
     uint32_t rounds = sectors > r->packet.repeats ? sectors : r->packet.repeats;
     slice->atomic_free = later(cycle, slice->atomic_free) + (uint64_t)rounds * shared->config.atomic_interval;
     r->ready = slice->atomic_free + shared->config.atomic_latency;
-    shared->counters[r->packet.kernel].l2_atomics += sectors;
+    channel->counters[r->packet.kernel].l2_atomics += sectors;
     request_list_append(&shared->pool, &slice->atomic_replies, request);
 }
 
 /* All sectors of a read or atomic are there. */
-static void complete(struct memory_shared *shared, struct l2_slice *slice, uint32_t request, uint32_t line,
+static void complete(struct memory_channel *channel, struct l2_slice *slice, uint32_t request, uint32_t line,
                      uint64_t cycle)
 {
+    struct memory_shared *shared = channel->shared;
     const struct packet *packet = &shared->pool.slots[request].packet;
     if (packet->kind == PACKET_READ) {
         uint32_t bytes = count_sectors(packet->sectors) * shared->config.l2_sector_bytes;
@@ -164,7 +164,7 @@ static void complete(struct memory_shared *shared, struct l2_slice *slice, uint3
         cache_set_dirty(slice->tags, line, packet->sectors);
         cache_set_owner(slice->tags, line, packet->kernel, packet->application);
     }
-    serve_atomic(shared, slice, request, cycle);
+    serve_atomic(channel, slice, request, cycle);
 }
 
 /* ---- DRAM ---- */
@@ -195,7 +195,7 @@ static void push(struct memory_channel *channel, const struct l2_slice *slice, u
     };
     access.bank = (uint16_t)address_map_bank(&shared->map, slice->sub, local, &access.row);
     if (!dram_push(channel->dram, clock_ceil(&shared->l2_to_dram, cycle), &access))
-        shared->failed = true;
+        channel->failed = true;
     note_dram_next(channel);
 }
 
@@ -220,7 +220,7 @@ static void offer_place(struct memory_channel *channel, uint64_t cycle)
 static bool stop(struct memory_channel *channel, struct l2_slice *slice, enum slice_state state)
 {
     uint32_t kernel = channel->shared->pool.slots[slice->head].packet.kernel;
-    channel->shared->counters[kernel].l2_reservation_failures += !slice->stopped_once;
+    channel->counters[kernel].l2_reservation_failures += !slice->stopped_once;
     slice->stopped_once = true;
     slice->next = NEVER;
     if (state == SLICE_WAITS_PLACE && slice->state != SLICE_WAITS_PLACE) {
@@ -248,7 +248,7 @@ static void leave_place_line(struct memory_channel *channel, struct l2_slice *sl
 static void write_victim(struct memory_channel *channel, struct l2_slice *slice, uint64_t cycle)
 {
     const struct cache_victim *victim = &slice->victim;
-    channel->shared->counters[victim->kernel].l2_writebacks += count_sectors(victim->dirty);
+    channel->counters[victim->kernel].l2_writebacks += count_sectors(victim->dirty);
     push(channel, slice, cycle, victim->address, victim->dirty, true, victim->kernel, 0);
     slice->victim_waits = false;
 }
@@ -287,9 +287,9 @@ static uint32_t obtain_line(struct memory_channel *channel, struct l2_slice *sli
 }
 
 /* `coming`: sectors that had been asked for before. */
-static void count_lookup(struct memory_shared *shared, const struct packet *packet, uint32_t present, uint32_t coming)
+static void count_lookup(struct memory_channel *channel, const struct packet *packet, uint32_t present, uint32_t coming)
 {
-    struct corun_counters *counters = &shared->counters[packet->kernel];
+    struct channel_counters *counters = &channel->counters[packet->kernel];
     uint32_t absent = packet->sectors & ~present;
     counters->l2_accesses += count_sectors(packet->sectors);
     counters->l2_hits += count_sectors(packet->sectors & present);
@@ -328,7 +328,7 @@ static bool serve_write(struct memory_channel *channel, struct l2_slice *slice, 
     uint32_t parts = packet->sectors & ~present & ~full;
     if (parts)
         full |= complete_sectors(shared, slice, line, parts, packet->words);
-    count_lookup(shared, packet, present, 0);
+    count_lookup(channel, packet, present, 0);
     cache_set_dirty(slice->tags, line, packet->sectors);
     slice->partial[line] = (uint8_t)((slice->partial[line] | (packet->sectors & ~present)) & ~full);
     cache_set_owner(slice->tags, line, packet->kernel, packet->application);
@@ -386,10 +386,10 @@ static bool serve_cached(struct memory_channel *channel, struct l2_slice *slice,
     uint32_t coming = missing ? cache_reserved(slice->tags, line) : 0;
     if (missing && !miss(channel, slice, line, missing, cycle))
         return false;
-    count_lookup(shared, &r->packet, present, coming);
+    count_lookup(channel, &r->packet, present, coming);
     cache_touch(slice->tags, line);
     if (!missing)
-        complete(shared, slice, slice->head, line, cycle);
+        complete(channel, slice, slice->head, line, cycle);
     return true;
 }
 
@@ -421,7 +421,7 @@ static void take_head(struct memory_channel *channel, struct l2_slice *slice, ui
     uint64_t turn = clock_ceil(&shared->icnt_to_l2, delivery) + shared->config.l2_latency;
     slice->next = later(turn, slice->tag_free);
     slice->stopped_once = false;
-    struct corun_counters *counters = &shared->counters[r->packet.kernel];
+    struct channel_counters *counters = &channel->counters[r->packet.kernel];
     counters->icnt_requests++;
     counters->icnt_request_flits += r->flits;
     counters->icnt_request_latency += clock_ceil(&shared->icnt_to_core, delivery) - r->packet.cycle;
@@ -466,7 +466,7 @@ static void fill_line(struct memory_channel *channel, struct l2_slice *slice, ui
             request_list_append(&shared->pool, &left, at);
         } else {
             mshr->waiter_count--;
-            complete(shared, slice, at, line, cycle);
+            complete(channel, slice, at, line, cycle);
         }
     }
     mshr->waiters = left;
@@ -493,7 +493,7 @@ static void fill(struct memory_channel *channel)
         const struct request *r = &shared->pool.slots[arrived.token];
         if (r->packet.kind == PACKET_ATOMIC)
             push(channel, slice, cycle, r->local, r->packet.sectors, true, r->packet.kernel, 0);
-        complete(shared, slice, arrived.token, CACHE_NO_LINE, cycle);
+        complete(channel, slice, arrived.token, CACHE_NO_LINE, cycle);
     }
     note_fill_next(channel);
 }
@@ -529,11 +529,11 @@ static void issue(struct memory_channel *channel)
     struct dram_event event;
     uint64_t cycle = channel->dram_cycle;
     if (!dram_issue(channel->dram, &event))
-        shared->failed = true;
+        channel->failed = true;
     note_dram_next(channel);
     if (event.command != DRAM_COLUMN)
         return;
-    struct corun_counters *counters = &shared->counters[event.kernel];
+    struct channel_counters *counters = &channel->counters[event.kernel];
     *(event.write ? &counters->dram_write_bytes : &counters->dram_read_bytes) += shared->config.dram_burst_bytes;
     ++*(event.row_hit ? &counters->dram_row_hits : &counters->dram_row_misses);
     if (!event.left)
@@ -548,7 +548,7 @@ void memory_channel_advance(struct memory_channel *channel, uint64_t icnt_limit,
     for (uint32_t i = 0; i < channel->slice_count; i++)
         if (channel->slices[i].head == NO_REQUEST)
             take_head(channel, &channel->slices[i], icnt_limit);
-    while (!channel->shared->failed) {
+    while (!channel->failed) {
         struct l2_slice *first = &channel->slices[0];
         for (uint32_t i = 1; i < channel->slice_count; i++)
             if (channel->slices[i].next < first->next)

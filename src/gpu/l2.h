@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The L2 slices of one memory controller, with that controller: a channel. Channels share nothing and are played one after the
- * other. Time is in L2 cycles.
+ * The L2 slices of one memory controller, with that controller: a channel. Channels change nothing that they share and may be played side
+ * by side. Time is in L2 cycles.
  *
  * A slice serves its requests in the order of their delivery, one tag lookup per cycle, l2_latency after they arrived. One that cannot get
  * an MSHR, a line or a place in the DRAM queue stops the slice until it can. Waiting for places is first come, first served.
@@ -28,6 +28,30 @@
 #include "gpu/interconnect.h"
 #include "gpu/request.h"
 
+/* What a channel counts, by kernel slot: counters of statistics.def, which they are added to when somebody asks. */
+#define CHANNEL_COUNTERS(X) \
+    X(icnt_requests) \
+    X(icnt_request_flits) \
+    X(icnt_request_latency) \
+    X(l2_accesses) \
+    X(l2_hits) \
+    X(l2_misses) \
+    X(l2_merges) \
+    X(l2_write_misses) \
+    X(l2_writebacks) \
+    X(l2_atomics) \
+    X(l2_reservation_failures) \
+    X(dram_read_bytes) \
+    X(dram_write_bytes) \
+    X(dram_row_hits) \
+    X(dram_row_misses)
+
+struct channel_counters {
+#define X(name) uint64_t name;
+    CHANNEL_COUNTERS(X)
+#undef X
+};
+
 /*
  * An atomic that was served. Of one channel they come in order of service; all are performed in order of cycle, then
  * controller, once all of a step are known.
@@ -37,7 +61,7 @@ struct served_atomic {
     uint32_t request;
 };
 
-/* What the parts of one memory system have in common. */
+/* What the parts of one memory system have in common. A channel changes of it only the requests that are at its slices, and their queues. */
 struct memory_shared {
     struct corun_gpu_config config;
     struct address_map map;
@@ -48,8 +72,8 @@ struct memory_shared {
     struct network requests, replies;
     struct corun_counters *counters; /* by kernel slot */
     uint32_t counter_count;
-    struct served_atomic *atomics, *sorted_atomics; /* of atomic_capacity each */
-    uint32_t atomic_count, atomic_capacity;
+    struct served_atomic *atomics, *sorted_atomics; /* of all channels; of atomic_capacity each */
+    uint32_t atomic_capacity;
     bool failed; /* the host is out of memory */
 };
 
@@ -90,6 +114,10 @@ struct l2_slice {
 
 struct memory_channel {
     struct memory_shared *shared;
+    struct channel_counters *counters; /* by kernel slot, as many as the memory system's */
+    struct served_atomic *atomics;     /* since the last step */
+    uint32_t atomic_count, atomic_capacity;
+    bool failed; /* the host is out of memory */
     struct dram *dram;
     struct l2_slice *slices;
     uint32_t slice_count;

@@ -26,6 +26,7 @@ struct memory_system {
     struct memory_shared shared;
     struct memory_channel *channels;
     struct reply_ring *rings; /* per SM */
+    struct team *team;        /* NULL: nobody helps */
     void (*perform)(void *user, const struct packet *packet);
     void *user;
 };
@@ -144,29 +145,57 @@ uint64_t memory_system_quantum(const struct memory_system *memory)
     return quantum ? quantum : 1;
 }
 
+void memory_system_share(struct memory_system *memory, struct team *team)
+{
+    memory->team = team;
+}
+
 struct reply_ring *memory_system_replies(struct memory_system *memory, uint32_t sm)
 {
     return &memory->rings[sm];
 }
 
+/* Room for a kernel slot in the counters of all. */
+static bool grow_counters(struct memory_system *memory, uint32_t kernel)
+{
+    struct memory_shared *shared = &memory->shared;
+    uint32_t count = shared->counter_count ? shared->counter_count : 16;
+    while (count <= kernel && count <= UINT32_MAX / 2)
+        count *= 2;
+    if (count <= kernel)
+        return false;
+    struct corun_counters *counters = realloc(shared->counters, count * sizeof *counters);
+    if (!counters)
+        return false;
+    shared->counters = counters;
+    for (uint32_t c = 0; c < shared->config.memory_controllers; c++) {
+        struct channel_counters *parts = realloc(memory->channels[c].counters, count * sizeof *parts);
+        if (!parts)
+            return false;
+        memory->channels[c].counters = parts;
+        for (uint32_t i = shared->counter_count; i < count; i++)
+            parts[i] = (struct channel_counters){0};
+    }
+    for (uint32_t i = shared->counter_count; i < count; i++)
+        counters[i] = (struct corun_counters){0};
+    shared->counter_count = count;
+    return true;
+}
+
 struct corun_counters *memory_system_counters(struct memory_system *memory, uint32_t kernel)
 {
     struct memory_shared *shared = &memory->shared;
-    if (kernel >= shared->counter_count) {
-        uint32_t count = shared->counter_count ? shared->counter_count : 16;
-        while (count <= kernel && count <= UINT32_MAX / 2)
-            count *= 2;
-        if (count <= kernel)
-            return NULL;
-        struct corun_counters *counters = realloc(shared->counters, count * sizeof *counters);
-        if (!counters)
-            return NULL;
-        for (uint32_t i = shared->counter_count; i < count; i++)
-            counters[i] = (struct corun_counters){0};
-        shared->counters = counters;
-        shared->counter_count = count;
+    if (kernel >= shared->counter_count && !grow_counters(memory, kernel))
+        return NULL;
+    struct corun_counters *counters = &shared->counters[kernel];
+    for (uint32_t c = 0; c < shared->config.memory_controllers; c++) {
+        struct channel_counters *part = &memory->channels[c].counters[kernel];
+#define X(name) counters->name += part->name;
+        CHANNEL_COUNTERS(X)
+#undef X
+        *part = (struct channel_counters){0};
     }
-    return &shared->counters[kernel];
+    return counters;
 }
 
 static void retire_in_slice(struct l2_slice *slice, const struct retired_kernels *retired)
@@ -193,7 +222,7 @@ void memory_system_retire(struct memory_system *memory, const struct retired_ker
     }
     for (uint32_t kernel = 0; kernel < shared->counter_count; kernel++)
         if (is_retired(retired, kernel)) {
-            corun_counters_add(&shared->counters[retired->heir], &shared->counters[kernel]);
+            corun_counters_add(&shared->counters[retired->heir], memory_system_counters(memory, kernel));
             shared->counters[kernel] = (struct corun_counters){0};
         }
 }
@@ -220,8 +249,7 @@ void memory_system_send_next(struct memory_system *memory, const struct packet *
     struct memory_shared *shared = &memory->shared;
     assert(packet->sm < shared->config.sms && packet->kind < PACKET_KINDS && packet->sectors);
     uint32_t request = request_pool_take(&shared->pool);
-    if (request == NO_REQUEST ||
-        (packet->kernel >= shared->counter_count && !memory_system_counters(memory, packet->kernel))) {
+    if (request == NO_REQUEST || (packet->kernel >= shared->counter_count && !grow_counters(memory, packet->kernel))) {
         shared->failed = true;
         return;
     }
@@ -254,10 +282,36 @@ static void merge(const struct served_atomic *from, struct served_atomic *to, ui
         to[i] = a < middle && (b == last || from[a].cycle <= from[b].cycle) ? from[a++] : from[b++];
 }
 
-/* `ends`: where the run of each channel ends. */
-static void perform_atomics(struct memory_system *memory, uint32_t *ends)
+/* Those of all channels in a row; `ends`: where the run of each channel ends. */
+static bool gather_atomics(struct memory_system *memory, uint32_t count, uint32_t *ends)
 {
     struct memory_shared *shared = &memory->shared;
+    if (count > shared->atomic_capacity) {
+        free(shared->atomics);
+        free(shared->sorted_atomics);
+        shared->atomics = malloc(2 * count * sizeof *shared->atomics);
+        shared->sorted_atomics = malloc(2 * count * sizeof *shared->sorted_atomics);
+        shared->atomic_capacity = shared->atomics && shared->sorted_atomics ? 2 * count : 0;
+        if (!shared->atomic_capacity)
+            return false;
+    }
+    uint32_t end = 0;
+    for (uint32_t i = 0; i < shared->config.memory_controllers; i++) {
+        struct memory_channel *channel = &memory->channels[i];
+        for (uint32_t at = 0; at < channel->atomic_count; at++)
+            shared->atomics[end++] = channel->atomics[at];
+        channel->atomic_count = 0;
+        ends[i] = end;
+    }
+    return true;
+}
+
+static bool perform_atomics(struct memory_system *memory, uint32_t count)
+{
+    struct memory_shared *shared = &memory->shared;
+    uint32_t ends[MOST_CONTROLLERS];
+    if (!gather_atomics(memory, count, ends))
+        return false;
     struct served_atomic *from = shared->atomics, *to = shared->sorted_atomics;
     for (uint32_t runs = shared->config.memory_controllers; runs > 1; runs = (runs + 1) / 2) {
         uint32_t first = 0;
@@ -270,9 +324,9 @@ static void perform_atomics(struct memory_system *memory, uint32_t *ends)
         from = to;
         to = swap;
     }
-    for (uint32_t i = 0; i < shared->atomic_count; i++)
+    for (uint32_t i = 0; i < count; i++)
         memory->perform(memory->user, &shared->pool.slots[from[i].request].packet);
-    shared->atomic_count = 0;
+    return true;
 }
 
 static void send_replies(struct memory_shared *shared, struct l2_slice *slice, uint64_t limit)
@@ -315,6 +369,33 @@ static void deliver_replies(struct memory_system *memory, uint32_t sm, uint64_t 
     }
 }
 
+/* ---- channels ---- */
+
+struct horizons {
+    struct memory_channel *channels;
+    uint64_t heads, turns;
+};
+
+static void advance_channel(void *user, uint32_t index)
+{
+    const struct horizons *horizons = user;
+    memory_channel_advance(&horizons->channels[index], horizons->heads, horizons->turns);
+}
+
+/* Requests under way from which on it pays to wake other threads: a few microseconds of work. */
+#define WORTH_SHARING 64u
+
+static void advance_channels(struct memory_system *memory, uint64_t heads, uint64_t turns)
+{
+    struct horizons horizons = {memory->channels, heads, turns};
+    uint32_t count = memory->shared.config.memory_controllers;
+    if (memory->team && memory->shared.pool.used >= WORTH_SHARING)
+        team_run(memory->team, advance_channel, &horizons, count);
+    else
+        for (uint32_t i = 0; i < count; i++)
+            advance_channel(&horizons, i);
+}
+
 bool memory_system_advance(struct memory_system *memory, uint64_t now)
 {
     struct memory_shared *shared = &memory->shared;
@@ -325,15 +406,14 @@ bool memory_system_advance(struct memory_system *memory, uint64_t now)
     uint64_t replies = clock_ceil(&shared->l2_to_icnt, turns);
     if (shared->failed || !network_route(&shared->requests, &shared->pool, entry))
         return false;
-    uint32_t atomic_ends[MOST_CONTROLLERS];
+    advance_channels(memory, heads, turns);
+    uint32_t atomics = 0;
     for (uint32_t i = 0; i < config->memory_controllers; i++) {
-        memory_channel_advance(&memory->channels[i], heads, turns);
-        atomic_ends[i] = shared->atomic_count;
+        atomics += memory->channels[i].atomic_count;
+        shared->failed |= memory->channels[i].failed;
     }
-    if (shared->failed)
+    if (shared->failed || (atomics && !perform_atomics(memory, atomics)))
         return false;
-    if (shared->atomic_count)
-        perform_atomics(memory, atomic_ends);
     if (!shared->pool.used)
         return true;
     for (uint32_t i = 0; i < config->memory_controllers; i++)

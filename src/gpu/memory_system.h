@@ -8,7 +8,8 @@
  *   3. memory_system_advance(T + Q) plays the memory system far enough that every reply which reaches an SM before
  *      T + 2Q is in that SM's reply ring.
  * Q is at most memory_system_quantum(): the shortest request way (network and the L2's fixed latency) plus the shortest
- * reply way, so no SM can miss a reply. Everything here is serial and deterministic: ties go to the lower slice, then to the lower SM.
+ * reply way, so no SM can miss a reply. Channels may be played by several host threads, everything else is serial; all is deterministic: ties
+ * go to the lower slice, then to the lower SM.
  */
 #ifndef CORUN_GPU_MEMORY_SYSTEM_H
 #define CORUN_GPU_MEMORY_SYSTEM_H
@@ -16,6 +17,7 @@
 #include "corun/gpu.h"
 #include "gpu/clock.h"
 #include "gpu/retired_kernels.h"
+#include "gpu/team.h"
 
 enum packet_kind {
     PACKET_READ,   /* wants `sectors` of the line; replied to with the data */
@@ -69,6 +71,8 @@ struct memory_system;
 struct memory_system *memory_system_create(const struct corun_gpu_config *config,
                                            void (*perform)(void *user, const struct packet *packet), void *user);
 void memory_system_destroy(struct memory_system *memory);
+/* The team plays channels side by side from now on; results are the same. It must live as long as packets are sent. */
+void memory_system_share(struct memory_system *memory, struct team *team);
 /* Upper bound for the length of a step, in core cycles, >= 1. */
 uint64_t memory_system_quantum(const struct memory_system *memory);
 struct reply_ring *memory_system_replies(struct memory_system *memory, uint32_t sm);

@@ -78,7 +78,8 @@ static bool push_heap(struct request_queue *queue, struct queued_request entry)
 bool request_queue_insert(struct request_queue *queue, struct queued_request entry)
 {
     uint32_t most = queue->count < INSERTED ? queue->count : INSERTED;
-    uint32_t mask = queue->ring_capacity - 1, end = queue->head + queue->count, place = end - 1; /* before the last, at least */
+    uint32_t mask = queue->ring_capacity - 1, end = queue->head + queue->count,
+             place = end - 1; /* before the last, at least */
     while (end - place < most && queue->ring[(place - 1) & mask].key > entry.key)
         place--;
     if (end - place == most && most < queue->count && queue->ring[(place - 1) & mask].key > entry.key)

@@ -86,7 +86,7 @@ struct request_queue {
 
 void request_queue_free(struct request_queue *queue);
 /* What is needed less often. False when out of memory. */
-bool request_queue_grow(struct request_queue *queue); /* the ring */
+bool request_queue_grow(struct request_queue *queue);                                /* the ring */
 bool request_queue_insert(struct request_queue *queue, struct queued_request entry); /* before the ring's last */
 struct queued_request request_queue_pop_heap(struct request_queue *queue);
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Host threads that advance SMs side by side. A round hands out indices by an atomic counter; which thread takes which
- * index does not matter to the result, since SMs touch nothing that they share during a round.
+ * Host threads that advance SMs side by side, then channels. A round hands out indices by an atomic counter; which thread takes which
+ * index does not matter to the result, since SMs and channels touch nothing that they share during a round.
  *
  * A round is short (some ten microseconds), so that waiting threads spin for a while before they sleep.
  */
-#include "gpu/gpu.h"
+#include "gpu/team.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define SPINS 4000u
