@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Linear functions: by least squares (LAPACK), and by stochastic gradient descent. */
 #include "model/learners.h"
+#include "model/library.h"
 
 #include <lapacke.h>
 
@@ -14,10 +15,15 @@
 #define RIDGE 1e-4
 
 enum corun_status linear_learn(struct linear *linear, const struct point *points, uint32_t count,
-                               enum predictor_target target)
+                               enum predictor_target target, struct corun_diagnostics *list)
 {
+    __typeof__(LAPACKE_dgelsd) *least_squares = NULL;
+    const struct library_function functions[] = {{"LAPACKE_dgelsd", &least_squares}};
+    enum corun_status status = library_functions(CORUN_LAPACKE_LIBRARY, functions, 1, list);
+    if (status != CORUN_OK)
+        return status;
     double *rows = malloc((size_t)count * (FEATURES + 1) * sizeof *rows), *right = malloc(count * sizeof *right);
-    enum corun_status status = rows && right ? CORUN_OK : CORUN_MEMORY;
+    status = rows && right ? CORUN_OK : CORUN_MEMORY;
     for (uint32_t i = 0; i < count && status == CORUN_OK; i++) {
         for (uint32_t f = 0; f < FEATURES; f++)
             rows[(size_t)i * (FEATURES + 1) + f] = points[i].x[f];
@@ -27,8 +33,8 @@ enum corun_status linear_learn(struct linear *linear, const struct point *points
     /* by singular values: a feature that never changes is a column of zeros */
     double values[FEATURES + 1];
     lapack_int rank;
-    if (status == CORUN_OK && LAPACKE_dgelsd(LAPACK_ROW_MAJOR, (lapack_int)count, FEATURES + 1, 1, rows, FEATURES + 1,
-                                             right, 1, values, 1e-10, &rank) != 0)
+    if (status == CORUN_OK && least_squares(LAPACK_ROW_MAJOR, (lapack_int)count, FEATURES + 1, 1, rows, FEATURES + 1,
+                                            right, 1, values, 1e-10, &rank) != 0)
         status = CORUN_MEMORY;
     for (uint32_t f = 0; f <= FEATURES && status == CORUN_OK; f++)
         linear->weights[f] = right[f];

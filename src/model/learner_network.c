@@ -4,6 +4,7 @@
  * that FANN draws depend on the time. It is evaluated here: FANN keeps the neurons' values in the network, where threads would meet.
  */
 #include "model/learners.h"
+#include "model/library.h"
 
 #include <doublefann.h>
 
@@ -15,35 +16,69 @@
 #define FIRST_HIDDEN (FEATURES + 1)
 #define OUTPUT (FIRST_HIDDEN + HIDDEN + 1)
 
+/* Of FANN. */
+#define CALLS(X) \
+    X(create_standard_array) \
+    X(create_train) \
+    X(destroy) \
+    X(destroy_train) \
+    X(get_connection_array) \
+    X(get_total_connections) \
+    X(set_activation_function_hidden) \
+    X(set_activation_function_output) \
+    X(set_activation_steepness_hidden) \
+    X(set_activation_steepness_output) \
+    X(set_error_log) \
+    X(set_train_error_function) \
+    X(set_training_algorithm) \
+    X(set_weight) \
+    X(train_epoch)
+
+struct calls {
+#define X(name) __typeof__(fann_##name) *name;
+    CALLS(X)
+#undef X
+};
+
+static enum corun_status find_calls(struct calls *calls, struct corun_diagnostics *list)
+{
+    const struct library_function functions[] = {
+#define X(name) {"fann_" #name, &calls->name},
+        CALLS(X)
+#undef X
+    };
+    return library_functions(CORUN_FANN_LIBRARY, functions, sizeof functions / sizeof *functions, list);
+}
+
 static double *weight_of(struct network *network, uint32_t from, uint32_t to)
 {
     return to == OUTPUT ? &network->output[from - FIRST_HIDDEN] : &network->hidden[to - FIRST_HIDDEN][from];
 }
 
-static void set_up(struct fann *fann, uint64_t seed)
+static void set_up(const struct calls *calls, struct fann *fann, uint64_t seed)
 {
-    fann_set_error_log((struct fann_error *)fann, NULL);
-    fann_set_activation_function_hidden(fann, FANN_SIGMOID_SYMMETRIC);
-    fann_set_activation_function_output(fann, FANN_LINEAR);
-    fann_set_activation_steepness_hidden(fann, 1);
-    fann_set_activation_steepness_output(fann, 1);
-    fann_set_training_algorithm(fann, FANN_TRAIN_RPROP);
-    fann_set_train_error_function(fann, FANN_ERRORFUNC_LINEAR);
+    calls->set_error_log((struct fann_error *)fann, NULL);
+    calls->set_activation_function_hidden(fann, FANN_SIGMOID_SYMMETRIC);
+    calls->set_activation_function_output(fann, FANN_LINEAR);
+    calls->set_activation_steepness_hidden(fann, 1);
+    calls->set_activation_steepness_output(fann, 1);
+    calls->set_training_algorithm(fann, FANN_TRAIN_RPROP);
+    calls->set_train_error_function(fann, FANN_ERRORFUNC_LINEAR);
     for (uint32_t h = 0; h < HIDDEN; h++)
         for (uint32_t from = 0; from <= FEATURES; from++)
-            fann_set_weight(fann, from, FIRST_HIDDEN + h, (double)(learner_random(&seed) >> 11) * 0x1p-52 - 1);
+            calls->set_weight(fann, from, FIRST_HIDDEN + h, (double)(learner_random(&seed) >> 11) * 0x1p-52 - 1);
     for (uint32_t from = 0; from <= HIDDEN; from++)
-        fann_set_weight(fann, FIRST_HIDDEN + from, OUTPUT,
-                        ((double)(learner_random(&seed) >> 11) * 0x1p-52 - 1) / HIDDEN);
+        calls->set_weight(fann, FIRST_HIDDEN + from, OUTPUT,
+                          ((double)(learner_random(&seed) >> 11) * 0x1p-52 - 1) / HIDDEN);
 }
 
-static enum corun_status take_weights(struct fann *fann, struct network *network)
+static enum corun_status take_weights(const struct calls *calls, struct fann *fann, struct network *network)
 {
-    unsigned count = fann_get_total_connections(fann);
+    unsigned count = calls->get_total_connections(fann);
     struct fann_connection *connections = malloc(count * sizeof *connections);
     if (!connections)
         return CORUN_MEMORY;
-    fann_get_connection_array(fann, connections);
+    calls->get_connection_array(fann, connections);
     for (unsigned i = 0; i < count; i++)
         *weight_of(network, connections[i].from_neuron, connections[i].to_neuron) = connections[i].weight;
     free(connections);
@@ -51,27 +86,31 @@ static enum corun_status take_weights(struct fann *fann, struct network *network
 }
 
 enum corun_status network_learn(struct network *network, const struct point *points, uint32_t count,
-                                enum predictor_target target, uint64_t seed)
+                                enum predictor_target target, uint64_t seed, struct corun_diagnostics *list)
 {
+    struct calls found, *calls = &found;
+    enum corun_status status = find_calls(calls, list);
+    if (status != CORUN_OK)
+        return status;
     const unsigned layers[] = {FEATURES, HIDDEN, 1};
-    struct fann *fann = fann_create_standard_array(3, layers);
-    struct fann_train_data *data = fann_create_train(count, FEATURES, 1);
-    enum corun_status status = fann && data ? CORUN_OK : CORUN_MEMORY;
+    struct fann *fann = calls->create_standard_array(3, layers);
+    struct fann_train_data *data = calls->create_train(count, FEATURES, 1);
+    status = fann && data ? CORUN_OK : CORUN_MEMORY;
     if (status == CORUN_OK) {
         for (uint32_t i = 0; i < count; i++) {
             for (uint32_t f = 0; f < FEATURES; f++)
                 data->input[i][f] = points[i].x[f];
             data->output[i][0] = points[i].y[target];
         }
-        set_up(fann, seed);
+        set_up(calls, fann, seed);
         for (uint32_t epoch = 0; epoch < EPOCHS; epoch++)
-            fann_train_epoch(fann, data);
-        status = take_weights(fann, network);
+            calls->train_epoch(fann, data);
+        status = take_weights(calls, fann, network);
     }
     if (data)
-        fann_destroy_train(data);
+        calls->destroy_train(data);
     if (fann)
-        fann_destroy(fann);
+        calls->destroy(fann);
     return status;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Support vector regression with radial functions: libsvm trains it; evaluated here, without its allocation for every value. */
 #include "model/learners.h"
+#include "model/library.h"
 
 #include <libsvm/svm.h>
 
@@ -14,6 +15,13 @@
 
 /* The time of learning grows with the square of the samples: with more than so many, every second, third, … is enough. */
 #define MOST_SAMPLES 5000u
+
+/* Of libsvm. */
+struct calls {
+    __typeof__(svm_set_print_string_function) *set_print;
+    __typeof__(svm_train) *train;
+    __typeof__(svm_free_and_destroy_model) *destroy;
+};
 
 static void say_nothing(const char *text)
 {
@@ -36,8 +44,17 @@ static enum corun_status take_vectors(const struct svm_model *model, struct svm 
     return CORUN_OK;
 }
 
-enum corun_status svm_learn(struct svm *svm, const struct point *points, uint32_t count, enum predictor_target target)
+enum corun_status svm_learn(struct svm *svm, const struct point *points, uint32_t count, enum predictor_target target,
+                            struct corun_diagnostics *list)
 {
+    struct calls calls;
+    const struct library_function functions[] = {{"svm_set_print_string_function", &calls.set_print},
+                                                 {"svm_train", &calls.train},
+                                                 {"svm_free_and_destroy_model", &calls.destroy}};
+    enum corun_status status =
+        library_functions(CORUN_SVM_LIBRARY, functions, sizeof functions / sizeof *functions, list);
+    if (status != CORUN_OK)
+        return status;
     const struct svm_parameter parameter = {.svm_type = EPSILON_SVR,
                                             .kernel_type = RBF,
                                             .gamma = GAMMA,
@@ -50,7 +67,7 @@ enum corun_status svm_learn(struct svm *svm, const struct point *points, uint32_
     struct svm_node *nodes = calloc((size_t)taken * (FEATURES + 1), sizeof *nodes),
                     **rows = calloc(taken, sizeof *rows);
     double *values = calloc(taken, sizeof *values);
-    enum corun_status status = nodes && rows && values ? CORUN_OK : CORUN_MEMORY;
+    status = nodes && rows && values ? CORUN_OK : CORUN_MEMORY;
     if (status == CORUN_OK) {
         for (uint32_t i = 0; i < taken; i++) {
             rows[i] = nodes + (size_t)i * (FEATURES + 1);
@@ -60,10 +77,10 @@ enum corun_status svm_learn(struct svm *svm, const struct point *points, uint32_
             rows[i][FEATURES].index = -1;
         }
         const struct svm_problem problem = {(int)taken, values, rows};
-        svm_set_print_string_function(say_nothing);
-        struct svm_model *model = svm_train(&problem, &parameter);
+        calls.set_print(say_nothing);
+        struct svm_model *model = calls.train(&problem, &parameter);
         status = model ? take_vectors(model, svm) : CORUN_MEMORY;
-        svm_free_and_destroy_model(&model);
+        calls.destroy(&model);
     }
     free(nodes);
     free(rows);

@@ -57,18 +57,19 @@ uint64_t learner_random(uint64_t *state);
 /* Sorts the points, which stay the caller's. */
 void knn_learn(struct knn *knn, struct point *points, uint32_t count);
 void knn_predict(const struct knn *knn, const double x[FEATURES], double y[PREDICTOR_TARGETS]);
-/* Least squares. MEMORY. */
+/* Least squares. MEMORY; NOT_FOUND, with a message: the library that does it. */
 enum corun_status linear_learn(struct linear *linear, const struct point *points, uint32_t count,
-                               enum predictor_target target);
+                               enum predictor_target target, struct corun_diagnostics *list);
 void sgd_learn(struct linear *linear, const struct point *points, uint32_t count, enum predictor_target target,
                uint64_t seed);
 double linear_predict(const struct linear *linear, const double x[FEATURES]);
-/* MEMORY. */
+/* MEMORY, NOT_FOUND. */
 enum corun_status network_learn(struct network *network, const struct point *points, uint32_t count,
-                                enum predictor_target target, uint64_t seed);
+                                enum predictor_target target, uint64_t seed, struct corun_diagnostics *list);
 double network_predict(const struct network *network, const double x[FEATURES]);
-/* The vectors are allocated. MEMORY. */
-enum corun_status svm_learn(struct svm *svm, const struct point *points, uint32_t count, enum predictor_target target);
+/* The vectors are allocated. MEMORY, NOT_FOUND. */
+enum corun_status svm_learn(struct svm *svm, const struct point *points, uint32_t count, enum predictor_target target,
+                            struct corun_diagnostics *list);
 double svm_value(const struct svm *svm, const double x[FEATURES]);
 
 #endif

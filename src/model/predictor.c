@@ -115,18 +115,19 @@ static enum corun_status check_samples(const struct predictor_sample *samples, s
     return CORUN_OK;
 }
 
-static enum corun_status learn_all(struct predictor *predictor, struct point *points, uint32_t count, uint64_t seed)
+static enum corun_status learn_all(struct predictor *predictor, struct point *points, uint32_t count, uint64_t seed,
+                                   struct corun_diagnostics *list)
 {
     enum corun_status status = CORUN_OK;
     knn_learn(&predictor->knn, points, count);
     for (uint32_t t = 0; t < PREDICTOR_TARGETS && status == CORUN_OK; t++) {
         enum predictor_target target = (enum predictor_target)t;
-        status = linear_learn(&predictor->linear[t], points, count, target);
+        status = linear_learn(&predictor->linear[t], points, count, target, list);
         sgd_learn(&predictor->sgd[t], points, count, target, seed + t);
         if (status == CORUN_OK)
-            status = network_learn(&predictor->network[t], points, count, target, seed + PREDICTOR_TARGETS + t);
+            status = network_learn(&predictor->network[t], points, count, target, seed + PREDICTOR_TARGETS + t, list);
         if (status == CORUN_OK)
-            status = svm_learn(&predictor->svm[t], points, count, target);
+            status = svm_learn(&predictor->svm[t], points, count, target, list);
     }
     return status;
 }
@@ -184,7 +185,7 @@ enum corun_status predictor_train(const struct predictor_sample *samples, size_t
         points = NULL;
     }
     if (status == CORUN_OK)
-        status = learn_all(predictor, predictor->knn.points, (uint32_t)learned, seed);
+        status = learn_all(predictor, predictor->knn.points, (uint32_t)learned, seed, list);
     if (status == CORUN_OK)
         judge(predictor, shuffled, held_out);
     free(points);
