@@ -162,7 +162,7 @@ static bool send_packets(struct corun_gpu *gpu, uint64_t start, uint64_t end)
     if (count > gpu->sorted_capacity) {
         free(gpu->sorted);
         gpu->sorted_capacity = count * 2;
-        gpu->sorted = malloc(gpu->sorted_capacity * sizeof(struct packet *));
+        gpu->sorted = calloc(gpu->sorted_capacity, sizeof *gpu->sorted);
         if (!gpu->sorted) {
             gpu->sorted_capacity = 0;
             return false;

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What it costs to hand a part of a step to host threads and to wait for them: nanoseconds of an empty round of the team, the least and the
+ * median of many batches.
+ *
+ *     bench_barrier [THREADS …]
+ */
+#include "gpu/team.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define BATCHES 200
+#define ROUNDS 200
+
+static double nanoseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void nothing(void *user, uint32_t index)
+{
+    (void)user;
+    (void)index;
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const usual[] = {"2"};
+    int count = argc > 1 ? argc - 1 : 1;
+    for (int i = 0; i < count; i++) {
+        uint32_t threads = (uint32_t)strtoul(argc > 1 ? argv[i + 1] : usual[i], NULL, 10);
+        struct team *team = threads > 1 && threads <= 1024 ? team_create(threads) : NULL;
+        if (!team)
+            return 1;
+        double batches[BATCHES];
+        for (int b = 0; b < BATCHES; b++) {
+            double start = nanoseconds();
+            for (int round = 0; round < ROUNDS; round++)
+                team_run(team, nothing, NULL, threads);
+            batches[b] = (nanoseconds() - start) / ROUNDS;
+        }
+        team_destroy(team);
+        qsort(batches, BATCHES, sizeof *batches, compare);
+        printf("%u threads: an empty round takes %.0f ns at least, %.0f ns in the median\n", threads, batches[0],
+               batches[BATCHES / 2]);
+    }
+    return 0;
+}
