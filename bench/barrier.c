@@ -3,12 +3,16 @@
  * What it costs to hand a part of a step to host threads and to wait for them: nanoseconds of an empty round of the team, the least and the
  * median of many batches.
  *
- *     bench_barrier [THREADS …]
+ *     bench_barrier [-l] [THREADS …]
+ *
+ * -l: the least and nothing else, as bench_threads takes it.
  */
 #include "gpu/team.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #define BATCHES 200
@@ -36,9 +40,11 @@ static void nothing(void *user, uint32_t index)
 int main(int argc, char **argv)
 {
     static const char *const usual[] = {"2"};
-    int count = argc > 1 ? argc - 1 : 1;
+    bool least = argc > 1 && strcmp(argv[1], "-l") == 0;
+    const char *const *numbers = argc > 1 + least ? (const char *const *)argv + 1 + least : usual;
+    int count = argc > 1 + least ? argc - 1 - least : 1;
     for (int i = 0; i < count; i++) {
-        uint32_t threads = (uint32_t)strtoul(argc > 1 ? argv[i + 1] : usual[i], NULL, 10);
+        uint32_t threads = (uint32_t)strtoul(numbers[i], NULL, 10);
         struct team *team = threads > 1 && threads <= 1024 ? team_create(threads) : NULL;
         if (!team)
             return 1;
@@ -51,8 +57,11 @@ int main(int argc, char **argv)
         }
         team_destroy(team);
         qsort(batches, BATCHES, sizeof *batches, compare);
-        printf("%u threads: an empty round takes %.0f ns at least, %.0f ns in the median\n", threads, batches[0],
-               batches[BATCHES / 2]);
+        if (least)
+            printf("%.0f\n", batches[0]);
+        else
+            printf("%u threads: an empty round takes %.0f ns at least, %.0f ns in the median\n", threads, batches[0],
+                   batches[BATCHES / 2]);
     }
     return 0;
 }
