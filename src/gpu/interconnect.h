@@ -58,17 +58,32 @@ static inline uint64_t link_take(struct link *link, uint64_t cycle, uint32_t fli
     return start;
 }
 
-/* Packets of the sources of one port come in order of `cycle`, at which they want to enter. False when out of memory. */
+/*
+ * A packet wants to enter at `cycle`; those of the sources of one port come in that order. Returns when the port takes it. Packets of different ports
+ * may enter side by side.
+ */
+static inline uint64_t network_enter(struct network *network, struct request *r, uint32_t source, uint64_t cycle)
+{
+    uint32_t port = network->port_sources == 1 ? source : source / network->port_sources;
+    return link_take(&network->injection[port], cycle, r->flits);
+}
+
+/* It is on its way since `start`, when it entered. False when out of memory. */
+static inline bool network_forward(struct network *network, uint32_t request, uint32_t source, uint32_t destination,
+                                   uint64_t start)
+{
+    if (network->is_mesh)
+        return request_queue_push(&network->mesh.injected, start, source, request);
+    return request_queue_push(&network->incoming[destination], start + network->latency, source, request);
+}
+
+/* Both. */
 static inline bool network_inject(struct network *network, struct request_pool *pool, uint32_t request, uint32_t source,
                                   uint32_t destination, uint64_t cycle)
 {
     struct request *r = &pool->slots[request];
     r->destination = (uint16_t)destination;
-    uint32_t port = network->port_sources == 1 ? source : source / network->port_sources;
-    uint64_t start = link_take(&network->injection[port], cycle, r->flits);
-    if (network->is_mesh)
-        return request_queue_push(&network->mesh.injected, start, source, request);
-    return request_queue_push(&network->incoming[destination], start + network->latency, source, request);
+    return network_forward(network, request, source, destination, network_enter(network, r, source, cycle));
 }
 
 /* Everything that enters before `cycle` has been injected: mesh packets get their ways. False when out of memory. */

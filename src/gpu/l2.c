@@ -78,6 +78,7 @@ void memory_channel_free(struct memory_channel *channel)
     free(channel->slices);
     free(channel->counters);
     free(channel->atomics);
+    free(channel->departures);
     dram_destroy(channel->dram);
     *channel = (struct memory_channel){0};
 }

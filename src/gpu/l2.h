@@ -77,6 +77,13 @@ struct memory_shared {
     bool failed; /* the host is out of memory */
 };
 
+/* A reply that has entered the network. */
+struct departure {
+    uint64_t start;
+    uint32_t request;
+    uint16_t slice, sm;
+};
+
 enum slice_state {
     SLICE_READY,      /* serves its head at `next`, or has none */
     SLICE_WAITS_FILL, /* for a fill to free an MSHR or a line */
@@ -117,6 +124,8 @@ struct memory_channel {
     struct channel_counters *counters; /* by kernel slot, as many as the memory system's */
     struct served_atomic *atomics;     /* since the last step */
     uint32_t atomic_count, atomic_capacity;
+    struct departure *departures; /* since the last step, slice by slice */
+    uint32_t departure_count, departure_capacity;
     bool failed; /* the host is out of memory */
     struct dram *dram;
     struct l2_slice *slices;

@@ -329,8 +329,24 @@ static bool perform_atomics(struct memory_system *memory, uint32_t count)
     return true;
 }
 
-static void send_replies(struct memory_shared *shared, struct l2_slice *slice, uint64_t limit)
+static bool note_departure(struct memory_channel *channel, struct departure departure)
 {
+    if (channel->departure_count == channel->departure_capacity) {
+        uint32_t capacity = channel->departure_capacity ? channel->departure_capacity * 2 : 64;
+        struct departure *departures = capacity ? realloc(channel->departures, capacity * sizeof *departures) : NULL;
+        if (!departures)
+            return false;
+        channel->departures = departures;
+        channel->departure_capacity = capacity;
+    }
+    channel->departures[channel->departure_count++] = departure;
+    return true;
+}
+
+/* Replies that are ready before `limit` enter the network. */
+static void enter_replies(struct memory_channel *channel, struct l2_slice *slice, uint64_t limit)
+{
+    struct memory_shared *shared = channel->shared;
     for (uint32_t request; (request = l2_slice_take_reply(slice, &shared->pool, limit)) != NO_REQUEST;) {
         struct request *r = &shared->pool.slots[request];
         uint32_t flits = shared->header_flits;
@@ -341,9 +357,28 @@ static void send_replies(struct memory_shared *shared, struct l2_slice *slice, u
         uint64_t cycle = clock_ceil(&shared->l2_to_icnt, r->ready);
         r->flits = (uint8_t)(flits < UINT8_MAX ? flits : UINT8_MAX);
         r->packet.cycle = clock_ceil(&shared->icnt_to_core, cycle);
-        if (!network_inject(&shared->replies, &shared->pool, request, slice->number, r->packet.sm, cycle))
-            shared->failed = true;
+        r->destination = r->packet.sm;
+        uint64_t start = network_enter(&shared->replies, r, slice->number, cycle);
+        if (!note_departure(channel, (struct departure){start, request, (uint16_t)slice->number, r->packet.sm}))
+            channel->failed = true;
     }
+}
+
+/* Those of all channels are on their way. */
+static bool forward_replies(struct memory_system *memory)
+{
+    struct memory_shared *shared = &memory->shared;
+    bool fine = true;
+    for (uint32_t i = 0; i < shared->config.memory_controllers; i++) {
+        struct memory_channel *channel = &memory->channels[i];
+        for (uint32_t at = 0; at < channel->departure_count; at++) {
+            const struct departure *departure = &channel->departures[at];
+            fine = fine && network_forward(&shared->replies, departure->request, departure->slice, departure->sm,
+                                           departure->start);
+        }
+        channel->departure_count = 0;
+    }
+    return fine;
 }
 
 static void deliver_replies(struct memory_system *memory, uint32_t sm, uint64_t limit)
@@ -379,7 +414,10 @@ struct horizons {
 static void advance_channel(void *user, uint32_t index)
 {
     const struct horizons *horizons = user;
-    memory_channel_advance(&horizons->channels[index], horizons->heads, horizons->turns);
+    struct memory_channel *channel = &horizons->channels[index];
+    memory_channel_advance(channel, horizons->heads, horizons->turns);
+    for (uint32_t s = 0; s < channel->slice_count; s++)
+        enter_replies(channel, &channel->slices[s], horizons->turns);
 }
 
 /* Requests under way from which on it pays to wake other threads: a few microseconds of work. */
@@ -416,10 +454,7 @@ bool memory_system_advance(struct memory_system *memory, uint64_t now)
         return false;
     if (!shared->pool.used)
         return true;
-    for (uint32_t i = 0; i < config->memory_controllers; i++)
-        for (uint32_t s = 0; s < config->slices_per_controller; s++)
-            send_replies(shared, &memory->channels[i].slices[s], turns);
-    if (shared->failed || !network_route(&shared->replies, &shared->pool, replies))
+    if (!forward_replies(memory) || !network_route(&shared->replies, &shared->pool, replies))
         return false;
     for (uint32_t sm = 0; sm < config->sms; sm++)
         deliver_replies(memory, sm, replies + shared->replies.least_latency);
