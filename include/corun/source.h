@@ -233,6 +233,14 @@ struct corun_source_operations {
      */
     enum corun_status (*run_untimed)(const struct corun_grid *grid, const struct corun_untimed *how,
                                      struct corun_diagnostics *list, struct corun_untimed_result *result);
+    /*
+     * Names of thread blocks and warps of a grid in a checkpoint (corun/checkpoint.h), none of which is 0; and what they name: NULL if there is no
+     * such one. All NULL: the source's grids cannot be in a checkpoint.
+     */
+    uint64_t (*tb_number)(const struct corun_tb *tb);
+    uint64_t (*warp_number)(const struct corun_warp *warp);
+    struct corun_tb *(*tb_of)(const struct corun_grid *grid, uint64_t number);
+    struct corun_warp *(*warp_of)(const struct corun_grid *grid, uint64_t number);
 };
 
 #ifdef __cplusplus

@@ -16,6 +16,7 @@
 #ifndef CORUN_GOVERN_GOVERNOR_H
 #define CORUN_GOVERN_GOVERNOR_H
 
+#include "base/archive.h"
 #include "corun/machine.h"
 
 struct governor;
@@ -99,6 +100,12 @@ enum corun_status governor_epoch(struct governor *governor, uint64_t now);
 uint64_t governor_next_epoch(const struct governor *governor);
 /* Nothing has happened up to `now`: epochs that end until then are left out. */
 void governor_skip_epochs(struct governor *governor, uint64_t now);
+
+/*
+ * Once it is open: to a checkpoint or from it, with the state of the policy, which has to be bytes without pointers. The same applications, policy
+ * and limits are there.
+ */
+void governor_archive(struct corun_archive *archive, struct governor *governor);
 
 double governor_goal_ipc(const struct governor *governor, uint32_t application); /* 0: none, or not known */
 /* Of the epochs that the application began and ended in; 0: none. */

@@ -73,7 +73,7 @@ struct cache *cache_create(uint32_t bytes, uint32_t ways, uint32_t line_bytes, u
     cache->absent = NO_NUMBER;
     size_t count = (size_t)cache->sets * ways;
     cache->folds = calloc(count + COMPARED, sizeof *cache->folds);
-    cache->lines = malloc(count * sizeof *cache->lines);
+    cache->lines = calloc(count, sizeof *cache->lines);
     cache->order = malloc(cache->sets * sizeof *cache->order);
     if (!cache->folds || !cache->lines || !cache->order) {
         cache_destroy(cache);
@@ -233,4 +233,18 @@ void cache_invalidate(struct cache *cache, uint32_t line)
     lines[way].newer = order->oldest;
     lines[order->oldest].older = (uint16_t)way;
     order->oldest = (uint16_t)way;
+}
+
+void cache_archive(struct corun_archive *archive, struct cache *cache)
+{
+    static const struct archive_hole holes[] = {ARCHIVE_HOLE(struct cache, folds), ARCHIVE_HOLE(struct cache, lines),
+                                                ARCHIVE_HOLE(struct cache, order)};
+    size_t count = (size_t)cache->sets * cache->ways_there;
+    archive_same(archive, count, "lines of a cache");
+    ARCHIVE_RECORD(archive, cache, holes);
+    if (cache->ways > cache->ways_there || (size_t)cache->sets * cache->ways_there != count)
+        archive_fail(archive, CORUN_SYNTAX, "a cache of %u ways", cache->ways);
+    archive_bytes(archive, cache->folds, (count + COMPARED) * sizeof *cache->folds);
+    archive_bytes(archive, cache->lines, count * sizeof *cache->lines);
+    archive_bytes(archive, cache->order, cache->sets * sizeof *cache->order);
 }

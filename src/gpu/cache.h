@@ -8,6 +8,7 @@
 #ifndef CORUN_GPU_CACHE_H
 #define CORUN_GPU_CACHE_H
 
+#include "base/archive.h"
 #include "gpu/retired_kernels.h"
 
 #include <assert.h>
@@ -120,5 +121,7 @@ static inline void cache_set_owner(struct cache *cache, uint32_t line, uint16_t 
 
 void cache_retire(struct cache *cache, const struct retired_kernels *retired); /* among owners */
 void cache_invalidate(struct cache *cache, uint32_t line);
+/* To a checkpoint or from it; made with the same numbers. */
+void cache_archive(struct corun_archive *archive, struct cache *cache);
 
 #endif

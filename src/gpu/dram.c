@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define NONE UINT32_MAX
 #define NO_ROW UINT64_MAX
@@ -404,6 +405,8 @@ static bool grow(struct dram *dram)
     struct waiting *waiting = capacity > dram->capacity ? realloc(dram->waiting, capacity * sizeof *waiting) : NULL;
     if (!waiting)
         return false;
+    memset(waiting + dram->capacity, 0,
+           (capacity - dram->capacity) * sizeof *waiting); /* checkpoints have free ones, too */
     for (uint32_t i = dram->capacity; i < capacity; i++)
         waiting[i].next = i + 1 < capacity ? i + 1 : NONE;
     dram->first_free = dram->capacity;
@@ -626,4 +629,63 @@ void dram_drop_fill(struct dram *dram)
 {
     dram->fill_head = (dram->fill_head + 1) & (dram->fill_capacity - 1);
     dram->fill_count--;
+}
+
+/* ---- checkpoints ---- */
+
+#define MOST_WAITING ((size_t)1 << 26)
+
+static void archive_waiting(struct corun_archive *archive, struct dram *dram)
+{
+    size_t capacity = dram->capacity, fills = dram->fill_count;
+    archive_count(archive, &capacity, MOST_WAITING);
+    archive_count(archive, &fills, MOST_WAITING);
+    if (archive->reads && archive_fine(archive)) {
+        size_t room = 1;
+        while (room < fills)
+            room *= 2;
+        free(dram->waiting);
+        free(dram->fills);
+        dram->waiting = calloc(capacity ? capacity : 1, sizeof *dram->waiting);
+        dram->fills = calloc(room, sizeof *dram->fills);
+        dram->capacity = dram->waiting ? (uint32_t)capacity : 0;
+        dram->fill_capacity = dram->fills ? (uint32_t)room : 0;
+        dram->fill_head = 0;
+        dram->fill_count = (uint32_t)fills;
+        if (!dram->waiting || !dram->fills) {
+            dram->fill_count = 0;
+            archive_fail(archive, CORUN_MEMORY, "out of memory");
+        }
+    }
+    archive_bytes(archive, dram->waiting, dram->capacity * sizeof *dram->waiting);
+    for (uint32_t i = 0; i < dram->fill_count && archive_fine(archive); i++) {
+        struct dram_fill *fill = &dram->fills[(dram->fill_head + i) & (dram->fill_capacity - 1)];
+        ARCHIVE(archive, fill->cycle);
+        ARCHIVE(archive, fill->token);
+        ARCHIVE(archive, fill->slice);
+        ARCHIVE(archive, fill->sectors);
+    }
+}
+
+void dram_archive(struct corun_archive *archive, struct dram *dram)
+{
+    static const struct archive_hole holes[] = {
+        ARCHIVE_HOLE(struct dram, config),        ARCHIVE_HOLE(struct dram, banks),
+        ARCHIVE_HOLE(struct dram, queues),        ARCHIVE_HOLE(struct dram, group_ready),
+        ARCHIVE_HOLE(struct dram, open_banks),    ARCHIVE_HOLE(struct dram, busy_banks),
+        ARCHIVE_HOLE(struct dram, hit_banks),     ARCHIVE_HOLE(struct dram, waiting),
+        ARCHIVE_HOLE(struct dram, capacity),      ARCHIVE_HOLE(struct dram, fills),
+        ARCHIVE_HOLE(struct dram, fill_capacity), ARCHIVE_HOLE(struct dram, fill_head),
+        ARCHIVE_HOLE(struct dram, fill_count),    ARCHIVE_HOLE(struct dram, bank_words)};
+    uint32_t banks = dram->config->dram_banks;
+    ARCHIVE_RECORD(archive, dram, holes);
+    archive_bytes(archive, dram->banks, banks * sizeof *dram->banks);
+    archive_bytes(archive, dram->group_ready, dram->config->dram_bank_groups * sizeof *dram->group_ready);
+    archive_bytes(archive, dram->open_banks, dram->bank_words * sizeof *dram->open_banks);
+    for (int direction = 0; direction < DIRECTIONS; direction++) {
+        archive_bytes(archive, dram->queues[direction], banks * sizeof **dram->queues);
+        archive_bytes(archive, dram->busy_banks[direction], dram->bank_words * sizeof **dram->busy_banks);
+        archive_bytes(archive, dram->hit_banks[direction], dram->bank_words * sizeof **dram->hit_banks);
+    }
+    archive_waiting(archive, dram);
 }

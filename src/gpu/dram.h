@@ -17,6 +17,7 @@
 #ifndef CORUN_GPU_DRAM_H
 #define CORUN_GPU_DRAM_H
 
+#include "base/archive.h"
 #include "corun/config.h"
 #include "gpu/retired_kernels.h"
 
@@ -80,5 +81,6 @@ uint32_t dram_read_cycles(const struct dram *dram);
 bool dram_empty(const struct dram *dram); /* no request waits; fills may */
 /* Cycles before `cycle` with data on the bus. */
 uint64_t dram_busy(const struct dram *dram, uint64_t cycle);
+void dram_archive(struct corun_archive *archive, struct dram *dram);
 
 #endif

@@ -58,7 +58,7 @@ enum corun_status corun_gpu_create(const struct corun_gpu_config *config, struct
         corun_gpu_destroy(gpu);
         return CORUN_MEMORY;
     }
-    gpu->next_sample = NEVER;
+    gpu->next_sample = gpu->checkpoint_next = NEVER;
     gpu->quantum = memory_system_quantum(gpu->memory);
     if (gpu->quantum > config->dispatch_latency)
         gpu->quantum = config->dispatch_latency;
@@ -422,6 +422,22 @@ enum corun_status gpu_prepare(struct corun_gpu *gpu)
     return governed_start(gpu);
 }
 
+static enum corun_status begin(struct corun_gpu *gpu)
+{
+    enum corun_status status = applications_advance(gpu); /* those that are there from the start */
+    if (status == CORUN_OK)
+        dispatch(gpu);
+    if (gpu->see)
+        sample(gpu);
+    return status;
+}
+
+static enum corun_status save(struct corun_gpu *gpu)
+{
+    struct corun_checkpoints *checkpoints = &gpu->checkpoints;
+    return checkpoints->save ? checkpoints->save(checkpoints->user, gpu, &gpu->checkpoint_next) : CORUN_OK;
+}
+
 enum corun_status corun_gpu_run(struct corun_gpu *gpu, const struct corun_limits *limits,
                                 struct corun_diagnostics *list)
 {
@@ -432,13 +448,16 @@ enum corun_status corun_gpu_run(struct corun_gpu *gpu, const struct corun_limits
     gpu->list = list;
     enum corun_status status = gpu_prepare(gpu);
     if (status == CORUN_OK)
-        status = applications_advance(gpu); /* those that are there from the start */
-    if (status == CORUN_OK)
-        dispatch(gpu);
-    if (gpu->see)
-        sample(gpu);
-    while (status == CORUN_OK && !limit_reached(gpu) && gpu_may_continue(gpu))
-        status = gpu_step(gpu);
+        status = gpu->checkpoints.resume ? gpu->checkpoints.resume(gpu->checkpoints.user, gpu) : begin(gpu);
+    while (status == CORUN_OK && !limit_reached(gpu)) {
+        bool goes_on = gpu_may_continue(gpu);
+        if (!goes_on || gpu->now >= gpu->checkpoint_next)
+            status = save(gpu);
+        if (!goes_on)
+            break;
+        if (status == CORUN_OK)
+            status = gpu_step(gpu);
+    }
     for (uint32_t s = 0; s < gpu->config.sms; s++) /* those that slept: account for it */
         if (status == CORUN_OK && gpu->sms[s]->now < gpu->now)
             sm_run(gpu->sms[s], gpu->now);

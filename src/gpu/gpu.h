@@ -20,6 +20,7 @@
 #ifndef CORUN_GPU_GPU_H
 #define CORUN_GPU_GPU_H
 
+#include "corun/checkpoint.h"
 #include "govern/governor.h"
 #include "gpu/sampling.h"
 #include "gpu/sm.h"
@@ -166,6 +167,8 @@ struct corun_gpu {
     void (*see)(void *user, const struct corun_gpu *gpu, const struct corun_observation *seen); /* NULL: nobody looks */
     void *see_user;
     uint64_t sample_cycles, next_sample;
+    struct corun_checkpoints checkpoints; /* save NULL: none are wanted */
+    uint64_t checkpoint_next;             /* cycle of the next one; NEVER: none */
 };
 
 static inline void observe(const struct corun_gpu *gpu, const struct corun_observation *seen)

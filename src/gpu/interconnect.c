@@ -279,3 +279,26 @@ uint32_t packet_reply_flits(const struct corun_gpu_config *config, const struct 
     }
     return flits_of(config, 0);
 }
+
+void network_archive(struct corun_archive *archive, struct network *network)
+{
+    size_t lists = (size_t)network->destinations * network->sources;
+    archive_same(archive, network->sources, "sources of the network");
+    archive_same(archive, network->destinations, "destinations of the network");
+    archive_bytes(archive, network->injection, network->ports * sizeof *network->injection);
+    archive_bytes(archive, network->ejection, network->destinations * sizeof *network->ejection);
+    for (uint32_t i = 0; i < network->destinations && archive_fine(archive); i++)
+        request_queue_archive(archive, &network->incoming[i]);
+    if (network->waiting) {
+        archive_bytes(archive, network->waiting, lists * sizeof *network->waiting);
+        archive_bytes(archive, network->waiting_sources,
+                      network->destinations * BIT_WORDS(network->sources) * sizeof *network->waiting_sources);
+        archive_bytes(archive, network->last_source, network->destinations * sizeof *network->last_source);
+        archive_bytes(archive, network->turns_left, network->destinations * sizeof *network->turns_left);
+    }
+    if (!network->is_mesh)
+        return;
+    archive_bytes(archive, network->mesh.links,
+                  (size_t)network->mesh.columns * network->mesh.rows * DIRECTIONS * sizeof *network->mesh.links);
+    request_queue_archive(archive, &network->mesh.injected);
+}

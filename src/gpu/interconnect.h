@@ -49,6 +49,8 @@ struct network {
 /* `requests`: SMs to slices, else slices to SMs. False when out of memory; network_free is to be called either way. */
 bool network_create(struct network *network, const struct corun_gpu_config *config, bool requests);
 void network_free(struct network *network);
+/* To a checkpoint or from it. */
+void network_archive(struct corun_archive *archive, struct network *network);
 /* Takes the link for `flits` cycles, from `cycle` or as soon as it is free after that; returns that cycle. */
 static inline uint64_t link_take(struct link *link, uint64_t cycle, uint32_t flits)
 {

@@ -6,7 +6,7 @@
  * for everywhere at once, when some have come together, and whatever still names them is given to one slot of nobody, the heir. So totals keep
  * what was counted, and neither slots nor memory grow with the number of applications.
  */
-#include "gpu/gpu.h"
+#include "gpu/archive.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -205,4 +205,119 @@ void kernel_destroy(struct machine_kernel *kernel)
     free(kernel->kept_name);
     free(kernel->ops);
     free(kernel);
+}
+
+/* ---- checkpoints ---- */
+
+static void archive_fields(struct corun_archive *archive, struct machine_kernel *kernel)
+{
+    static const struct archive_hole holes[] = {
+        ARCHIVE_HOLE(struct machine_kernel, code),      ARCHIVE_HOLE(struct machine_kernel, running),
+        ARCHIVE_HOLE(struct machine_kernel, twin),      ARCHIVE_HOLE(struct machine_kernel, name),
+        ARCHIVE_HOLE(struct machine_kernel, kept_name), ARCHIVE_HOLE(struct machine_kernel, ops),
+        ARCHIVE_HOLE(struct machine_kernel, profile)};
+    ARCHIVE_RECORD(archive, kernel, holes);
+}
+
+/* A grid of that code: the first one. */
+static const struct corun_grid *grid_of_code(const struct corun_gpu *gpu, uint32_t application,
+                                             const struct corun_instruction *code)
+{
+    const struct corun_checkpoints *checkpoints = &gpu->checkpoints;
+    const struct corun_grid *grid = NULL;
+    for (uint32_t i = 0; (grid = checkpoints->grid(checkpoints->user, application, i)) && grid->code != code;)
+        i++;
+    return grid;
+}
+
+/* The slot that the record names is taken. */
+static bool seat(struct corun_archive *archive, struct corun_gpu *gpu, struct machine_kernel *kernel)
+{
+    struct kernel_slots *slots = &gpu->kernels;
+    while (slots->used.count <= kernel->slot)
+        if (!vector_push(&slots->used, NULL)) {
+            archive_fail(archive, CORUN_MEMORY, "out of memory");
+            return false;
+        }
+    if (slots->used.data[kernel->slot]) {
+        archive_fail(archive, CORUN_SYNTAX, "two kernels under one number");
+        return false;
+    }
+    slots->used.data[kernel->slot] = kernel;
+    return true;
+}
+
+/* `first`: of the same code, NULL if this is it. NULL: the archive has failed. */
+static struct machine_kernel *read_kernel(struct corun_archive *archive, struct corun_gpu *gpu, uint32_t index,
+                                          const struct machine_kernel *first)
+{
+    const struct corun_grid *grid = NULL;
+    archive_grid(archive, gpu, index, &grid);
+    struct machine_kernel *kernel = grid && archive_fine(archive) ? create(gpu, index, grid, first) : NULL;
+    if (!kernel) {
+        archive_fail(archive, CORUN_MEMORY, "out of memory");
+        return NULL;
+    }
+    uint32_t code_length = kernel->code_length, hazard_entries = kernel->hazard_entries;
+    archive_fields(archive, kernel);
+    if (kernel->code_length != code_length || kernel->hazard_entries != hazard_entries || kernel->application != index)
+        archive_fail(archive, CORUN_SYNTAX, "kernel %s is another one", grid->name);
+    if (!archive_fine(archive) || !seat(archive, gpu, kernel)) {
+        if (!first)
+            free(kernel->profile);
+        kernel_destroy(kernel);
+        return NULL;
+    }
+    machine_ops_build(&gpu->config, grid, kernel->ops);
+    return kernel;
+}
+
+static struct machine_kernel *archive_one(struct corun_archive *archive, struct corun_gpu *gpu, uint32_t index,
+                                          struct machine_kernel *kernel, const struct machine_kernel *first)
+{
+    if (archive->reads)
+        return read_kernel(archive, gpu, index, first);
+    const struct corun_grid *grid = grid_of_code(gpu, index, kernel->code);
+    archive_grid(archive, gpu, index, &grid);
+    archive_fields(archive, kernel);
+    return kernel;
+}
+
+/* Its first kernel and those beside it, which share its profile. */
+static void archive_twins(struct corun_archive *archive, struct corun_gpu *gpu, uint32_t index, size_t position)
+{
+    struct application *application = &gpu->applications[index];
+    struct machine_kernel *first = archive->reads ? NULL : application->kernels.data[position];
+    first = archive_one(archive, gpu, index, first, NULL);
+    if (!archive_fine(archive))
+        return;
+    if (archive->reads && !vector_push(&application->kernels, first)) {
+        gpu->kernels.used.data[first->slot] = NULL;
+        free(first->profile);
+        kernel_destroy(first);
+        archive_fail(archive, CORUN_MEMORY, "out of memory");
+        return;
+    }
+    if (first->profile)
+        archive_bytes(archive, first->profile, first->code_length * sizeof *first->profile);
+    for (struct machine_kernel *kernel = first; archive_fine(archive) && kernel; kernel = kernel->twin) {
+        bool more = !archive->reads && kernel->twin;
+        ARCHIVE(archive, more);
+        if (!more)
+            return;
+        struct machine_kernel *twin = archive_one(archive, gpu, index, kernel->twin, first);
+        if (archive->reads)
+            kernel->twin = twin;
+    }
+}
+
+void kernels_archive(struct corun_archive *archive, struct corun_gpu *gpu, uint32_t index)
+{
+    struct application *application = &gpu->applications[index];
+    size_t count = application->kernels.count;
+    if (!archive->reads && (gpu->kernels.free.count || gpu->kernels.retired_count))
+        archive_fail(archive, CORUN_UNSUPPORTED, "applications have gone");
+    archive_count(archive, &count, KERNEL_SLOTS);
+    for (size_t i = 0; i < count && archive_fine(archive); i++)
+        archive_twins(archive, gpu, index, i);
 }

@@ -32,7 +32,7 @@ static bool slice_create(struct l2_slice *slice, const struct corun_gpu_config *
         return true;
     uint32_t lines = bytes / config->l2_line_bytes;
     slice->tags = cache_create(bytes, config->l2_ways, config->l2_line_bytes, config->l2_sector_bytes, config->l2_hash);
-    slice->mshrs = malloc(config->l2_mshrs * sizeof *slice->mshrs);
+    slice->mshrs = calloc(config->l2_mshrs, sizeof *slice->mshrs);
     slice->line_mshr = malloc(lines * sizeof *slice->line_mshr);
     slice->partial = calloc(lines, sizeof *slice->partial);
     slice->words = calloc(lines, sizeof *slice->words);
@@ -583,4 +583,39 @@ uint64_t memory_channel_next(const struct memory_channel *channel)
         heard = clock_floor(&shared->dram_to_l2, dram_next(channel->dram) + dram_read_cycles(channel->dram)) +
                 shared->dram_extra;
     return heard < next ? heard : next;
+}
+
+/* ---- checkpoints ---- */
+
+static void archive_slice(struct corun_archive *archive, struct l2_slice *slice, const struct corun_gpu_config *config)
+{
+    static const struct archive_hole holes[] = {
+        ARCHIVE_HOLE(struct l2_slice, tags),      ARCHIVE_HOLE(struct l2_slice, mshrs),
+        ARCHIVE_HOLE(struct l2_slice, line_mshr), ARCHIVE_HOLE(struct l2_slice, partial),
+        ARCHIVE_HOLE(struct l2_slice, words),     ARCHIVE_HOLE(struct l2_slice, served)};
+    ARCHIVE_RECORD(archive, slice, holes);
+    archive_bytes(archive, slice->served, config->l2_queue * sizeof *slice->served);
+    if (!slice->tags || !archive_fine(archive))
+        return;
+    size_t lines =
+        config->l2_bytes / (config->memory_controllers * config->slices_per_controller) / config->l2_line_bytes;
+    cache_archive(archive, slice->tags);
+    archive_bytes(archive, slice->mshrs, config->l2_mshrs * sizeof *slice->mshrs);
+    archive_bytes(archive, slice->line_mshr, lines * sizeof *slice->line_mshr);
+    archive_bytes(archive, slice->partial, lines * sizeof *slice->partial);
+    archive_bytes(archive, slice->words, lines * sizeof *slice->words);
+}
+
+void memory_channel_archive(struct corun_archive *archive, struct memory_channel *channel)
+{
+    static const struct archive_hole holes[] = {
+        ARCHIVE_HOLE(struct memory_channel, shared),     ARCHIVE_HOLE(struct memory_channel, counters),
+        ARCHIVE_HOLE(struct memory_channel, atomics),    ARCHIVE_HOLE(struct memory_channel, atomic_capacity),
+        ARCHIVE_HOLE(struct memory_channel, departures), ARCHIVE_HOLE(struct memory_channel, departure_capacity),
+        ARCHIVE_HOLE(struct memory_channel, dram),       ARCHIVE_HOLE(struct memory_channel, slices)};
+    archive_same(archive, channel->slice_count, "slices of a memory controller");
+    ARCHIVE_RECORD(archive, channel, holes);
+    dram_archive(archive, channel->dram);
+    for (uint32_t i = 0; i < channel->slice_count && archive_fine(archive); i++)
+        archive_slice(archive, &channel->slices[i], &channel->shared->config);
 }

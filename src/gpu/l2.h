@@ -144,6 +144,8 @@ void memory_channel_free(struct memory_channel *channel);
  * can be served before `limit`.
  */
 void memory_channel_advance(struct memory_channel *channel, uint64_t icnt_limit, uint64_t limit);
+/* To a checkpoint or from it. */
+void memory_channel_archive(struct corun_archive *archive, struct memory_channel *channel);
 /* Lower bound for the cycle at which any request that has left the network can be replied to; NEVER if none. */
 uint64_t memory_channel_next(const struct memory_channel *channel);
 /* Outside of time: sectors of a line have been loaded or stored. */

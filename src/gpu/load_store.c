@@ -239,7 +239,8 @@ void load_store_accept(struct sm *sm, uint32_t slot, const struct machine_op *op
     entry->application = warp->application;
     entry->flags = (uint8_t)op->flags;
     entry->next = entry->count = entry->missed = 0;
-    entry->uncoalesced = false;
+    entry->uncoalesced = entry->bypass = false;
+    entry->client = entry->lanes = 0;
     entry->counters = warp->counters;
     entry->grid = grid;
     if (sm->issue.space != CORUN_SPACE_GENERIC) {

@@ -520,3 +520,60 @@ void memory_system_result(const struct memory_system *memory, uint64_t now, stru
                                network_busy(&shared->replies, icnt_cycles, &reply_links);
     result->icnt_cycles = icnt_cycles * (request_links + reply_links);
 }
+
+/* ---- checkpoints ---- */
+
+static void archive_ring(struct corun_archive *archive, struct reply_ring *ring)
+{
+    uint32_t head = ring->head, tail = ring->tail;
+    ARCHIVE(archive, head);
+    ARCHIVE(archive, tail);
+    if (tail - head > ring->mask + 1)
+        archive_fail(archive, CORUN_SYNTAX, "%u replies to an SM", tail - head);
+    if (!archive_fine(archive))
+        return;
+    ring->head = head;
+    ring->tail = tail;
+    for (uint32_t i = head; i != tail; i++) {
+        struct reply *reply = &ring->slots[i & ring->mask];
+        ARCHIVE(archive, reply->cycle);
+        ARCHIVE(archive, reply->token);
+        ARCHIVE(archive, reply->kernel);
+        ARCHIVE(archive, reply->sm);
+        ARCHIVE(archive, reply->kind);
+        ARCHIVE(archive, reply->client);
+    }
+}
+
+/* Atomics that have not been performed, replies that have not entered the network: only while a step is played. */
+static bool is_in_a_step(const struct memory_system *memory)
+{
+    for (uint32_t i = 0; i < memory->shared.config.memory_controllers; i++)
+        if (memory->channels[i].atomic_count || memory->channels[i].departure_count)
+            return true;
+    return memory->shared.failed;
+}
+
+/* Its configuration, clocks and addresses are as they were made. */
+void memory_system_archive(struct corun_archive *archive, struct memory_system *memory)
+{
+    struct memory_shared *shared = &memory->shared;
+    size_t counters = shared->counter_count;
+    if (!archive->reads && is_in_a_step(memory))
+        archive_fail(archive, CORUN_UNSUPPORTED, "a memory system in the midst of a step");
+    archive_same(archive, shared->config.memory_controllers, "memory controllers");
+    request_pool_archive(archive, &shared->pool);
+    network_archive(archive, &shared->requests);
+    network_archive(archive, &shared->replies);
+    archive_count(archive, &counters, KERNEL_SLOTS * 2);
+    if (archive->reads && counters && !memory_system_counters(memory, (uint32_t)counters - 1))
+        archive_fail(archive, CORUN_MEMORY, "out of memory");
+    for (uint32_t i = 0; i < counters && archive_fine(archive); i++)
+        (void)memory_system_counters(memory, i); /* what channels have counted is added */
+    if (archive_fine(archive))
+        archive_bytes(archive, shared->counters, counters * sizeof *shared->counters);
+    for (uint32_t i = 0; i < shared->config.memory_controllers && archive_fine(archive); i++)
+        memory_channel_archive(archive, &memory->channels[i]);
+    for (uint32_t i = 0; i < shared->config.sms && archive_fine(archive); i++)
+        archive_ring(archive, &memory->rings[i]);
+}

@@ -14,6 +14,7 @@
 #ifndef CORUN_GPU_MEMORY_SYSTEM_H
 #define CORUN_GPU_MEMORY_SYSTEM_H
 
+#include "base/archive.h"
 #include "corun/gpu.h"
 #include "gpu/clock.h"
 #include "gpu/retired_kernels.h"
@@ -96,6 +97,9 @@ void memory_system_touch(struct memory_system *memory, uint64_t line, uint32_t s
                          uint8_t application);
 /* Bus and link occupation up to core cycle `now`. */
 void memory_system_result(const struct memory_system *memory, uint64_t now, struct corun_memory_result *result);
+
+/* Between two steps: to a checkpoint or from it. */
+void memory_system_archive(struct corun_archive *archive, struct memory_system *memory);
 
 /* Flits of a request or reply packet: header plus payload, rounded up. */
 uint32_t packet_request_flits(const struct corun_gpu_config *config, const struct packet *packet);

@@ -366,7 +366,7 @@ static void completions_destroy(struct completions *completions)
     free(completions);
 }
 
-static struct completions *completions_create(uint32_t application_count)
+struct completions *completions_create(uint32_t application_count)
 {
     struct completions *completions = calloc(1, sizeof *completions);
     if (!completions)

@@ -90,5 +90,6 @@ void quota_forget_application(struct sm *sm, uint32_t application);
 /* What remains at the start of `cycle`, which is not before sm->now; summed over the rows in use. */
 int64_t quota_left(const struct sm *sm, uint32_t application, uint64_t cycle);
 void quota_destroy(struct sm *sm);
+struct completions *completions_create(uint32_t application_count); /* NULL: out of memory */
 
 #endif

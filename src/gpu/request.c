@@ -21,10 +21,10 @@ uint32_t request_pool_take(struct request_pool *pool)
             memcpy(slots, pool->slots, (size_t)pool->capacity * sizeof *slots);
         free(pool->slots);
         pool->slots = slots;
-        for (uint32_t i = pool->capacity; i < capacity; i++) {
+        /* looked at in free ones, too (memory_system_retire, checkpoints) */
+        memset(slots + pool->capacity, 0, (capacity - pool->capacity) * sizeof *slots);
+        for (uint32_t i = pool->capacity; i < capacity; i++)
             slots[i].next = i + 1;
-            slots[i].packet.kernel = 0; /* looked at in free ones, too (memory_system_retire) */
-        }
         pool->first_free = pool->capacity;
         pool->capacity = capacity;
     }
@@ -119,4 +119,58 @@ void request_queue_free(struct request_queue *queue)
     free(queue->ring);
     free(queue->heap);
     *queue = (struct request_queue){0};
+}
+
+#define MOST_REQUESTS (UINT32_C(1) << 26)
+
+void request_pool_archive(struct corun_archive *archive, struct request_pool *pool)
+{
+    size_t capacity = pool->capacity;
+    archive_count(archive, &capacity, MOST_REQUESTS);
+    if (archive->reads && archive_fine(archive)) {
+        request_pool_free(pool);
+        pool->slots = capacity ? aligned_alloc(64, capacity * sizeof *pool->slots) : NULL;
+        if (capacity && !pool->slots)
+            archive_fail(archive, CORUN_MEMORY, "out of memory");
+        pool->capacity = pool->slots ? (uint32_t)capacity : 0;
+    }
+    ARCHIVE(archive, pool->first_free);
+    ARCHIVE(archive, pool->used);
+    archive_bytes(archive, pool->slots, pool->capacity * sizeof *pool->slots);
+}
+
+static void archive_entry(struct corun_archive *archive, struct queued_request *entry)
+{
+    ARCHIVE(archive, entry->key);
+    ARCHIVE(archive, entry->request);
+}
+
+/* In the order of the ring; where that begins and how long it is nobody sees. */
+void request_queue_archive(struct corun_archive *archive, struct request_queue *queue)
+{
+    size_t count = queue->count, heap_count = queue->heap_count;
+    archive_count(archive, &count, MOST_REQUESTS);
+    archive_count(archive, &heap_count, MOST_REQUESTS);
+    ARCHIVE(archive, queue->last);
+    if (archive->reads) {
+        queue->head = queue->count = queue->heap_count = 0;
+        while (archive_fine(archive) && queue->ring_capacity < count)
+            if (!request_queue_grow(queue))
+                archive_fail(archive, CORUN_MEMORY, "out of memory");
+        bool grows = heap_count > queue->heap_capacity;
+        struct queued_request *heap = grows ? realloc(queue->heap, heap_count * sizeof *heap) : queue->heap;
+        if (grows && !heap)
+            archive_fail(archive, CORUN_MEMORY, "out of memory");
+        else
+            queue->heap = heap;
+        if (!archive_fine(archive))
+            return;
+        queue->heap_capacity = grows ? (uint32_t)heap_count : queue->heap_capacity;
+        queue->count = (uint32_t)count;
+        queue->heap_count = (uint32_t)heap_count;
+    }
+    for (uint32_t i = 0; i < queue->count; i++)
+        archive_entry(archive, &queue->ring[(queue->head + i) & (queue->ring_capacity - 1)]);
+    for (uint32_t i = 0; i < queue->heap_count; i++)
+        archive_entry(archive, &queue->heap[i]);
 }

@@ -6,6 +6,7 @@
 #ifndef CORUN_GPU_REQUEST_H
 #define CORUN_GPU_REQUEST_H
 
+#include "base/archive.h"
 #include "base/bits.h"
 #include "gpu/clock.h"
 #include "gpu/memory_system.h"
@@ -37,6 +38,7 @@ struct request_pool {
 /* NO_REQUEST when out of memory. May move the slots: keep indices, not pointers, over a call. */
 uint32_t request_pool_take(struct request_pool *pool);
 void request_pool_free(struct request_pool *pool);
+void request_pool_archive(struct corun_archive *archive, struct request_pool *pool);
 
 static inline void request_pool_give(struct request_pool *pool, uint32_t request)
 {
@@ -85,6 +87,7 @@ struct request_queue {
 };
 
 void request_queue_free(struct request_queue *queue);
+void request_queue_archive(struct corun_archive *archive, struct request_queue *queue);
 /* What is needed less often. False when out of memory. */
 bool request_queue_grow(struct request_queue *queue);                                /* the ring */
 bool request_queue_insert(struct request_queue *queue, struct queued_request entry); /* before the ring's last */

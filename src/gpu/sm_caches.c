@@ -323,3 +323,25 @@ enum lookup instruction_fetch(struct sm *sm, uint32_t slot)
         warp->fetched_line = line;
     return result;
 }
+
+void sm_caches_archive(struct corun_archive *archive, struct sm *sm)
+{
+    static const struct archive_hole holes[] = {ARCHIVE_HOLE(struct sm_caches, by_client),
+                                                ARCHIVE_HOLE(struct sm_caches, mshrs),
+                                                ARCHIVE_HOLE(struct sm_caches, waiters)};
+    uint32_t mshrs = pool_size(sm), waiters = mshrs * sm->config->l1_mshr_merge;
+    struct sm_caches *caches = &sm->caches;
+    archive_same(archive, waiters, "loads that wait for MSHRs");
+    ARCHIVE_RECORD(archive, caches, holes);
+    archive_bytes(archive, caches->mshrs, mshrs * sizeof *caches->mshrs);
+    archive_bytes(archive, caches->waiters, waiters * sizeof *caches->waiters);
+    for (uint32_t i = 0; i < CLIENT_CACHES && archive_fine(archive); i++) {
+        struct sm_cache *cache = &caches->by_client[i];
+        archive_same(archive, cache->tags != NULL, "a cache");
+        if (!cache->tags)
+            continue;
+        archive_same(archive, cache->lines, "lines of a cache");
+        archive_bytes(archive, cache->line_mshr, cache->lines * sizeof *cache->line_mshr);
+        cache_archive(archive, cache->tags);
+    }
+}

@@ -41,6 +41,8 @@ struct sm_caches {
 
 bool sm_caches_create(struct sm *sm);
 void sm_caches_destroy(struct sm *sm);
+/* To a checkpoint or from it. */
+void sm_caches_archive(struct corun_archive *archive, struct sm *sm);
 enum lookup { LOOKUP_HIT, LOOKUP_MISS, LOOKUP_FULL };
 /*
  * Reads the bytes of `transaction` through a cache: HIT: data after the cache's latency; MISS: the record's outstanding

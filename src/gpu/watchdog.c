@@ -14,7 +14,7 @@
  * any length are found, at the cost of one number for each warp.
  */
 #include "base/bits.h"
-#include "gpu/gpu.h"
+#include "gpu/archive.h"
 #include "gpu/sm.h"
 
 #include <stdio.h>
@@ -190,4 +190,20 @@ enum corun_status watchdog_look(struct corun_gpu *gpu)
                             "policy %s has left every application without quota for %llu cycles", policy->name,
                             (unsigned long long)patience);
     return CORUN_OK;
+}
+
+void watchdog_archive(struct corun_archive *archive, const struct corun_gpu *gpu, struct application *application)
+{
+    size_t warps = (size_t)gpu->config.sms * MAX_WARPS;
+    bool there = application->standstill != NULL;
+    ARCHIVE(archive, there);
+    if (archive->reads) {
+        watchdog_forget(application);
+        if (there && !(application->standstill =
+                           calloc(1, sizeof *application->standstill + warps * sizeof(struct watched_warp))))
+            archive_fail(archive, CORUN_MEMORY, "out of memory");
+    }
+    if (there && archive_fine(archive))
+        archive_bytes(archive, application->standstill,
+                      sizeof *application->standstill + warps * sizeof(struct watched_warp));
 }

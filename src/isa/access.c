@@ -729,6 +729,7 @@ bool access_atomic(struct corun_warp *warp, const struct operation *op, uint32_t
             ticket->host[lane] = host[lane];
             ticket->b[lane] = b;
             ticket->c[lane] = c;
+            ticket->old[lane] = 0; /* until it is performed: a checkpoint has it */
             ticket->address[lane] = access.address[lane];
             if (pending_add(&access.sm->pending, access.address[lane], access.bytes, result->ticket, lane))
                 continue;

@@ -6,6 +6,7 @@
 #include "isa/executor.h"
 
 #include "base/bits.h"
+#include "isa/archive.h"
 #include "isa/bulk.h"
 #include "isa/lanes.h"
 #include "isa/matrix.h"
@@ -293,32 +294,36 @@ void executor_sm_destroy(struct executor_sm *sm)
     free(sm);
 }
 
-static enum corun_status attach(const struct corun_grid *grid, uint32_t sm_count, uint32_t clock_khz)
+bool executor_attach(struct launch *launch, uint32_t sm_count, uint32_t clock_khz)
 {
-    struct launch *launch = (struct launch *)grid;
     launch->clock_khz = clock_khz;
     struct corun_module_instance *instance = launch->instance;
     if (sm_count > instance->sm_count) {
         struct executor_sm **sms = realloc(instance->sms, sm_count * sizeof *sms);
         if (!sms)
-            return CORUN_MEMORY;
+            return false;
         instance->sms = sms;
         for (uint32_t i = instance->sm_count; i < sm_count; i++) {
             sms[i] = executor_sm_create(instance, i, false);
             if (!sms[i])
-                return CORUN_MEMORY;
+                return false;
             instance->sm_count = i + 1;
         }
     }
     if (sm_count > launch->sm_count) {
         struct launch_sm *sms = realloc(launch->sms, sm_count * sizeof *sms);
         if (!sms)
-            return CORUN_MEMORY;
+            return false;
         memset(sms + launch->sm_count, 0, (sm_count - launch->sm_count) * sizeof *sms);
         launch->sms = sms;
         launch->sm_count = sm_count;
     }
-    return CORUN_OK;
+    return true;
+}
+
+static enum corun_status attach(const struct corun_grid *grid, uint32_t sm_count, uint32_t clock_khz)
+{
+    return executor_attach((struct launch *)grid, sm_count, clock_khz) ? CORUN_OK : CORUN_MEMORY;
 }
 
 static size_t align_up(size_t value)
@@ -557,6 +562,48 @@ static const char *printed(const struct corun_grid *grid, uint32_t sm, size_t *b
     return *bytes ? state->printed : "";
 }
 
+/* ---- names in checkpoints ---- */
+
+bool executor_tb_add(struct launch *launch, uint32_t sm)
+{
+    return tb_make(launch, launch->instance->sms[sm], &launch->sms[sm]) != NULL;
+}
+
+uint64_t executor_tb_number(const struct corun_tb *tb)
+{
+    return ((uint64_t)tb->home << 32 | tb->ordinal) + 1;
+}
+
+struct corun_tb *executor_tb_find(const struct launch *launch, uint64_t number)
+{
+    uint64_t home = (number - 1) >> 32;
+    struct corun_tb *tb = number && home < launch->sm_count ? launch->sms[home].all : NULL;
+    while (tb && executor_tb_number(tb) != number)
+        tb = tb->next_made;
+    return tb;
+}
+
+uint64_t executor_warp_number(const struct corun_warp *warp)
+{
+    return executor_tb_number(warp->tb) * MAX_TB_WARPS + warp->index;
+}
+
+struct corun_warp *executor_warp_find(const struct launch *launch, uint64_t number)
+{
+    struct corun_tb *tb = executor_tb_find(launch, number / MAX_TB_WARPS);
+    return tb && number % MAX_TB_WARPS < launch->grid.tb_warps ? &tb->warps[number % MAX_TB_WARPS] : NULL;
+}
+
+static struct corun_tb *tb_of(const struct corun_grid *grid, uint64_t number)
+{
+    return executor_tb_find((const struct launch *)grid, number);
+}
+
+static struct corun_warp *warp_of(const struct corun_grid *grid, uint64_t number)
+{
+    return executor_warp_find((const struct launch *)grid, number);
+}
+
 const struct corun_source_operations executor_operations = {
     .attach = attach,
     .tb_begin = tb_begin,
@@ -575,4 +622,8 @@ const struct corun_source_operations executor_operations = {
     .deadlock = barrier_deadlock,
     .printed = printed,
     .run_untimed = executor_run_untimed,
+    .tb_number = executor_tb_number,
+    .warp_number = executor_warp_number,
+    .tb_of = tb_of,
+    .warp_of = warp_of,
 };

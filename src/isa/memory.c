@@ -4,6 +4,7 @@
 
 #include "base/vector.h"
 #include "isa/address.h"
+#include "isa/archive.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -636,4 +637,23 @@ const struct corun_texture *memory_texture_at(const struct corun_memory *memory,
             return texture;
     }
     return NULL;
+}
+
+/* ---- checkpoints ---- */
+
+void memory_archive(struct corun_archive *archive, struct corun_memory *memory)
+{
+    archive_section(archive, "device memory", 1);
+    if (memory->backing.storage || memory->textures.count)
+        archive_fail(archive, CORUN_UNSUPPORTED, "memory of a CUDA program cannot be saved");
+    archive_same(archive, memory->allocations.count, "allocations of device memory");
+    archive_same(archive, memory->generation, "allocations that were freed");
+    archive_same(archive, memory->reserved_next, "addresses that are reserved");
+    for (size_t i = 0; i < memory->allocations.count && archive_fine(archive); i++) {
+        const struct allocation *allocation = &memory->allocations.data[i];
+        archive_same(archive, allocation->address, "the address of an allocation");
+        archive_same(archive, allocation->bytes, "the bytes of an allocation");
+        if (archive_fine(archive))
+            archive_sparse(archive, allocation->host, allocation->bytes);
+    }
 }

@@ -3,6 +3,8 @@
 #include "workload/instance.h"
 
 #include "base/host_memory.h"
+#include "corun/checkpoint.h"
+#include "isa/archive.h"
 #include "isa/memory.h"
 #include "workload/element.h"
 #include "workload/initial_data.h"
@@ -398,4 +400,24 @@ void corun_instance_buffer_at(const struct corun_instance *instance, size_t inde
 struct corun_memory *corun_instance_memory(struct corun_instance *instance)
 {
     return instance->replay ? replay_memory(instance->replay) : instance->memory;
+}
+
+/* ---- checkpoints ---- */
+
+const struct corun_grid *corun_instance_grid_numbered(const struct corun_instance *instance, uint32_t number)
+{
+    return !instance->replay && number < instance->distinct ? instance->grids[number] : NULL;
+}
+
+void corun_instance_archive(struct corun_instance *instance, struct corun_archive *archive)
+{
+    if (instance->workload->traced || instance->replay) {
+        archive_fail(archive, CORUN_UNSUPPORTED, "%s is %s: there are no checkpoints of one",
+                     workload_name(instance->workload),
+                     instance->replay ? "a captured program" : "a trace of machine code");
+        return;
+    }
+    archive_section(archive, "workload", 1);
+    module_instance_archive(archive, instance->module, instance->grids, (uint32_t)instance->distinct);
+    memory_archive(archive, instance->memory);
 }
