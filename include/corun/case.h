@@ -82,6 +82,14 @@ struct corun_case {
     /* Before and after every call of the policy (corun_limits.policy_call); may be NULL. */
     void (*policy_call)(void *user, bool begins);
     void *policy_call_user;
+    /*
+     * Checkpoints of the shared run (docs/checkpoints.md): written to the file at checkpoint_cycle, at every multiple of checkpoint_every (0:
+     * not), and when progress() ends the run early; each one replaces the one before. NULL: none.
+     */
+    const char *checkpoint_file;
+    uint64_t checkpoint_cycle, checkpoint_every;
+    /* The shared run goes on from this checkpoint; from cycle 0 if it is checkpoint_file and not there yet. NULL: from cycle 0. */
+    const char *resume_file;
 };
 
 /* One PTX line of a kernel. Stall cycles as in struct corun_profile_row. */
@@ -185,7 +193,7 @@ struct corun_case_result {
 /*
  * Runs a case. OK if it was measured, also if an application was stopped: that is in its result's status and in a
  * diagnostic. With another status *result is NULL. Diagnostics whose status is OK are warnings. Errors: ARGUMENT (an
- * impossible case), LIMIT, POLICY, MEMORY and those of corun_workload_load.
+ * impossible case, or a checkpoint of another one), LIMIT, POLICY, MEMORY, UNSUPPORTED, SYNTAX, FILE (checkpoints) and those of corun_workload_load.
  */
 enum corun_status corun_case_run(const struct corun_case *job, struct corun_diagnostics *list,
                                  struct corun_case_result **result);

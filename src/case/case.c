@@ -2,6 +2,7 @@
 /* A case from its description to its result: workloads, goals, isolated runs, the shared run (corun/case.h). */
 #include "corun/case.h"
 
+#include "case/checkpoint.h"
 #include "case/metrics.h"
 #include "case/run.h"
 
@@ -248,6 +249,8 @@ static enum corun_status prepare(struct run *run)
         corun_gpu_trace(run->gpu, job->trace_first, job->trace_last, job->trace, job->trace_user);
     if (status == CORUN_OK && job->no_history && job->observe)
         corun_gpu_observe(run->gpu, job->observe_sample_cycles, job->observe, job->observe_user);
+    if (status == CORUN_OK && run->checkpointing)
+        status = checkpointing_begin(run->checkpointing);
     if (status != CORUN_OK || job->no_history)
         return status;
     run->history = history_create(job, run->arena);
@@ -318,6 +321,7 @@ static void destroy_run(struct run *run)
         if (run->members[a].owns_workload)
             corun_workload_destroy(run->members[a].workload);
     }
+    checkpointing_destroy(run->checkpointing);
     arena_destroy(run->arena);
     free(run);
 }
@@ -325,6 +329,8 @@ static void destroy_run(struct run *run)
 static enum corun_status run_case(struct run *run, struct owner *owner)
 {
     enum corun_status status = load_workloads(run);
+    if (status == CORUN_OK)
+        status = checkpointing_create(run, &run->checkpointing);
     if (status == CORUN_OK)
         status = run_find_baselines(run);
     if (status == CORUN_OK)

@@ -2,6 +2,9 @@
 /* Sums over the intervals of a run; when there are too many intervals, two become one. */
 #include "case/history.h"
 
+#include "base/archive.h"
+#include "corun/checkpoint.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -261,6 +264,39 @@ void history_observe(struct history *history, struct corun_gpu *gpu)
     history->gpu = gpu;
     corun_gpu_observe(gpu, common_divisor(history->interval_cycles, history->job->observe_sample_cycles), history_see,
                       history);
+}
+
+void history_archive(struct corun_archive *archive, struct history *history, const struct corun_gpu *gpu)
+{
+    static const struct archive_hole holes[] = {
+        ARCHIVE_HOLE(struct history, job),          ARCHIVE_HOLE(struct history, gpu),
+        ARCHIVE_HOLE(struct history, cycles),       ARCHIVE_HOLE(struct history, shares),
+        ARCHIVE_HOLE(struct history, values),       ARCHIVE_HOLE(struct history, powered_cycles),
+        ARCHIVE_HOLE(struct history, resident),     ARCHIVE_HOLE(struct history, in_use),
+        ARCHIVE_HOLE(struct history, tbs),          ARCHIVE_HOLE(struct history, coming),
+        ARCHIVE_HOLE(struct history, policy_values)};
+    uint32_t room = history->coming_room;
+    archive_section(archive, "history", 1);
+    archive_same(archive, history->variables, "variables of the policy");
+    ARCHIVE_RECORD(archive, history, holes);
+    if (history->count > HISTORY_INTERVALS || history->coming_count > room || history->coming_room != room)
+        archive_fail(archive, CORUN_SYNTAX, "%u intervals", history->count);
+    if (!archive_fine(archive))
+        return;
+    size_t applications = history->applications, count = history->count;
+    archive_bytes(archive, history->cycles, count * sizeof *history->cycles);
+    archive_bytes(archive, history->shares, count * applications * sizeof *history->shares);
+    archive_bytes(archive, history->powered_cycles, count * sizeof *history->powered_cycles);
+    archive_bytes(archive, history->values, count * history->variables * sizeof *history->values);
+    archive_bytes(archive, history->resident, history->sms * applications * sizeof *history->resident);
+    archive_bytes(archive, history->in_use, applications * sizeof *history->in_use);
+    archive_bytes(archive, history->tbs, applications * sizeof *history->tbs);
+    for (uint32_t i = 0; i < history->coming_count; i++)
+        ARCHIVE_PLAIN(archive, &history->coming[i]);
+    bool known = history->policy_values != NULL;
+    ARCHIVE(archive, known);
+    if (archive->reads)
+        history->policy_values = known ? corun_gpu_policy_variables(gpu) : NULL;
 }
 
 void history_end(struct history *history)

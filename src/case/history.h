@@ -12,6 +12,7 @@
 #define HISTORY_INTERVALS 100u
 
 struct history;
+struct corun_archive;
 
 /* Lives in the arena; NULL when out of memory. */
 struct history *history_create(const struct corun_case *job, struct arena *arena);
@@ -19,6 +20,8 @@ struct history *history_create(const struct corun_case *job, struct arena *arena
 void history_observe(struct history *history, struct corun_gpu *gpu);
 /* What the GPU calls; `history` is a struct history. */
 void history_see(void *history, const struct corun_gpu *gpu, const struct corun_observation *seen);
+/* To a checkpoint or from it, after the GPU. */
+void history_archive(struct corun_archive *archive, struct history *history, const struct corun_gpu *gpu);
 /* The run is over, and the GPU still there. */
 void history_end(struct history *history);
 /* The means of the intervals, in memory of the arena. MEMORY. */

@@ -33,7 +33,8 @@ struct run {
     struct arena *arena;
     struct member members[CORUN_MAX_APPLICATIONS];
     struct corun_gpu *gpu;
-    struct history *history; /* NULL: none is wanted */
+    struct history *history;             /* NULL: none is wanted */
+    struct checkpointing *checkpointing; /* NULL: none is wanted */
     bool interrupted;
     uint64_t cycles_done, cycles_all; /* of isolated runs that have ended, and of all that is known to be simulated */
     double baseline_seconds, shared_seconds;

@@ -33,7 +33,10 @@ enum {
     KEY_CHECK,
     KEY_NATIVE,
     KEY_FENCE,
-    KEY_SAMPLE
+    KEY_SAMPLE,
+    KEY_CHECKPOINT,
+    KEY_CHECKPOINT_EVERY,
+    KEY_RESUME
 };
 
 static const struct argp_option options[] = {
@@ -67,6 +70,15 @@ static const struct argp_option options[] = {
      "first run, "
      "to standard output]",
      3},
+    {"checkpoint", KEY_CHECKPOINT, "FILE[@CYCLE]", 0,
+     "save the state of the shared run to FILE at that cycle, and when SIGTERM or SIGINT ends the run "
+     "(docs/checkpoints.md)",
+     6},
+    {"checkpoint-every", KEY_CHECKPOINT_EVERY, "N", 0, "also at every multiple of N cycles", 6},
+    {"resume", KEY_RESUME, "FILE", 0,
+     "go on from that state, with the same results; if FILE is that of --checkpoint and not there yet, from the "
+     "beginning",
+     6},
     {"trace", KEY_TRACE, "FILE[:FIRST-LAST]", 0, "write a line for each warp instruction issued in these cycles", 3},
     {"timeline", KEY_TIMELINE, "FILE[:FIRST-LAST]", 0,
      "write launches, thread blocks and counters over these cycles as a trace that ui.perfetto.dev opens", 3},
@@ -105,7 +117,9 @@ struct run_options {
     bool samples;
     bool in_hardware, in_software, for_software; /* which machines; an option is for the software machine */
     char library[PATH_BYTES];
-    const char *gpu; /* as --gpu says it */
+    const char *gpu;                 /* as --gpu says it */
+    const char *checkpoint, *resume; /* files; NULL: none */
+    uint64_t checkpoint_cycle, checkpoint_every;
     bool quiet;
     bool silent; /* what the applications print goes nowhere */
     FILE *text;  /* where it goes */
@@ -198,6 +212,35 @@ static bool parse_software(struct run_options *run, int key, const char *value)
     return true;
 }
 
+/* FILE[@CYCLE] */
+static void parse_checkpoint(struct run_options *run, const char *value)
+{
+    const char *at = strrchr(value, '@');
+    bool cycle = at && at[1] && strspn(at + 1, "0123456789kKmMgG") == strlen(at + 1);
+    if (cycle)
+        command_number(&run->command, "--checkpoint", at + 1, 1000, 1, INT64_MAX, &run->checkpoint_cycle);
+    run->checkpoint = arena_copy_text(run->command.arena, value, cycle ? (size_t)(at - value) : strlen(value));
+    if (!run->checkpoint)
+        command_keep(&run->command, CORUN_MEMORY);
+    else if (!run->checkpoint[0])
+        command_keep(&run->command, corun_report(run->command.list, CORUN_USAGE, CORUN_NOWHERE,
+                                                 "--checkpoint: the name of the file is missing in `%s`", value));
+}
+
+/* false: it is none of these. */
+static bool parse_checkpoints(struct run_options *run, int key, const char *value)
+{
+    if (key == KEY_CHECKPOINT)
+        parse_checkpoint(run, value);
+    else if (key == KEY_CHECKPOINT_EVERY)
+        command_number(&run->command, "--checkpoint-every", value, 1000, 1, INT64_MAX, &run->checkpoint_every);
+    else if (key == KEY_RESUME)
+        run->resume = value;
+    else
+        return false;
+    return true;
+}
+
 /* What only one of the machines can do. */
 static void check_machine(const struct run_options *run, struct argp_state *state)
 {
@@ -209,12 +252,16 @@ static void check_machine(const struct run_options *run, struct argp_state *stat
         argp_error(state, "--trace, --timeline and --console show the simulated GPU: --machine hardware or both");
     if (run->samples && run->in_software)
         argp_error(state, "--sample is for the simulated GPU: --machine hardware");
+    if ((run->checkpoint || run->resume) && run->in_software)
+        argp_error(state, "--checkpoint and --resume are for the simulated GPU: --machine hardware");
+    if (run->checkpoint_every && !run->checkpoint)
+        argp_error(state, "--checkpoint-every wants --checkpoint FILE");
 }
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct run_options *run = state->input;
-    if (parse_software(run, key, value))
+    if (parse_software(run, key, value) || parse_checkpoints(run, key, value))
         return 0;
     switch (key) {
     case KEY_MACHINE:
@@ -419,6 +466,14 @@ static enum corun_status run_case(void *user)
         run->job->sampling = &run->sampling;
         run->job->no_history = true; /* what is not simulated leaves none */
     }
+    if (status == CORUN_OK) {
+        run->job->checkpoint_file = run->checkpoint;
+        run->job->checkpoint_cycle = run->checkpoint_cycle;
+        run->job->checkpoint_every = run->checkpoint_every;
+        run->job->resume_file = run->resume;
+    }
+    if (status == CORUN_OK && run->resume)
+        status = outputs_spare(run->outputs, RUN_OUTPUTS, run->resume, run->command.list);
     for (size_t i = 0; i < run->words.count && status == CORUN_OK; i++)
         status = outputs_spare(run->outputs, RUN_OUTPUTS, run->words.data[i], run->command.list);
     if (status == CORUN_OK)

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* Feeds bytes to the reader of checkpoints, and as a state to archives: sparse memory, counts, vectors, records, parts. */
+#include "case/checkpoint_file.h"
+
+#include "base/vector.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct tape {
+    const uint8_t *data;
+    size_t left;
+};
+
+static bool move(struct corun_archive *archive, void *to, size_t bytes)
+{
+    struct tape *tape = archive->user;
+    if (bytes > tape->left) {
+        archive_fail(archive, CORUN_SYNTAX, "it ends too soon");
+        return false;
+    }
+    memcpy(to, tape->data, bytes);
+    tape->data += bytes;
+    tape->left -= bytes;
+    return true;
+}
+
+struct thing {
+    uint16_t number;
+    void *pointer;
+    uint8_t bytes[5];
+};
+
+static void read_state(struct corun_archive *archive)
+{
+    static const struct archive_hole holes[] = {ARCHIVE_HOLE(struct thing, pointer)};
+    static uint8_t memory[3 * 4096 + 7];
+    VECTOR(struct thing) things = {0};
+    archive_section(archive, "state", 1);
+    if (ARCHIVE_VECTOR(archive, &things, 1000))
+        for (size_t i = 0; i < things.count; i++)
+            ARCHIVE_RECORD(archive, &things.data[i], holes);
+    archive_sparse(archive, memory, sizeof memory);
+    for (size_t i = 0; i < things.count; i++)
+        if (things.data[i].pointer)
+            abort();
+    vector_free(&things);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    struct checkpoint_identity identity = {0};
+    struct checkpoint_reader *reader;
+    struct tape tape = {data, size};
+    struct corun_archive archive = {.reads = true, .move = move, .user = &tape};
+    if (!list)
+        abort();
+    checkpoint_identify(&identity, "its policy", "even");
+    if (checkpoint_read_bytes("it", data, size, list, &reader) == CORUN_OK) {
+        (void)checkpoint_check(reader, &identity, list);
+        read_state(checkpoint_reader_archive(reader));
+        (void)checkpoint_read_end(reader, list);
+    }
+    read_state(&archive);
+    corun_diagnostics_destroy(list);
+    return 0;
+}

@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""corun run --checkpoint and --resume: the same results, the same files, and what is refused. Usage: test_checkpoints.py CORUN [TEST...]"""
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from programs import InFolder
+
+USAGE, SYNTAX, UNSUPPORTED, NOT_FOUND, ARGUMENT, FAULT, FILE = 2, 3, 4, 5, 6, 8, 13
+INTERRUPTED = 130
+CHANGING = ("wall_seconds", "warp_instructions_per_second", "baseline_wall_seconds")
+CYCLES = 8000
+# Not every compiler can clear what lies between the members of a structure (src/base/archive.h).
+SAME_BYTES = os.environ.get("CORUN_COMPILER", "GNU") == "GNU"
+# Ten runs: alone and together, policies that hand over by draining, switching, swapping, dropping and quotas; atomics, barriers,
+# textures, divergence, text, restarts, late arrivals; other GPUs, threads, profiles.
+RUNS = (
+    ("sgemm@small",),
+    ("--policy", "even", "sgemm@small", "histogram@small"),
+    ("--policy", "smqos", "sgemm@small:goal=ipc=200", "nbody@small:start=2K", "spmv@small"),
+    ("--policy", "smk", "spmv@small", "histogram@small"),
+    ("--policy", "spart", "hotspot@small", "sgemm@small:start=3K"),
+    ("--policy", "qos-rollover", "sgemm@small:goal=ipc=300", "atax@small"),
+    ("--gpu", "quadro-v100:sms=8", "gemm-wmma@small", "radix-sort@small"),
+    ("--threads", "2", "monte-carlo@small", "stencil@small"),
+    ("--profile", "ray-tracing@small"),
+    ("--gpu", "tesla-c2050", "2mm@small", "merge-sort@small"),
+)
+
+
+def results(text):
+    result = json.loads(text)
+    for name in CHANGING:
+        result.pop(name, None)
+    return result
+
+
+class Checkpoints(InFolder):
+    programs = {"outside": {"rounds": 1, "kernel": "outside"}, "work": {"rounds": 200, "grid": 400, "count": 51200}}
+
+    def run_case(self, case, *options, cycles=CYCLES, status=0):
+        done = self.corun("run", "-q", "--no-baselines", "--console", "none", "--cycles", str(cycles), "--json", "-", *options,
+                          *case, status=status)
+        return results(done.stdout), done.stderr
+
+    def bytes_of(self, name):
+        return (self.folder / name).read_bytes()
+
+    def compare(self, case, points):
+        """Saves at each point, goes on from there, and looks at results and at the state in between."""
+        whole = self.run_case(case)
+        for first in points:
+            with self.subTest(case=case, first=first):
+                second = first + (CYCLES - first) // 2
+                self.assertEqual(self.run_case(case, "--checkpoint", f"first@{first}"), whole, "saving changes the run")
+                self.assertEqual(self.run_case(case, "--resume", "first", "--checkpoint", f"again@{second}"), whole)
+                self.run_case(case, "--checkpoint", f"once@{second}")
+                if SAME_BYTES:
+                    self.assertTrue(self.bytes_of("again") == self.bytes_of("once"), f"the states at {second} differ")
+                for name in ("first", "again", "once"):
+                    (self.folder / name).unlink()
+
+    def test_ten_cycles_of_ten_runs(self):
+        chance = random.Random(22)
+        for case in RUNS:
+            self.compare(case, sorted(chance.sample(range(1, CYCLES - 1000), 10)))
+
+    def test_garbage_where_nothing_was_written(self):
+        chance = random.Random(23)
+        self.environment["MALLOC_PERTURB_"] = "165"
+        try:
+            for case in RUNS[:6]:
+                self.compare(case, [chance.randrange(1, CYCLES - 1000)])
+        finally:
+            del self.environment["MALLOC_PERTURB_"]
+
+    def test_runs_and_baselines(self):
+        options = ("--runs", "3", "--json", "-", "-q", "work.yaml")
+        whole = results(self.corun("run", *options).stdout)
+        whole["applications"][0].pop("isolated_from_cache", None)
+        for cycle in (3000, 20000):
+            saved = self.corun("run", "--checkpoint", f"work.ck@{cycle}", *options)
+            self.assertEqual(json.loads(saved.stdout)["cycles"], whole["cycles"])
+            again = results(self.corun("run", "--resume", "work.ck", *options).stdout)
+            again["applications"][0].pop("isolated_from_cache", None)
+            self.assertEqual(again, whole)
+
+    def test_a_stopped_application_stays_stopped(self):
+        case = ("outside.yaml", "sgemm@small")
+        whole = self.run_case(case, status=FAULT)
+        self.assertIn("outside", whole[1])
+        self.assertEqual(self.run_case(case, "--checkpoint", "fault.ck@7K", status=FAULT), whole)
+        self.assertEqual(self.run_case(case, "--resume", "fault.ck", status=FAULT), whole)
+
+    def test_the_same_command_again_and_again(self):
+        case = ("--policy", "even", "sgemm@small", "nbody@small")
+        whole = self.run_case(case)
+        options = ("--checkpoint", "again.ck", "--checkpoint-every", "3K", "--resume", "again.ck")
+        self.assertEqual(self.run_case(case, *options), whole)
+        self.assertTrue((self.folder / "again.ck").exists())
+        self.assertEqual(self.run_case(case, *options), whole)
+        self.assertEqual([path.name for path in self.folder.glob("*.part")], [])
+
+    def test_sigterm_saves(self):
+        case = ("--gpu", "gtx980:sms=4", "sgemm@small")
+        cycles, file = 2000000, self.folder / "term.ck"
+        command = [self.command, "run", "-q", "--no-baselines", "--cycles", str(cycles), "--checkpoint", "term.ck@50K", "--resume",
+                   "term.ck", "--json", "term.json", *case]
+        with subprocess.Popen(command, cwd=self.folder, env=self.environment, stderr=subprocess.PIPE) as process:
+            while not file.exists() and process.poll() is None:  # then the shared run is under way
+                time.sleep(0.01)
+            first = file.read_bytes()
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=100)
+        self.assertEqual(process.returncode, INTERRUPTED)
+        self.assertNotEqual(file.read_bytes(), first)
+        self.assertTrue(json.loads((self.folder / "term.json").read_text())["interrupted"])
+        self.assertEqual(self.run_case(case, "--resume", "term.ck", cycles=cycles), self.run_case(case, cycles=cycles))
+
+    def refused(self, status, text, *arguments, cycles=CYCLES):
+        done = self.corun("run", "-q", "--no-baselines", "--cycles", str(cycles), *arguments, status=status)
+        self.assertIn(text, done.stderr)
+
+    def test_another_case_is_refused(self):
+        self.run_case(("--policy", "even", "sgemm@small", "nbody@small"), "--checkpoint", "other.ck@4K")
+        pair = ("sgemm@small", "nbody@small")
+        rows = ((("--policy", "smk", *pair), "its policy was even, and is smk now"),
+                (("--policy", "even:exclusive=off", *pair), "a parameter of its policy is not what it was"),
+                (("--policy", "even", "sgemm@small", "spmv@small"), "the name of application 2 was nbody, and is spmv now"),
+                (("--policy", "even", "sgemm@medium", "nbody@small"), "application 1 is not what it was"),
+                (("--policy", "even", "sgemm@small"), "the number of its applications was 2, and is 1 now"),
+                (("--policy", "even", "--seed", "2", *pair), "its seed was 1, and is 2 now"),
+                (("--policy", "even", "--gpu", "h100", *pair), "the name of its GPU was gtx980, and is h100 now"),
+                (("--policy", "even", "--gpu", "gtx980:l2_latency=99", *pair),
+                 "the name of its GPU was gtx980, and is gtx980:l2_latency=99 now"))
+        for arguments, text in rows:
+            with self.subTest(arguments=arguments):
+                self.refused(ARGUMENT, text, "--resume", "other.ck", *arguments)
+        self.refused(ARGUMENT, "its window in cycles was 8000, and is 9000 now", "--resume", "other.ck", "--policy", "even", *pair,
+                     cycles=9000)
+
+    def test_what_cannot_be_saved_is_refused(self):
+        for options, text in ((("--trace", "t"), "a run with a trace"), (("--timeline", "t"), "a run with a timeline"),
+                              (("--sample",), "a sampled run")):
+            with self.subTest(options=options):
+                self.refused(UNSUPPORTED, f"there are no checkpoints of {text}", *options, "--checkpoint", "no.ck@1K", "work.yaml")
+        self.refused(USAGE, "--machine hardware", "--machine", "software", "--checkpoint", "no.ck", "work.yaml")
+        self.refused(USAGE, "--checkpoint-every wants --checkpoint FILE", "--checkpoint-every", "1K", "work.yaml")
+        self.refused(USAGE, "the name of the file is missing", "--checkpoint", "@1K", "work.yaml")
+        self.assertFalse((self.folder / "no.ck").exists())
+
+    def test_files_that_are_none(self):
+        self.refused(NOT_FOUND, "checkpoint nowhere.ck: No such file", "--resume", "nowhere.ck", "work.yaml")
+        self.run_case(("work.yaml",), "--checkpoint", "good.ck@4K")
+        good = self.bytes_of("good.ck")
+        chance = random.Random(24)
+        damaged = {b"": "it is no checkpoint", b"{}\n" * 100: "it is no checkpoint", good[:60]: "it ends too soon",
+                   good[:-1]: "its checksum is wrong", good + b"x": "its checksum is wrong"}
+        for _ in range(10):
+            at = chance.randrange(40, len(good))
+            damaged[good[:at] + bytes([good[at] ^ 1 << chance.randrange(8)]) + good[at + 1:]] = "its checksum is wrong"
+        for data, text in damaged.items():
+            (self.folder / "bad.ck").write_bytes(data)
+            self.refused(SYNTAX, text, "--resume", "bad.ck", "work.yaml")
+        self.refused(FILE, "/nowhere/x.ck", "--checkpoint", "/nowhere/x.ck@4K", "work.yaml")
+
+
+if __name__ == "__main__":
+    InFolder.command = os.path.abspath(sys.argv[1])
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
