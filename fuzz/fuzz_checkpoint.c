@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Feeds bytes to the reader of checkpoints, and as a state to archives: sparse memory, counts, vectors, records, parts. */
+/*
+ * Feeds bytes to the reader of checkpoints, as they are and with the checksum that belongs to them, and as a state to archives: sparse memory, counts,
+ * vectors, records, parts.
+ */
 #include "case/checkpoint_file.h"
 
 #include "base/vector.h"
 
+#include <sha2.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,22 +53,36 @@ static void read_state(struct corun_archive *archive)
     vector_free(&things);
 }
 
+static void read_file(const uint8_t *data, size_t size, struct corun_diagnostics *list)
+{
+    struct checkpoint_identity identity = {0};
+    struct checkpoint_reader *reader;
+    checkpoint_identify(&identity, "its policy", "even");
+    if (checkpoint_read_bytes("it", data, size, list, &reader) != CORUN_OK)
+        return;
+    (void)checkpoint_check(reader, &identity, list);
+    (void)checkpoint_cycle(reader);
+    read_state(checkpoint_reader_archive(reader));
+    (void)checkpoint_read_end(reader, list);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct corun_diagnostics *list = corun_diagnostics_create();
-    struct checkpoint_identity identity = {0};
-    struct checkpoint_reader *reader;
     struct tape tape = {data, size};
     struct corun_archive archive = {.reads = true, .move = move, .user = &tape};
-    if (!list)
+    uint8_t *summed = malloc(size + SHA256_DIGEST_LENGTH);
+    SHA2_CTX sha;
+    if (!list || !summed)
         abort();
-    checkpoint_identify(&identity, "its policy", "even");
-    if (checkpoint_read_bytes("it", data, size, list, &reader) == CORUN_OK) {
-        (void)checkpoint_check(reader, &identity, list);
-        read_state(checkpoint_reader_archive(reader));
-        (void)checkpoint_read_end(reader, list);
-    }
+    memcpy(summed, data, size);
+    SHA256Init(&sha);
+    SHA256Update(&sha, summed, size);
+    SHA256Final(summed + size, &sha);
+    read_file(data, size, list);
+    read_file(summed, size + SHA256_DIGEST_LENGTH, list);
     read_state(&archive);
+    free(summed);
     corun_diagnostics_destroy(list);
     return 0;
 }
