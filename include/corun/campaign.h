@@ -65,10 +65,16 @@ struct corun_campaign_run_request {
     const char *data_directory;  /* where workloads and GPUs are looked up */
     const char *cache_directory; /* of isolated baselines; NULL: none */
     const char *program;         /* path of the command `corun`, which runs cases of other commands than `corun run` */
-    uint32_t jobs;               /* worker processes; 0: as many as there are processors */
-    uint64_t memory_bytes;       /* of each worker; 0: no limit */
-    uint32_t seconds;            /* of each case; 0: no limit */
-    bool retry;                  /* also those that failed for a reason of their own */
+    /*
+     * Where each case that can be saved leaves its state every so many seconds, and goes on from it when it runs again; created when
+     * needed. NULL: nowhere.
+     */
+    const char *checkpoint_directory;
+    double checkpoint_seconds;
+    uint32_t jobs;         /* worker processes; 0: as many as there are processors */
+    uint64_t memory_bytes; /* of each worker; 0: no limit */
+    uint32_t seconds;      /* of each case; 0: no limit */
+    bool retry;            /* also those that failed for a reason of their own */
     /*
      * A part of the cases: the shard-th, from 1, of `shards` parts that differ by one case at most (0: all); and only
      * those whose keys are in the file `only` (NULL: all). The results file of a shard is its runner's alone meanwhile.

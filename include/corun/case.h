@@ -88,6 +88,8 @@ struct corun_case {
      */
     const char *checkpoint_file;
     uint64_t checkpoint_cycle, checkpoint_every;
+    double checkpoint_seconds; /* also whenever so much time of the host has passed since the last one; 0: not */
+    bool checkpoint_optional;  /* where the case cannot have any (UNSUPPORTED), it runs without */
     /* The shared run goes on from this checkpoint; from cycle 0 if it is checkpoint_file and not there yet. NULL: from cycle 0. */
     const char *resume_file;
 };

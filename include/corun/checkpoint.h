@@ -20,10 +20,10 @@ struct corun_checkpoints {
     /* In place of the begin of the run: moves the state back, by corun_gpu_archive and what goes with it. NULL: the run begins at cycle 0. */
     enum corun_status (*resume)(void *user, struct corun_gpu *gpu);
     /*
-     * Between two steps, at the first cycle that is not before *next; also before a run that `progress` ends early. Sets *next, UINT64_MAX
-     * for never.
+     * Between two steps, at the first cycle that is not before *next; also before a run that `progress` ends early (`last`). Sets *next,
+     * UINT64_MAX for never.
      */
-    enum corun_status (*save)(void *user, struct corun_gpu *gpu, uint64_t *next);
+    enum corun_status (*save)(void *user, struct corun_gpu *gpu, bool last, uint64_t *next);
     uint64_t next; /* the first time */
     /* The grids of an application by number, from 0 on, each time the same; NULL behind the last one. */
     const struct corun_grid *(*grid)(void *user, uint32_t application, uint32_t number);

@@ -9,16 +9,20 @@
 #include "campaign/selection.h"
 #include "campaign/store.h"
 #include "campaign/worker.h"
+#include "case/cache.h"
 #include "case/run.h"
 
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define TICK_MILLISECONDS 500
 #define LOOK_SECONDS 0.4 /* between looks at what was put aside */
+
+#define CHECKPOINT_PATH_BYTES 4096u
 
 struct campaign_run {
     const struct corun_campaign_run_request *request;
@@ -36,6 +40,7 @@ struct campaign_run {
     double weight_done, weight_left;
     bool last_phase;
     struct worker *workers;
+    char (*checkpoints)[CHECKPOINT_PATH_BYTES]; /* of each worker's case; NULL: none are kept */
     uint32_t jobs, running;
     double start, phase_start;
     const char *failure;
@@ -93,6 +98,8 @@ static enum corun_status finish(struct campaign_run *run, struct worker *worker)
         status = store_result(run->store, key, item, text, bytes, problem, run->list);
     if (status)
         return status;
+    if (worker->checkpoint && end != WORKER_LOST) /* what is lost goes on from there */
+        remove(worker->checkpoint);
     bool finished = end == WORKER_RESULT && !problem[0];
     settle(run, worker->index, worker->weight, finished ? SELECTION_FOUND : SELECTION_FAILED);
     if (finished) {
@@ -120,6 +127,17 @@ static bool must_wait(const struct campaign_run *run, size_t index)
     return false;
 }
 
+/* Where the state of a case is kept; NULL: nowhere. */
+static const char *checkpoint_path(const struct campaign_run *run, const struct worker *worker, size_t index)
+{
+    if (!run->checkpoints)
+        return NULL;
+    char *path = run->checkpoints[worker - run->workers];
+    int length = snprintf(path, CHECKPOINT_PATH_BYTES, "%s/%s.ck", run->request->checkpoint_directory,
+                          run->selection.keys[index].hex);
+    return length > 0 && (uint32_t)length < CHECKPOINT_PATH_BYTES ? path : NULL;
+}
+
 /* *aside: it is to be looked at again. *full: there is no process to be had; fewer will do, if there are any. */
 static enum corun_status start_case(struct campaign_run *run, const struct selected_case *next, struct worker *worker,
                                     bool *aside, bool *full)
@@ -144,6 +162,7 @@ static enum corun_status start_case(struct campaign_run *run, const struct selec
         return CORUN_OK;
     }
     worker->weight = next->weight;
+    worker->checkpoint = checkpoint_path(run, worker, next->index);
     if (worker_start(worker, run->request, next->index)) {
         run->running++;
         return CORUN_OK;
@@ -305,8 +324,13 @@ enum corun_status corun_campaign_run(const struct corun_campaign_run_request *re
     run.waiting = calloc(corun_campaign_count(request->campaign) + 1, sizeof *run.waiting);
     run.aside = calloc(corun_campaign_count(request->campaign) + 1, sizeof *run.aside);
     enum corun_status status = CORUN_OK;
-    if (!run.workers || !run.waiting || !run.aside)
+    if (request->checkpoint_directory)
+        run.checkpoints = calloc(run.jobs, sizeof *run.checkpoints);
+    if (!run.workers || !run.waiting || !run.aside || (request->checkpoint_directory && !run.checkpoints))
         status = corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+    if (!status && run.checkpoints && !cache_make_directory(request->checkpoint_directory))
+        status =
+            corun_report(list, CORUN_FILE, CORUN_NOWHERE, "%s: %s", request->checkpoint_directory, strerror(errno));
     if (!status)
         status = selection_create(&what, list, &run.selection);
     outcome->total = run.selection.total;
@@ -319,6 +343,7 @@ enum corun_status corun_campaign_run(const struct corun_campaign_run_request *re
     for (uint32_t w = 0; run.workers && w < run.jobs; w++)
         worker_free(&run.workers[w]);
     free(run.workers);
+    free(run.checkpoints);
     free(run.waiting);
     free(run.aside);
     selection_free(&run.selection);

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "campaign/commands.h"
+#include "case/checkpoint_file.h"
 #include "case/run.h"
 #include "case/specification.h"
 #include "share/load.h"
@@ -68,10 +69,20 @@ static void on_policy_call(void *user, bool begins)
     watch->inside_since = begins ? run_clock() : 0;
 }
 
+/* A state that cannot be read is none: the case begins anew. */
+static void drop_damaged(const char *path)
+{
+    struct checkpoint_reader *reader;
+    if (checkpoint_read(path, NULL, &reader) == CORUN_SYNTAX)
+        remove(path);
+    checkpoint_reader_destroy(reader);
+}
+
 /* In the child: simulates and writes the JSON to `stream`. */
 static enum corun_status simulate(const struct corun_campaign_run_request *request,
-                                  const struct corun_campaign_case *item, struct worker_watch *watch,
-                                  struct arena *arena, struct corun_diagnostics *list, FILE *stream)
+                                  const struct corun_campaign_case *item, const char *checkpoint,
+                                  struct worker_watch *watch, struct arena *arena, struct corun_diagnostics *list,
+                                  FILE *stream)
 {
     struct corun_gpu_config gpu;
     struct corun_case_application applications[CORUN_MAX_APPLICATIONS];
@@ -83,7 +94,13 @@ static enum corun_status simulate(const struct corun_campaign_run_request *reque
                              .threads = 1,
                              .baseline_jobs = 1,
                              .data_directory = request->data_directory,
-                             .cache_directory = request->cache_directory};
+                             .cache_directory = request->cache_directory,
+                             .checkpoint_file = checkpoint,
+                             .checkpoint_seconds = request->checkpoint_seconds,
+                             .checkpoint_optional = true,
+                             .resume_file = checkpoint};
+    if (checkpoint)
+        drop_damaged(checkpoint);
     enum corun_status status = corun_gpu_config_load(item->gpu, request->data_directory, list, &gpu);
     if (policy_path_length(item->policy)) {
         job.policy_call = on_policy_call;
@@ -175,7 +192,8 @@ __attribute__((noreturn)) static void run_command(int pipe, pid_t parent, FILE *
 }
 
 __attribute__((noreturn)) static void run_child(int pipe, pid_t parent, struct worker_watch *watch,
-                                                const struct corun_campaign_run_request *request, size_t index)
+                                                const struct corun_campaign_run_request *request, size_t index,
+                                                const char *checkpoint)
 {
     settle_child(parent, request);
     struct arena *arena = arena_create();
@@ -185,7 +203,8 @@ __attribute__((noreturn)) static void run_child(int pipe, pid_t parent, struct w
     FILE *stream = open_memstream(&text, &bytes);
     enum corun_status status = CORUN_MEMORY;
     if (arena && list && stream)
-        status = simulate(request, corun_campaign_get(request->campaign, index), watch, arena, list, stream);
+        status =
+            simulate(request, corun_campaign_get(request->campaign, index), checkpoint, watch, arena, list, stream);
     if (stream && fclose(stream) != 0)
         status = CORUN_MEMORY;
     if (status == CORUN_OK) {
@@ -245,7 +264,7 @@ bool worker_start(struct worker *worker, const struct corun_campaign_run_request
         close(ends[0]);
         if (is_command)
             run_command(ends[1], parent, worker->said, request, index);
-        run_child(ends[1], parent, worker->watch, request, index);
+        run_child(ends[1], parent, worker->watch, request, index, worker->checkpoint);
     }
     close(ends[1]);
     worker->pid = pid;

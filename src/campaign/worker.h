@@ -22,8 +22,9 @@ struct worker {
     int pipe;
     FILE *said; /* what another command says on its standard error output; NULL: corun run */
     struct worker_watch *watch;
-    size_t index;  /* of its case */
-    double weight; /* of its case; for the caller */
+    size_t index;           /* of its case */
+    const char *checkpoint; /* the caller's: path of the state of its case; NULL: none is kept */
+    double weight;          /* of its case; for the caller */
     double started;
     bool out_of_time, too_long, stuck; /* was killed for it */
     char *message;

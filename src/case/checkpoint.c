@@ -20,7 +20,11 @@ struct checkpointing {
     struct checkpoint_identity identity;
     struct checkpoint_reader *reader; /* NULL: the run begins at cycle 0 */
     size_t first_message;             /* of the shared run */
+    uint64_t planned;                 /* the next cycle that was asked for; UINT64_MAX: none */
+    double written;                   /* on run_clock(): the last one, or the begin of the run */
 };
+
+#define CYCLES_BETWEEN_LOOKS 10000u /* at the time of the host */
 
 /* ---- identity ---- */
 
@@ -163,13 +167,32 @@ static uint64_t next_cycle(const struct corun_case *job, uint64_t now)
     return next;
 }
 
-static enum corun_status save(void *user, struct corun_gpu *gpu, uint64_t *next)
+/* When to look again whether it is time for one. */
+static uint64_t plan(struct checkpointing *checkpointing, uint64_t now)
+{
+    const struct corun_case *job = checkpointing->run->job;
+    checkpointing->planned = next_cycle(job, now);
+    bool by_time = job->checkpoint_seconds > 0 && checkpointing->planned - now > CYCLES_BETWEEN_LOOKS;
+    return by_time ? now + CYCLES_BETWEEN_LOOKS : checkpointing->planned;
+}
+
+static bool is_due(const struct checkpointing *checkpointing, uint64_t now)
+{
+    double seconds = checkpointing->run->job->checkpoint_seconds;
+    return now >= checkpointing->planned || (seconds > 0 && run_clock() - checkpointing->written >= seconds);
+}
+
+static enum corun_status save(void *user, struct corun_gpu *gpu, bool last, uint64_t *next)
 {
     struct checkpointing *checkpointing = user;
     const struct corun_case *job = checkpointing->run->job;
     struct checkpoint_writer *writer;
     uint64_t now = corun_gpu_cycles(gpu);
-    *next = next_cycle(job, now);
+    bool due = last || is_due(checkpointing, now);
+    *next = plan(checkpointing, now);
+    if (!due)
+        return CORUN_OK;
+    checkpointing->written = run_clock();
     enum corun_status status =
         checkpoint_write(job->checkpoint_file, &checkpointing->identity, now, checkpointing->run->list, &writer);
     if (status != CORUN_OK)
@@ -219,9 +242,9 @@ enum corun_status checkpointing_create(struct run *run, struct checkpointing **r
     *result = NULL;
     if (!job->checkpoint_file && !job->resume_file)
         return CORUN_OK;
-    enum corun_status status = check_possible(job, run->list);
+    enum corun_status status = check_possible(job, job->checkpoint_optional ? NULL : run->list);
     if (status != CORUN_OK)
-        return status;
+        return job->checkpoint_optional ? CORUN_OK : status;
     struct checkpointing *checkpointing = calloc(1, sizeof *checkpointing);
     if (!checkpointing || !identify(&checkpointing->identity, run)) {
         free(checkpointing);
@@ -252,14 +275,17 @@ enum corun_status checkpointing_begin(struct checkpointing *checkpointing)
     struct run *run = checkpointing->run;
     uint64_t now = checkpointing->reader ? checkpoint_cycle(checkpointing->reader) : 0;
     for (uint32_t a = 0; a < run->job->application_count; a++)
-        if (!grid(checkpointing, a, 0))
+        if (!grid(checkpointing, a, 0) && run->job->checkpoint_optional)
+            return CORUN_OK;
+        else if (!grid(checkpointing, a, 0))
             return corun_report(run->list, CORUN_UNSUPPORTED, CORUN_NOWHERE,
                                 "there are no checkpoints of %s: it is a captured program or a trace",
                                 run->members[a].info.name);
+    checkpointing->written = run_clock();
     checkpointing->first_message = run->list ? corun_diagnostics_count(run->list) : 0;
     corun_gpu_checkpoints(run->gpu, &(struct corun_checkpoints){.resume = checkpointing->reader ? resume : NULL,
                                                                 .save = run->job->checkpoint_file ? save : NULL,
-                                                                .next = next_cycle(run->job, now),
+                                                                .next = plan(checkpointing, now),
                                                                 .grid = grid,
                                                                 .user = checkpointing});
     return CORUN_OK;

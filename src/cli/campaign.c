@@ -2,6 +2,7 @@
 /* corun campaign: the cases of a campaign that are missing run, here or through Slurm. */
 #include "cli/command.h"
 
+#include "base/duration.h"
 #include "base/text_file.h"
 #include "campaign/campaign_file.h"
 #include "case/specification.h"
@@ -20,6 +21,7 @@
 
 #define DEFAULT_TASKS 16u
 #define DEFAULT_TASKS_TEXT "16"
+#define CHECKPOINT_SECONDS 60.0
 
 enum {
     KEY_RESULTS = 'r',
@@ -33,7 +35,9 @@ enum {
     KEY_ONLY,
     KEY_SLURM,
     KEY_SLURM_TASKS,
-    KEY_SLURM_OPTIONS
+    KEY_SLURM_OPTIONS,
+    KEY_CHECKPOINTS,
+    KEY_CHECKPOINT_EVERY
 };
 
 static const struct argp_option options[] = {
@@ -44,6 +48,11 @@ static const struct argp_option options[] = {
     {"time", KEY_TIME, "SECONDS", 0, "of each case; one that takes longer is recorded as lost [no limit]", 2},
     {"retry", KEY_RETRY, NULL, 0, "also cases that failed for a reason of their own; lost ones are always run again",
      2},
+    {"checkpoints", KEY_CHECKPOINTS, "DIR", 0,
+     "keep the state of each case that runs in DIR: one that is killed goes on from there when the campaign is started "
+     "again (docs/checkpoints.md)",
+     2},
+    {"checkpoint-every", KEY_CHECKPOINT_EVERY, "DURATION", 0, "time between two of a case, as 90s, 30m or 1h [60s]", 2},
     {"shard", KEY_SHARD, "K/N", 0, "only the K-th of N parts of the cases, each with a results file of its own", 3},
     {"only", KEY_ONLY, "FILE", 0, "only cases whose keys are in FILE, one per line", 3},
     {"slurm", KEY_SLURM, NULL, 0,
@@ -64,7 +73,7 @@ static const char doc[] =
 
 struct campaign_options {
     struct command command;
-    const char *path, *slurm_options;
+    const char *path, *slurm_options, *checkpoint_every;
     struct cache_options cache;
     bool quiet, only_list, slurm;
     uint32_t slurm_tasks;
@@ -124,6 +133,14 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     case KEY_QUIET:
         campaign->quiet = true;
         break;
+    case KEY_CHECKPOINTS:
+        request->checkpoint_directory = command_name("--checkpoints", value, state);
+        break;
+    case KEY_CHECKPOINT_EVERY:
+        campaign->checkpoint_every = value;
+        if (!duration_parse(value, &request->checkpoint_seconds))
+            argp_error(state, "--checkpoint-every is a time like 90s, 30m or 1h, not `%s`", value);
+        break;
     case KEY_SHARD:
         set_shard(campaign, value);
         break;
@@ -144,6 +161,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
             argp_error(state, "--slurm makes the shards itself: not together with --shard");
         if (!campaign->slurm && (campaign->slurm_tasks || campaign->slurm_options))
             argp_error(state, "--slurm-tasks and --slurm-options need --slurm");
+        if (campaign->checkpoint_every && !request->checkpoint_directory)
+            argp_error(state, "--checkpoint-every needs --checkpoints");
         break;
     case ARGP_KEY_ARG:
         if (state->arg_num)
@@ -234,7 +253,7 @@ static void tell_submitted(const struct campaign_options *campaign, const struct
 /* The options that a task takes over; ends with NULL. */
 struct task_options {
     char memory[40], time[40];
-    const char *list[8];
+    const char *list[12];
 };
 
 static void choose_task_options(const struct campaign_options *campaign, struct task_options *chosen)
@@ -254,6 +273,14 @@ static void choose_task_options(const struct campaign_options *campaign, struct 
         chosen->list[count++] = request->cache_directory;
     } else {
         chosen->list[count++] = "--no-cache";
+    }
+    if (request->checkpoint_directory) {
+        chosen->list[count++] = "--checkpoints";
+        chosen->list[count++] = request->checkpoint_directory;
+        if (campaign->checkpoint_every) {
+            chosen->list[count++] = "--checkpoint-every";
+            chosen->list[count++] = campaign->checkpoint_every;
+        }
     }
     chosen->list[count] = NULL;
 }
@@ -328,7 +355,8 @@ int command_campaign(int argc, char **argv)
 {
     static const struct argp argp = {
         .options = options, .parser = parse_option, .args_doc = "FILE", .doc = doc, .help_filter = command_help_filter};
-    struct campaign_options campaign = {.request = {.results = DEFAULT_RESULTS}};
+    struct campaign_options campaign = {
+        .request = {.results = DEFAULT_RESULTS, .checkpoint_seconds = CHECKPOINT_SECONDS}};
     int exit_status = command_perform(&campaign.command, &argp, argc, argv, run_campaign, &campaign);
     corun_campaign_destroy(campaign.campaign);
     return exit_status;

@@ -432,10 +432,10 @@ static enum corun_status begin(struct corun_gpu *gpu)
     return status;
 }
 
-static enum corun_status save(struct corun_gpu *gpu)
+static enum corun_status save(struct corun_gpu *gpu, bool last)
 {
     struct corun_checkpoints *checkpoints = &gpu->checkpoints;
-    return checkpoints->save ? checkpoints->save(checkpoints->user, gpu, &gpu->checkpoint_next) : CORUN_OK;
+    return checkpoints->save ? checkpoints->save(checkpoints->user, gpu, last, &gpu->checkpoint_next) : CORUN_OK;
 }
 
 enum corun_status corun_gpu_run(struct corun_gpu *gpu, const struct corun_limits *limits,
@@ -452,7 +452,7 @@ enum corun_status corun_gpu_run(struct corun_gpu *gpu, const struct corun_limits
     while (status == CORUN_OK && !limit_reached(gpu)) {
         bool goes_on = gpu_may_continue(gpu);
         if (!goes_on || gpu->now >= gpu->checkpoint_next)
-            status = save(gpu);
+            status = save(gpu, !goes_on);
         if (!goes_on)
             break;
         if (status == CORUN_OK)

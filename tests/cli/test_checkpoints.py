@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """corun run --checkpoint and --resume: the same results, the same files, and what is refused. Usage: test_checkpoints.py CORUN [TEST...]"""
+import csv
+import io
 import json
 import os
 import random
@@ -169,6 +171,67 @@ class Checkpoints(InFolder):
             (self.folder / "bad.ck").write_bytes(data)
             self.refused(SYNTAX, text, "--resume", "bad.ck", "work.yaml")
         self.refused(FILE, "/nowhere/x.ck", "--checkpoint", "/nowhere/x.ck@4K", "work.yaml")
+
+
+CAMPAIGN = """\
+name: slow
+gpus: ["gtx980:sms=4"]
+policies: [left-over]
+cycles: 5M
+cases:
+  - [./work.yaml]
+"""
+
+
+class Campaigns(InFolder):
+    programs = {"work": {"rounds": 200, "grid": 400, "count": 51200}}
+
+    def setUp(self):
+        (self.folder / "slow.yaml").write_text(CAMPAIGN)
+
+    def states(self):
+        return list((self.folder / "states").glob("*.ck"))
+
+    def kill_in_the_midst(self, *options):
+        """Starts it, and ends it and its worker at once when a state has been written: whose that is."""
+        with subprocess.Popen([self.command, "campaign", "-q", *options], cwd=self.folder, env=self.environment) as process:
+            while not self.states() and process.poll() is None:
+                time.sleep(0.01)
+            process.kill()
+        self.assertEqual(len(self.states()), 1, "it was done before a state was written")
+        return self.states()[0]
+
+    def results_of(self, file):
+        text = self.corun("query", "-r", file, "--csv", "SELECT result FROM cases").stdout
+        return [results(row[0]) for row in list(csv.reader(io.StringIO(text)))[1:]]
+
+    def test_a_case_that_was_killed_goes_on(self):
+        options = ("--checkpoints", "states", "slow.yaml", "-r")
+        state = self.kill_in_the_midst("--checkpoint-every", "1s", *options, "kept.db")
+        kept = state.read_bytes()
+        self.assertEqual(self.rows("kept.db"), [])
+        state.write_bytes(kept[:-1])  # which is no state: the case begins anew
+        self.corun("campaign", "-q", *options, "once.db")
+        self.assertEqual(self.rows("once.db"), ["finished"])
+        self.assertEqual(self.states(), [])
+        self.corun("run", "-q", "--no-baselines", "--cycles", "9K", "--checkpoint", f"{state}@2K", "work.yaml")
+        self.corun("campaign", "-q", *options, "kept.db")  # it looks at the state, which is of something else
+        self.assertEqual(self.rows("kept.db"), ["failed"])
+        state.write_bytes(kept)
+        self.corun("campaign", "-q", "--retry", *options, "kept.db")
+        self.assertEqual(self.rows("kept.db"), ["finished"])
+        self.assertEqual(self.states(), [])
+        self.assertEqual(self.results_of("kept.db"), self.results_of("once.db"))
+
+    def rows(self, file):
+        return self.corun("query", "-r", file, "--csv", "SELECT status FROM cases").stdout.splitlines()[1:]
+
+    def test_mistakes(self):
+        for options, text in ((("--checkpoint-every", "5s"), "needs --checkpoints"),
+                              (("--checkpoints", "states", "--checkpoint-every", "5"), "a time like 90s, 30m or 1h"),
+                              (("--checkpoints", ""), "--checkpoints")):
+            self.assertIn(text, self.corun("campaign", *options, "slow.yaml", status=USAGE).stderr)
+        self.corun("campaign", "-q", "--checkpoints", "slow.yaml/states", "-r", "none.db", "slow.yaml", status=FILE)
 
 
 if __name__ == "__main__":
