@@ -156,6 +156,8 @@ void archive_section(struct corun_archive *archive, const char *name, uint32_t v
 {
     char there[ARCHIVE_SECTION_BYTES] = {0};
     uint32_t number = version;
+    if (!archive_fine(archive))
+        return; /* the message is about the part before */
     memset(archive->section, 0, sizeof archive->section);
     snprintf(archive->section, sizeof archive->section, "%s", name);
     memcpy(there, archive->section, sizeof there);
