@@ -2,7 +2,6 @@
 /* corun campaign: the cases of a campaign that are missing run, here or through Slurm. */
 #include "cli/command.h"
 
-#include "base/duration.h"
 #include "base/text_file.h"
 #include "campaign/campaign_file.h"
 #include "case/specification.h"
@@ -21,7 +20,6 @@
 
 #define DEFAULT_TASKS 16u
 #define DEFAULT_TASKS_TEXT "16"
-#define CHECKPOINT_SECONDS 60.0
 
 enum {
     KEY_RESULTS = 'r',
@@ -35,9 +33,7 @@ enum {
     KEY_ONLY,
     KEY_SLURM,
     KEY_SLURM_TASKS,
-    KEY_SLURM_OPTIONS,
-    KEY_CHECKPOINTS,
-    KEY_CHECKPOINT_EVERY
+    KEY_SLURM_OPTIONS
 };
 
 static const struct argp_option options[] = {
@@ -48,11 +44,7 @@ static const struct argp_option options[] = {
     {"time", KEY_TIME, "SECONDS", 0, "of each case; one that takes longer is recorded as lost [no limit]", 2},
     {"retry", KEY_RETRY, NULL, 0, "also cases that failed for a reason of their own; lost ones are always run again",
      2},
-    {"checkpoints", KEY_CHECKPOINTS, "DIR", 0,
-     "keep the state of each case that runs in DIR: one that is killed goes on from there when the campaign is started "
-     "again (docs/checkpoints.md)",
-     2},
-    {"checkpoint-every", KEY_CHECKPOINT_EVERY, "DURATION", 0, "time between two of a case, as 90s, 30m or 1h [60s]", 2},
+    CHECKPOINT_OPTIONS(2),
     {"shard", KEY_SHARD, "K/N", 0, "only the K-th of N parts of the cases, each with a results file of its own", 3},
     {"only", KEY_ONLY, "FILE", 0, "only cases whose keys are in FILE, one per line", 3},
     {"slurm", KEY_SLURM, NULL, 0,
@@ -73,7 +65,8 @@ static const char doc[] =
 
 struct campaign_options {
     struct command command;
-    const char *path, *slurm_options, *checkpoint_every;
+    const char *path, *slurm_options;
+    struct checkpoint_options checkpoints;
     struct cache_options cache;
     bool quiet, only_list, slurm;
     uint32_t slurm_tasks;
@@ -133,14 +126,6 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     case KEY_QUIET:
         campaign->quiet = true;
         break;
-    case KEY_CHECKPOINTS:
-        request->checkpoint_directory = command_name("--checkpoints", value, state);
-        break;
-    case KEY_CHECKPOINT_EVERY:
-        campaign->checkpoint_every = value;
-        if (!duration_parse(value, &request->checkpoint_seconds))
-            argp_error(state, "--checkpoint-every is a time like 90s, 30m or 1h, not `%s`", value);
-        break;
     case KEY_SHARD:
         set_shard(campaign, value);
         break;
@@ -161,9 +146,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
             argp_error(state, "--slurm makes the shards itself: not together with --shard");
         if (!campaign->slurm && (campaign->slurm_tasks || campaign->slurm_options))
             argp_error(state, "--slurm-tasks and --slurm-options need --slurm");
-        if (campaign->checkpoint_every && !request->checkpoint_directory)
-            argp_error(state, "--checkpoint-every needs --checkpoints");
-        break;
+        return checkpoint_option(key, value, state, &campaign->checkpoints);
     case ARGP_KEY_ARG:
         if (state->arg_num)
             argp_error(state, "one campaign is expected, not also `%s`", value);
@@ -173,7 +156,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         argp_error(state, "the file of the campaign is missing");
         break;
     default:
-        return cache_option(key, value, state, &campaign->cache);
+        if (cache_option(key, value, state, &campaign->cache))
+            return checkpoint_option(key, value, state, &campaign->checkpoints);
+        break;
     }
     return 0;
 }
@@ -277,9 +262,9 @@ static void choose_task_options(const struct campaign_options *campaign, struct 
     if (request->checkpoint_directory) {
         chosen->list[count++] = "--checkpoints";
         chosen->list[count++] = request->checkpoint_directory;
-        if (campaign->checkpoint_every) {
+        if (campaign->checkpoints.every) {
             chosen->list[count++] = "--checkpoint-every";
-            chosen->list[count++] = campaign->checkpoint_every;
+            chosen->list[count++] = campaign->checkpoints.every;
         }
     }
     chosen->list[count] = NULL;
@@ -332,6 +317,8 @@ static enum corun_status run_campaign(void *user)
     request->campaign = campaign->campaign;
     request->data_directory = campaign->data;
     request->cache_directory = cache_folder(&campaign->cache);
+    request->checkpoint_directory = campaign->checkpoints.folder;
+    request->checkpoint_seconds = campaign->checkpoints.seconds;
     request->write = json_case;
     request->progress = show_progress;
     request->progress_user = campaign;
@@ -355,8 +342,7 @@ int command_campaign(int argc, char **argv)
 {
     static const struct argp argp = {
         .options = options, .parser = parse_option, .args_doc = "FILE", .doc = doc, .help_filter = command_help_filter};
-    struct campaign_options campaign = {
-        .request = {.results = DEFAULT_RESULTS, .checkpoint_seconds = CHECKPOINT_SECONDS}};
+    struct campaign_options campaign = {.request = {.results = DEFAULT_RESULTS}};
     int exit_status = command_perform(&campaign.command, &argp, argc, argv, run_campaign, &campaign);
     corun_campaign_destroy(campaign.campaign);
     return exit_status;

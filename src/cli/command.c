@@ -2,6 +2,7 @@
 /* What every command does in the same way: its options, its messages, its end. */
 #include "cli/command.h"
 
+#include "base/duration.h"
 #include "base/nearest.h"
 #include "case/specification.h"
 #include "cli/candidates.h"
@@ -13,6 +14,7 @@
 #include <sys/stat.h>
 
 #define OPTION_NAMES_MAX 64u
+#define CHECKPOINT_SECONDS 60.0
 
 /* The option whose name begins like that: one that has just this name comes first. NULL if there is none. */
 static const struct argp_option *find_option(const struct argp_option *options, const char *name, size_t length)
@@ -168,6 +170,28 @@ error_t cache_option(int key, const char *value, struct argp_state *state, struc
         break;
     case KEY_NO_CACHE:
         cache->none = true;
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+error_t checkpoint_option(int key, const char *value, struct argp_state *state, struct checkpoint_options *options)
+{
+    switch (key) {
+    case KEY_CHECKPOINTS:
+        options->folder = command_name("--checkpoints", value, state);
+        options->seconds = options->every ? options->seconds : CHECKPOINT_SECONDS;
+        break;
+    case KEY_CHECKPOINTS_EVERY:
+        options->every = value;
+        if (!duration_parse(value, &options->seconds))
+            argp_error(state, "--checkpoint-every is a time like 90s, 30m or 1h, not `%s`", value);
+        break;
+    case ARGP_KEY_END:
+        if (options->every && !options->folder)
+            argp_error(state, "--checkpoint-every needs --checkpoints");
         break;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -125,6 +125,28 @@ error_t cache_option(int key, const char *value, struct argp_state *state, struc
 /* The folder given, else the user's; NULL if none is wanted or there is none. */
 const char *cache_folder(struct cache_options *cache);
 
+/* Where cases that run keep their states, for commands that run campaigns. */
+struct checkpoint_options {
+    const char *folder, *every; /* as they were given; NULL: not */
+    double seconds;             /* between two */
+};
+enum { KEY_CHECKPOINTS = 0x1010, KEY_CHECKPOINTS_EVERY };
+#define CHECKPOINT_OPTIONS(group) \
+    {"checkpoints", \
+     KEY_CHECKPOINTS, \
+     "DIR", \
+     0, \
+     "keep the state of each case that runs in DIR: one that is killed goes on from there when the command is " \
+     "started " \
+     "again (docs/checkpoints.md)", \
+     group}, \
+    { \
+        "checkpoint-every", KEY_CHECKPOINTS_EVERY, "DURATION", 0, \
+            "time between two states of a case, as 90s, 30m or 1h [60s]", group \
+    }
+/* The same as cache_option; `seconds` is set with the folder. With ARGP_KEY_END it looks whether both fit. */
+error_t checkpoint_option(int key, const char *value, struct argp_state *state, struct checkpoint_options *options);
+
 /* For struct argp.help_filter: ends a help text with the list of exit statuses. */
 char *command_help_filter(int key, const char *text, void *input);
 /* The list of exit statuses, one per line. */

@@ -60,6 +60,7 @@ static const struct argp_option options[] = {
     {"html", KEY_HTML, "FILE", 0, "writes a page with figures; with --all, FOLDER/EXPERIMENT.html", 4},
     {"markdown", KEY_MARKDOWN, "FILE", 0, "writes the comparison as Markdown; with --all, FOLDER/EXPERIMENT.md", 4},
     {"quiet", KEY_QUIET, NULL, 0, "no progress line and no tables", 5},
+    CHECKPOINT_OPTIONS(3),
     CACHE_OPTIONS(6),
     {0},
 };
@@ -79,6 +80,7 @@ struct reproduce_options {
     const char *name;
     struct output outputs[REPRODUCE_OUTPUTS];
     struct cache_options cache;
+    struct checkpoint_options checkpoints;
     bool quiet, only_list, all, full, no_run;
     uint64_t sample, cycles; /* 0: as the experiment says */
     double budget;           /* seconds; 0: none */
@@ -151,9 +153,12 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         reproduce->name = value;
         break;
     case ARGP_KEY_END:
+        checkpoint_option(key, value, state, &reproduce->checkpoints);
         return check_options(reproduce, state);
     default:
-        return cache_option(key, value, state, &reproduce->cache);
+        if (cache_option(key, value, state, &reproduce->cache))
+            return checkpoint_option(key, value, state, &reproduce->checkpoints);
+        break;
     }
     return 0;
 }
@@ -476,6 +481,8 @@ static enum corun_status run_reproduce(void *user)
         return status;
     reproduce->run.data_directory = reproduce->data;
     reproduce->run.cache_directory = cache_folder(&reproduce->cache);
+    reproduce->run.checkpoint_directory = reproduce->checkpoints.folder;
+    reproduce->run.checkpoint_seconds = reproduce->checkpoints.seconds;
     reproduce->run.write = json_case;
     return reproduce->only_list ? each_experiment(reproduce, list_experiment)
            : reproduce->all     ? reproduce_all(reproduce)
