@@ -250,7 +250,7 @@ static enum corun_status prepare(struct run *run)
     if (status == CORUN_OK && job->no_history && job->observe)
         corun_gpu_observe(run->gpu, job->observe_sample_cycles, job->observe, job->observe_user);
     if (status == CORUN_OK && run->checkpointing)
-        status = checkpointing_begin(run->checkpointing);
+        checkpointing_begin(run->checkpointing);
     if (status != CORUN_OK || job->no_history)
         return status;
     run->history = history_create(job, run->arena);

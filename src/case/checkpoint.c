@@ -209,8 +209,9 @@ static const struct corun_grid *grid(void *user, uint32_t application, uint32_t 
 
 /* ---- begin and end ---- */
 
-static enum corun_status check_possible(const struct corun_case *job, struct corun_diagnostics *list)
+static enum corun_status check_possible(const struct run *run, struct corun_diagnostics *list)
 {
+    const struct corun_case *job = run->job;
     const char *what = job->sampling  ? "a sampled run"
                        : job->trace   ? "a run with a trace"
                        : job->observe ? "a run with a timeline or another observer"
@@ -223,6 +224,12 @@ static enum corun_status check_possible(const struct corun_case *job, struct cor
             "there are no checkpoints under policy %s: what the state of a policy of yours holds, and where it "
             "points, is not known",
             job->policy->name);
+    for (uint32_t a = 0; a < job->application_count; a++) {
+        const char *unsaved = corun_workload_unsaved(run->members[a].workload);
+        if (unsaved)
+            return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "there are no checkpoints of %s, which is %s",
+                                run->members[a].info.name, unsaved);
+    }
     return CORUN_OK;
 }
 
@@ -242,7 +249,7 @@ enum corun_status checkpointing_create(struct run *run, struct checkpointing **r
     *result = NULL;
     if (!job->checkpoint_file && !job->resume_file)
         return CORUN_OK;
-    enum corun_status status = check_possible(job, job->checkpoint_optional ? NULL : run->list);
+    enum corun_status status = check_possible(run, job->checkpoint_optional ? NULL : run->list);
     if (status != CORUN_OK)
         return job->checkpoint_optional ? CORUN_OK : status;
     struct checkpointing *checkpointing = calloc(1, sizeof *checkpointing);
@@ -270,17 +277,10 @@ void checkpointing_destroy(struct checkpointing *checkpointing)
     free(checkpointing);
 }
 
-enum corun_status checkpointing_begin(struct checkpointing *checkpointing)
+void checkpointing_begin(struct checkpointing *checkpointing)
 {
     struct run *run = checkpointing->run;
     uint64_t now = checkpointing->reader ? checkpoint_cycle(checkpointing->reader) : 0;
-    for (uint32_t a = 0; a < run->job->application_count; a++)
-        if (!grid(checkpointing, a, 0) && run->job->checkpoint_optional)
-            return CORUN_OK;
-        else if (!grid(checkpointing, a, 0))
-            return corun_report(run->list, CORUN_UNSUPPORTED, CORUN_NOWHERE,
-                                "there are no checkpoints of %s: it is a captured program or a trace",
-                                run->members[a].info.name);
     checkpointing->written = run_clock();
     checkpointing->first_message = run->list ? corun_diagnostics_count(run->list) : 0;
     corun_gpu_checkpoints(run->gpu, &(struct corun_checkpoints){.resume = checkpointing->reader ? resume : NULL,
@@ -288,5 +288,4 @@ enum corun_status checkpointing_begin(struct checkpointing *checkpointing)
                                                                 .next = plan(checkpointing, now),
                                                                 .grid = grid,
                                                                 .user = checkpointing});
-    return CORUN_OK;
 }

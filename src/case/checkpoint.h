@@ -13,7 +13,7 @@ struct checkpointing;
  */
 enum corun_status checkpointing_create(struct run *run, struct checkpointing **result);
 void checkpointing_destroy(struct checkpointing *checkpointing);
-/* The GPU has its applications, policy and observers. UNSUPPORTED: an application cannot be saved. */
-enum corun_status checkpointing_begin(struct checkpointing *checkpointing);
+/* The GPU has its applications, policy and observers. */
+void checkpointing_begin(struct checkpointing *checkpointing);
 
 #endif

@@ -409,12 +409,16 @@ const struct corun_grid *corun_instance_grid_numbered(const struct corun_instanc
     return !instance->replay && number < instance->distinct ? instance->grids[number] : NULL;
 }
 
+const char *corun_workload_unsaved(const struct corun_workload *workload)
+{
+    return workload->captured ? "a captured program" : workload->traced ? "a trace of machine code" : NULL;
+}
+
 void corun_instance_archive(struct corun_instance *instance, struct corun_archive *archive)
 {
-    if (instance->workload->traced || instance->replay) {
-        archive_fail(archive, CORUN_UNSUPPORTED, "%s is %s: there are no checkpoints of one",
-                     workload_name(instance->workload),
-                     instance->replay ? "a captured program" : "a trace of machine code");
+    const char *unsaved = corun_workload_unsaved(instance->workload);
+    if (unsaved) {
+        archive_fail(archive, CORUN_UNSUPPORTED, "%s is %s", workload_name(instance->workload), unsaved);
         return;
     }
     archive_section(archive, "workload", 1);

@@ -12,6 +12,7 @@ import sys
 import time
 import unittest
 
+import test_traces
 from programs import InFolder
 
 USAGE, SYNTAX, UNSUPPORTED, NOT_FOUND, ARGUMENT, FAULT, FILE = 2, 3, 4, 5, 6, 8, 13
@@ -152,6 +153,9 @@ class Checkpoints(InFolder):
                               (("--sample",), "a sampled run")):
             with self.subTest(options=options):
                 self.refused(UNSUPPORTED, f"there are no checkpoints of {text}", *options, "--checkpoint", "no.ck@1K", "work.yaml")
+        trace = test_traces.Traces.trace(self, "text", [test_traces.kernel("exchange", 4, test_traces.exchange)])
+        self.refused(UNSUPPORTED, "which is a trace of machine code", "-g", "quadro-v100", "--checkpoint",
+                     "no.ck@1K", trace)
         self.refused(USAGE, "--machine hardware", "--machine", "software", "--checkpoint", "no.ck", "work.yaml")
         self.refused(USAGE, "--checkpoint-every wants --checkpoint FILE", "--checkpoint-every", "1K", "work.yaml")
         self.refused(USAGE, "the name of the file is missing", "--checkpoint", "@1K", "work.yaml")
@@ -222,6 +226,14 @@ class Campaigns(InFolder):
         self.assertEqual(self.rows("kept.db"), ["finished"])
         self.assertEqual(self.states(), [])
         self.assertEqual(self.results_of("kept.db"), self.results_of("once.db"))
+
+    def test_what_cannot_be_saved_runs_without(self):
+        trace = test_traces.Traces.trace(self, "text", [test_traces.kernel("exchange", 4, test_traces.exchange)])
+        (self.folder / "traced.yaml").write_text(
+            f"name: traced\ngpus: [quadro-v100]\npolicies: [left-over]\ncycles: 5K\ncases:\n  - [\"{trace}\"]\n")
+        self.corun("campaign", "-q", "--checkpoints", "states", "-r", "traced.db", "traced.yaml")
+        self.assertEqual(self.rows("traced.db"), ["finished"])
+        self.assertEqual(self.states(), [])
 
     def rows(self, file):
         return self.corun("query", "-r", file, "--csv", "SELECT status FROM cases").stdout.splitlines()[1:]
