@@ -113,11 +113,11 @@ struct team_result repeat_part(struct corun_split *split, uint64_t begin, uint64
     struct snapshot *snapshot = repeats > 1 ? snapshot_take(&split->task, begin, end, &failed) : NULL;
     if (repeats > 1 && failed)
         return (struct team_result){.status = CORUN_MEMORY};
-    struct team_result result = team_run(split->team, begin, end, limit_seconds, hurried);
+    struct team_result result = split_team_run(split->team, begin, end, limit_seconds, hurried);
     seconds[0] = result.seconds;
     for (unsigned i = 1; i < repeats && result.status == CORUN_OK && result.done; i++) {
         snapshot_restore(snapshot);
-        struct team_result again = team_run(split->team, begin, begin + result.done, 0, hurried);
+        struct team_result again = split_team_run(split->team, begin, begin + result.done, 0, hurried);
         seconds[i] = again.seconds;
         result.status = again.status;
     }

@@ -163,7 +163,7 @@ static enum corun_status create_devices(struct corun_split *split, const struct 
         split->names[1 + i] = strdup(gpu_name(split->gpus[i]));
     pin_buffers(split);
     if (split->has_cpu) {
-        split->team = team_create(threads, split->simulated, split->parameters.chunk_us * 1e-6, &split->task);
+        split->team = split_team_create(threads, split->simulated, split->parameters.chunk_us * 1e-6, &split->task);
         if (!split->team)
             return CORUN_MEMORY;
     }
@@ -257,7 +257,7 @@ void corun_split_destroy(struct corun_split *split)
     if (!split)
         return;
     bool ended = !split->executor || split->executor->operations->destroy(split->executor);
-    team_destroy(split->team);
+    split_team_destroy(split->team);
     if (!ended) /* a GPU that does not answer may still use the rest */
         return;
     unpin_buffers(split);

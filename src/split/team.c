@@ -148,7 +148,8 @@ static void *member_main(void *argument)
     return NULL;
 }
 
-struct team *team_create(uint32_t threads, bool measured, double chunk_seconds, const struct corun_split_task *task)
+struct team *split_team_create(uint32_t threads, bool measured, double chunk_seconds,
+                               const struct corun_split_task *task)
 {
     struct team *team = calloc(1, sizeof *team);
     if (!team)
@@ -175,11 +176,11 @@ struct team *team_create(uint32_t threads, bool measured, double chunk_seconds, 
     }
     if (team->thread_count == threads)
         return team;
-    team_destroy(team);
+    split_team_destroy(team);
     return NULL;
 }
 
-void team_destroy(struct team *team)
+void split_team_destroy(struct team *team)
 {
     if (!team)
         return;
@@ -195,8 +196,8 @@ void team_destroy(struct team *team)
     free(team);
 }
 
-void team_start(struct team *team, uint64_t begin, uint64_t end, double limit_seconds, bool hurried,
-                void (*ended)(void *user, const struct team_result *result), void *user)
+void split_team_start(struct team *team, uint64_t begin, uint64_t end, double limit_seconds, bool hurried,
+                      void (*ended)(void *user, const struct team_result *result), void *user)
 {
     pthread_mutex_lock(&team->mutex);
     team->begin = team->cursor = begin;
@@ -214,7 +215,7 @@ void team_start(struct team *team, uint64_t begin, uint64_t end, double limit_se
     pthread_mutex_unlock(&team->mutex);
 }
 
-uint64_t team_recall(struct team *team)
+uint64_t split_team_recall(struct team *team)
 {
     pthread_mutex_lock(&team->mutex);
     if (team->active) {
@@ -226,7 +227,7 @@ uint64_t team_recall(struct team *team)
     return kept;
 }
 
-uint64_t team_take(struct team *team, uint64_t count)
+uint64_t split_team_take(struct team *team, uint64_t count)
 {
     uint64_t granularity = team->task->granularity, taken = 0;
     pthread_mutex_lock(&team->mutex);
@@ -241,7 +242,7 @@ uint64_t team_take(struct team *team, uint64_t count)
     return taken;
 }
 
-uint64_t team_progress(struct team *team)
+uint64_t split_team_progress(struct team *team)
 {
     pthread_mutex_lock(&team->mutex);
     uint64_t completed = team->completed;
@@ -266,10 +267,10 @@ static void end_run(void *user, const struct team_result *result)
     pthread_mutex_unlock(&run->mutex);
 }
 
-struct team_result team_run(struct team *team, uint64_t begin, uint64_t end, double limit_seconds, bool hurried)
+struct team_result split_team_run(struct team *team, uint64_t begin, uint64_t end, double limit_seconds, bool hurried)
 {
     struct run run = {.mutex = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
-    team_start(team, begin, end, limit_seconds, hurried, end_run, &run);
+    split_team_start(team, begin, end, limit_seconds, hurried, end_run, &run);
     pthread_mutex_lock(&run.mutex);
     while (!run.over)
         pthread_cond_wait(&run.ended, &run.mutex);

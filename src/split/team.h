@@ -17,20 +17,21 @@ struct team_result {
  * `measured`: each thread stays on a processor of its own, and what counts is its processor time, so that others on the machine do
  * not matter. NULL: out of memory, or no thread could be made.
  */
-struct team *team_create(uint32_t threads, bool measured, double chunk_seconds, const struct corun_split_task *task);
-void team_destroy(struct team *team);
+struct team *split_team_create(uint32_t threads, bool measured, double chunk_seconds,
+                               const struct corun_split_task *task);
+void split_team_destroy(struct team *team);
 /*
  * Begins [begin, end). `limit_seconds` > 0: no chunk is begun after that time, but one at least is done. `hurried`: chunks are shorter,
  * as somebody may wait for the one that is under way. When the part has ended, `ended` is called by a thread of the team.
  */
-void team_start(struct team *team, uint64_t begin, uint64_t end, double limit_seconds, bool hurried,
-                void (*ended)(void *user, const struct team_result *result), void *user);
+void split_team_start(struct team *team, uint64_t begin, uint64_t end, double limit_seconds, bool hurried,
+                      void (*ended)(void *user, const struct team_result *result), void *user);
 /* No further chunk is begun. Returns how many iterations of the part will have been done, from its beginning, when it ends. */
-uint64_t team_recall(struct team *team);
+uint64_t split_team_recall(struct team *team);
 /* Takes at most so many iterations off the end of the part, of those that nobody has begun. Returns how many. */
-uint64_t team_take(struct team *team, uint64_t count);
-uint64_t team_progress(struct team *team);
+uint64_t split_team_take(struct team *team, uint64_t count);
+uint64_t split_team_progress(struct team *team);
 /* The same and waits for it. */
-struct team_result team_run(struct team *team, uint64_t begin, uint64_t end, double limit_seconds, bool hurried);
+struct team_result split_team_run(struct team *team, uint64_t begin, uint64_t end, double limit_seconds, bool hurried);
 
 #endif

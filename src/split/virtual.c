@@ -218,7 +218,7 @@ static struct team_result run_by_rate(struct virtual *v, struct place *place, do
     double granules = limit > 0 ? fmax(1, ceil(limit / (each * (double)granularity) * (1 - 1e-9))) : INFINITY;
     if (granules * (double)granularity < (double)(end - begin))
         end = begin + (uint64_t)granules * granularity;
-    struct team_result result = team_run(v->split->team, begin, end, 0, false);
+    struct team_result result = split_team_run(v->split->team, begin, end, 0, false);
     result.seconds = each * (double)result.done;
     return result;
 }

@@ -183,7 +183,7 @@ static void start(struct executor *executor, uint32_t device, uint64_t begin, ui
 {
     struct wall *wall = wall_of(executor);
     if (device == CPU)
-        team_start(wall->split->team, begin, end, 0, fed, cpu_ended, wall);
+        split_team_start(wall->split->team, begin, end, 0, fed, cpu_ended, wall);
     else
         order(wall, device, (struct order){.begin = begin, .end = end, .fed = fed});
 }
@@ -195,17 +195,17 @@ static void deliver(struct executor *executor, uint32_t device, uint64_t begin, 
 
 static uint64_t recall(struct executor *executor)
 {
-    return team_recall(wall_of(executor)->split->team);
+    return split_team_recall(wall_of(executor)->split->team);
 }
 
 static uint64_t take(struct executor *executor, uint64_t count)
 {
-    return team_take(wall_of(executor)->split->team, count);
+    return split_team_take(wall_of(executor)->split->team, count);
 }
 
 static uint64_t progress(struct executor *executor, uint32_t device)
 {
-    return device == CPU ? team_progress(wall_of(executor)->split->team) : 0;
+    return device == CPU ? split_team_progress(wall_of(executor)->split->team) : 0;
 }
 
 static uint32_t stale(struct executor *executor, uint32_t device)
