@@ -567,11 +567,11 @@ class Several(Daemon):
 class Upgrade(Daemon):
     """SIGUSR2: the process becomes the corund that its file is by now, and programs run on."""
     def restarts(self):
-        """How often it has said that it is ready again."""
-        count = 0
-        while select.select([self.daemon.stdout], [], [], 0)[0]:
-            count += str(self.socket) in self.daemon.stdout.readline()
-        return count
+        """How often it has said that it is ready again; past the buffer of a text stream, in which select sees nothing."""
+        said, pipe = b"", self.daemon.stdout.fileno()
+        while select.select([pipe], [], [], 0)[0] and (more := os.read(pipe, 65536)):
+            said += more
+        return said.count(str(self.socket).encode())
 
     def upgrade(self):
         self.daemon.send_signal(signal.SIGUSR2)
