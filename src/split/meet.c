@@ -117,7 +117,7 @@ static double first_part(const struct corun_split_view *view, uint32_t device, c
         return record->given ? 0 : view->learned[device] * all;
     if (view->most[device] == 1 || !(full > 0))
         return record->given ? 0 : fmax(view->parameters->open * all, (double)view->flat[device]);
-    if (all <= 2 * full) /* the same launches as on this GPU alone */
+    if (all <= 2 * full) /* not in pieces: a small last one would begin when all others end */
         return smaller_if_known(all / gpus - given, view->piece[device]);
     double wanted = fmin(fmax(full / 2, all / 8), all / gpus);
     double part = fmin(fmax(full / 4, wanted / 4), wanted - given);

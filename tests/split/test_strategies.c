@@ -411,7 +411,7 @@ static uint64_t first_part_of_meet(uint64_t full, uint64_t piece)
     return decision.parts[1];
 }
 
-/* A GPU that takes a small task whole takes it as it would alone: parts of other sizes may leave a small rest that begins when they end. */
+/* Parts of other sizes may leave a small rest that begins when they end. */
 static void meet_gives_a_small_task_whole(void **state)
 {
     (void)state;
