@@ -2,7 +2,7 @@
 /*
  * Fences: every access of a module to global memory is bounded to the memory of its own application, so that several of them may share a
  * context, and a wild pointer of one is no fault of the others (Pavlidakis et al., "G-Safe: Safe GPU Sharing in Multi-Tenant Environments",
- * arXiv:2401.09290, section 4.3, compares three bounds: an address that wraps around, one that is checked, and a modulus. This is the
+ * arXiv:2401.09290, compares three bounds: an address that wraps around, one that is checked, and a modulus. This is the
  * one that is checked: it alone can say who stepped outside, and where).
  *
  *     t = address - bounds.first             for each access; a guard of the access is part of the comparison
