@@ -3,6 +3,7 @@
 #include "case/profile.h"
 
 #include "corun/module.h"
+#include "isa/profile_lines.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -58,24 +59,6 @@ static const char *quote(struct arena *arena, const struct profile_source *sourc
     return arena_copy_text(arena, first, (size_t)(end - first));
 }
 
-static void add_row(struct corun_profile_row *sum, const struct corun_profile_row *row)
-{
-    sum->warp_instructions += row->warp_instructions;
-    sum->thread_instructions += row->thread_instructions;
-    sum->stall_data += row->stall_data;
-    sum->stall_memory_data += row->stall_memory_data;
-    sum->stall_pipeline += row->stall_pipeline;
-    sum->stall_memory += row->stall_memory;
-    sum->stall_barrier += row->stall_barrier;
-    sum->stall_other += row->stall_other;
-}
-
-static bool is_empty(const struct corun_profile_row *row)
-{
-    return !(row->warp_instructions | row->stall_data | row->stall_memory_data | row->stall_pipeline |
-             row->stall_memory | row->stall_barrier | row->stall_other);
-}
-
 static int compare_lines(const void *a, const void *b)
 {
     uint32_t first = ((const struct corun_profile_line *)a)->line,
@@ -92,14 +75,14 @@ enum corun_status profile_lines(struct arena *arena, struct profile_source *sour
         return CORUN_MEMORY;
     uint32_t used = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (!is_empty(&rows[i]))
+        if (!profile_row_is_empty(&rows[i]))
             lines[used++] = (struct corun_profile_line){code[i].line, "", "", rows[i]};
     }
     qsort(lines, used, sizeof *lines, compare_lines);
     uint32_t merged = 0;
     for (uint32_t i = 0; i < used; i++) {
         if (merged && lines[merged - 1].line == lines[i].line)
-            add_row(&lines[merged - 1].counts, &lines[i].counts);
+            profile_row_add(&lines[merged - 1].counts, &lines[i].counts);
         else
             lines[merged++] = lines[i];
     }

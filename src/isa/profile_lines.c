@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add(struct corun_profile_row *sum, const struct corun_profile_row *row)
+void profile_row_add(struct corun_profile_row *sum, const struct corun_profile_row *row)
 {
     sum->warp_instructions += row->warp_instructions;
     sum->thread_instructions += row->thread_instructions;
@@ -19,7 +19,7 @@ static void add(struct corun_profile_row *sum, const struct corun_profile_row *r
     sum->stall_other += row->stall_other;
 }
 
-static bool is_empty(const struct corun_profile_row *row)
+bool profile_row_is_empty(const struct corun_profile_row *row)
 {
     return !(row->warp_instructions | row->stall_data | row->stall_memory_data | row->stall_pipeline |
              row->stall_memory | row->stall_barrier | row->stall_other);
@@ -53,7 +53,7 @@ static struct corun_profile_row *sum_lines(const struct corun_profile_row *rows,
         *most = code[i].line > *most ? code[i].line : *most;
     struct corun_profile_row *lines = calloc((size_t)*most + 1, sizeof *lines);
     for (uint32_t i = 0; lines && i < count; i++)
-        add(&lines[code[i].line], &rows[i]);
+        profile_row_add(&lines[code[i].line], &rows[i]);
     return lines;
 }
 
@@ -67,7 +67,7 @@ bool profile_tell_lines(const struct corun_module *module, const char *text, con
     for (uint32_t line = 1; lines && line <= most; line++) {
         char source[CORUN_SOURCE_LINE_BYTES], *own = take_line(&text);
         whole &= own != NULL;
-        if (own && !is_empty(&lines[line])) {
+        if (own && !profile_row_is_empty(&lines[line])) {
             corun_module_source_line(module, line, source);
             tell(user, &(struct corun_profile_line){line, own, source, lines[line]});
         }

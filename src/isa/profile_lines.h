@@ -6,6 +6,9 @@
 #include "corun/case.h"
 #include "corun/module.h"
 
+void profile_row_add(struct corun_profile_row *sum, const struct corun_profile_row *row);
+/* Nothing was issued there, and nobody waited. */
+bool profile_row_is_empty(const struct corun_profile_row *row);
 /* Whether one of the kernels of the module has this code. */
 bool profile_is_of(const struct corun_module *module, const struct corun_instruction *code);
 /*
