@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* Where the driver below is, and what it has. */
+#include "shim/below.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIBRARY "libcuda.so.1"
+
+/* What a process has of it: set once, by the first call. */
+static struct {
+    pthread_once_t once;
+    void *library;
+    char path[PATH_MAX], own[PATH_MAX];
+    void *entries[LOOKED_AT_COUNT];
+    int trace;
+} state = {.once = PTHREAD_ONCE_INIT, .trace = -1};
+
+static int not_supported(void)
+{
+    return BELOW_NOT_SUPPORTED;
+}
+
+static int no_device(void)
+{
+    return BELOW_NO_DEVICE;
+}
+
+void trace_line(const char *what, const char *name, const char *more)
+{
+    char line[512];
+    if (state.trace < 0)
+        return;
+    int bytes = snprintf(line, sizeof line, "%d %s %s %s\n", (int)getpid(), what, name, more);
+    if (bytes > 0 && write(state.trace, line, bytes < (int)sizeof line ? (size_t)bytes : sizeof line - 1) < 0)
+        state.trace = -1;
+}
+
+bool trace_is_on(void)
+{
+    return state.trace >= 0;
+}
+
+/* Not this library again, under whatever path. */
+static bool open_driver(const char *path)
+{
+    char real[PATH_MAX];
+    if (!realpath(path, real) || strcmp(real, state.own) == 0)
+        return false;
+    void *library = dlopen(real, RTLD_LAZY | RTLD_LOCAL);
+    const char *problem = library ? "" : dlerror();
+    trace_line("driver", real, library ? "opened" : problem ? problem : "");
+    if (!library)
+        return false;
+    if (dlsym(library, "corun_shim_driver")) { /* another copy of the shim */
+        dlclose(library);
+        return false;
+    }
+    state.library = library;
+    snprintf(state.path, sizeof state.path, "%s", real);
+    return true;
+}
+
+/* In the folders of a search path. */
+static bool search_folders(const char *folders)
+{
+    char path[PATH_MAX];
+    while (folders && *folders) {
+        size_t bytes = strcspn(folders, ":");
+        if (bytes && bytes + sizeof "/" LIBRARY < sizeof path) {
+            snprintf(path, sizeof path, "%.*s/%s", (int)bytes, folders, LIBRARY);
+            if (open_driver(path))
+                return true;
+        }
+        folders += bytes + (folders[bytes] == ':');
+    }
+    return false;
+}
+
+static void find_driver(void)
+{
+    static const char usual[] = "/usr/lib/x86_64-linux-gnu:/usr/local/nvidia/lib64:/usr/lib64/nvidia:/usr/lib64:"
+                                "/usr/lib/x86_64-linux-gnu/nvidia/current:/usr/lib/wsl/lib:/run/opengl-driver/lib:/usr/lib:"
+                                "/lib/x86_64-linux-gnu:/lib64";
+    const char *trace = getenv("CORUN_SHIM_TRACE");
+    const char *given = getenv("CORUN_SHIM_DRIVER");
+    Dl_info own;
+    if (trace && *trace)
+        state.trace = open(trace, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (!dladdr(&state, &own) || !realpath(own.dli_fname, state.own))
+        state.own[0] = 0;
+    if (given && *given)
+        open_driver(given);
+    else if (!search_folders(getenv("LD_LIBRARY_PATH")))
+        search_folders(usual);
+    if (!state.library)
+        fprintf(stderr, "corun: no driver is below the shim: %s\n",
+                given && *given ? given : LIBRARY " (CORUN_SHIM_DRIVER names one)");
+#define L(symbol) \
+    state.entries[LOOKED_AT_##symbol] = state.library ? dlsym(state.library, #symbol) : (void *)(size_t)no_device; \
+    if (!state.entries[LOOKED_AT_##symbol]) \
+        state.entries[LOOKED_AT_##symbol] = (void *)(size_t)not_supported;
+#include "shim/looked_at.def"
+#undef L
+}
+
+void *below_find(const char *symbol)
+{
+    pthread_once(&state.once, find_driver);
+    return state.library ? dlsym(state.library, symbol) : NULL;
+}
+
+void *below(enum looked_at entry)
+{
+    pthread_once(&state.once, find_driver);
+    return state.entries[entry];
+}
+
+const char *below_path(void)
+{
+    pthread_once(&state.once, find_driver);
+    return state.path;
+}
+
+static void *const replacements[LOOKED_AT_COUNT];
+
+void *below_replaced(const void *address)
+{
+    for (size_t i = 0; i < LOOKED_AT_COUNT; i++)
+        if (address && state.entries[i] == address)
+            return replacements[i];
+    return NULL;
+}
+
+#define L(symbol) extern char symbol[];
+#include "shim/looked_at.def"
+#undef L
+static void *const replacements[LOOKED_AT_COUNT] = {
+#define L(symbol) [LOOKED_AT_##symbol] = symbol,
+#include "shim/looked_at.def"
+#undef L
+};
+
+/* Of entries.c: where a jump leads that is taken for the first time. */
+__attribute__((used, visibility("hidden"))) void *corun_shim_resolve(const char *name, void **place);
+void *corun_shim_resolve(const char *name, void **place)
+{
+    void *found = below_find(name);
+    trace_line("call", name, found ? "" : "absent");
+    if (!found)
+        found = (void *)(size_t)(state.library ? not_supported : no_device);
+    __atomic_store_n(place, found, __ATOMIC_RELEASE);
+    return found;
+}
+
+/* By which a shim knows another one. */
+SHIM_EXPORT extern const char corun_shim_driver[];
+const char corun_shim_driver[] = "corun";
