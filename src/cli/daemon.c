@@ -28,9 +28,13 @@ enum {
 
 static const struct argp_option options[] = {
     {"simulate", KEY_SIMULATE, "GPU", 0,
-     "a name (see `corun list gpus`) or a YAML file, with overrides; given again, there are several GPUs", 1},
+     "a name (see `corun list gpus`) or a YAML file, with overrides; given again, there are several GPUs [none: the "
+     "GPU of this computer]",
+     1},
     {"policy", KEY_POLICY, "POLICY", 0,
-     "who shares it how, NAME[:parameter=value,...] (see `corun list policies`) [left-over]", 1},
+     "who shares it how, NAME[:parameter=value,...] (see `corun list policies`; on the GPU of this computer left-over, "
+     "priority, time-slice or even) [left-over]",
+     1},
     {"expect", KEY_EXPECT, "NAME", 0,
      "simulated time begins when a program of that name is there; given again, programs are numbered in this order", 1},
     {"kernel-timeout", KEY_KERNEL_TIMEOUT, "TIME", 0,
@@ -60,7 +64,8 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Has simulated GPUs, which several CUDA programs share: `corund --simulate gtx980 --policy even`, then `corun "
-    "share -- ./program` for each of them. Simulated time goes on only while every program waits for the GPU, so "
+    "share -- ./program` for each of them; without --simulate, it is the GPU of this computer. Simulated time goes on "
+    "only while every program waits for the GPU, so "
     "results do not depend on the host, or follows the host's clock with --pace (docs/daemon.md). SIGTERM ends it; at "
     "SIGUSR2 it becomes the corund that "
     "its file is by now, and programs run on.";
@@ -125,10 +130,6 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     case ARGP_KEY_ARG:
         argp_error(state, "`%s`: programs are started by `corun share`", value);
         break;
-    case ARGP_KEY_SUCCESS:
-        if (!daemon->gpus.count && !daemon->file)
-            argp_error(state, "--simulate GPU is missing: GPUs of hardware cannot be shared by it");
-        break;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -150,6 +151,11 @@ static enum corun_status run_daemon(void *user)
     struct daemon_setup *daemon = user;
     struct node *node = NULL;
     char version[HANDOVER_TEXT_BYTES];
+    if (!daemon->gpus.count && !daemon->file) {
+        enum corun_status ended = daemon_run_hardware(daemon);
+        daemon_set_down(daemon);
+        return ended;
+    }
     enum corun_status status = daemon_set_up(daemon);
     daemon->server.ready = tell_ready;
     if (status == CORUN_OK && daemon->check) {

@@ -35,6 +35,8 @@ struct daemon_setup {
 
 /* Settings of node and server. Errors have the places of the file. */
 enum corun_status daemon_set_up(struct daemon_setup *setup);
+/* Serves programs on the GPU of this computer, where the command line names no simulated one. */
+enum corun_status daemon_run_hardware(struct daemon_setup *setup);
 void daemon_set_down(struct daemon_setup *setup);
 
 #endif

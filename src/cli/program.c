@@ -46,27 +46,45 @@ static enum corun_status find_path(struct program *program, struct corun_diagnos
                         strchr(name, '/') ? "" : " in PATH");
 }
 
-/* The folder with the CUDA libraries: in the build tree, or where they are installed. */
-enum corun_status program_libraries(char path[PATH_BYTES], struct corun_diagnostics *list)
+/* A folder of ours that has the file: in the build tree, or where it is installed. */
+static bool find_folder(const char *const places[2], const char *file, char path[PATH_BYTES], char self[PATH_BYTES])
 {
-    static const char *const places[] = {"cuda", "../lib/corun"};
-    char self[PATH_BYTES];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    ssize_t length = readlink("/proc/self/exe", self, PATH_BYTES - 1);
     self[length > 0 ? length : 0] = 0;
     char *slash = strrchr(self, '/');
     if (slash)
         *slash = 0;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    for (size_t i = 0; i < 2; i++) {
         char probe[PATH_BYTES + 64];
-        snprintf(probe, sizeof probe, "%s/%s/libcorun-cuda.so", self, places[i]);
+        snprintf(probe, sizeof probe, "%s/%s/%s", self, places[i], file);
         if (access(probe, R_OK) == 0) {
             int written = snprintf(path, PATH_BYTES, "%s/%s", self, places[i]);
             if (written > 0 && (size_t)written < PATH_BYTES)
-                return CORUN_OK;
+                return true;
         }
     }
+    return false;
+}
+
+enum corun_status program_libraries(char path[PATH_BYTES], struct corun_diagnostics *list)
+{
+    static const char *const places[] = {"cuda", "../lib/corun"};
+    char self[PATH_BYTES];
+    if (find_folder(places, "libcorun-cuda.so", path, self))
+        return CORUN_OK;
     return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE,
                         "the CUDA libraries are not next to %s (cuda, ../lib/corun)", self);
+}
+
+/* The folder with the shim. */
+static enum corun_status find_shim(char path[PATH_BYTES], struct corun_diagnostics *list)
+{
+    static const char *const places[] = {"shim", "../lib/corun/shim"};
+    char self[PATH_BYTES];
+    if (find_folder(places, "libcuda.so.1", path, self))
+        return CORUN_OK;
+    return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "the shim is not next to %s (shim, ../lib/corun/shim)",
+                        self);
 }
 
 /* Wrong GPUs are told here, before the program starts. */
@@ -132,11 +150,11 @@ static int set_settings(const struct program *program)
     snprintf(threads, sizeof threads, "%" PRIu64, program->threads);
     const struct {
         const char *variable, *value;
-    } settings[] = {{setting_DATA, program->data},
+    } settings[] = {{setting_DATA, program->shim ? NULL : program->data},
                     {setting_RECORD, program->record},
                     {setting_CAPTURE, program->capture},
                     {setting_GPU, program->gpus},
-                    {setting_DAEMON, program->daemon},
+                    {program->shim ? setting_SHIM_DAEMON : setting_DAEMON, program->daemon},
                     {setting_DAEMON_GPU, program->daemon_gpu},
                     {setting_NAME, program->name},
                     {setting_GOAL, program->goal},
@@ -157,7 +175,7 @@ static int set_settings(const struct program *program)
                                         setting_SAMPLE};
     for (size_t i = 0; program->daemon && i < sizeof alone / sizeof *alone; i++)
         (void)unsetenv(alone[i]);
-    if (!program->daemon)
+    if (!program->daemon || program->shim)
         (void)unsetenv(setting_DAEMON);
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         if (settings[i].value && setenv(settings[i].variable, settings[i].value, 1))
@@ -169,6 +187,8 @@ static int set_settings(const struct program *program)
 /* LD_AUDIT: every program that this one starts may hold the static runtime, too (src/cuda/static_runtime.c). */
 static bool set_libraries(const struct program *program)
 {
+    if (program->shim)
+        return put_first("LD_LIBRARY_PATH", program->libraries, "");
     return put_first("LD_LIBRARY_PATH", program->libraries, "") &&
            put_first("LD_AUDIT", program->libraries, "libcorun-static-runtime.so");
 }
@@ -194,7 +214,8 @@ static int become(const void *user)
         return ENOMEM;
     signal(SIGPIPE, SIG_DFL); /* which the command ignores */
     /* Addresses of host memory that a kernel uses decide cache sets: the same in every run. */
-    (void)personality(ADDR_NO_RANDOMIZE);
+    if (!program->shim)
+        (void)personality(ADDR_NO_RANDOMIZE);
     execv(program->path, program->words);
     if (errno == ENOEXEC && is_plain_text(program->path))
         execvp(program->path, program->words); /* gives it to the shell */
@@ -203,11 +224,12 @@ static int become(const void *user)
 
 enum corun_status program_environment(struct program *program, struct corun_diagnostics *list, FILE *stream)
 {
-    static const char *const names[] = {"LD_LIBRARY_PATH",  "LD_AUDIT",   setting_DATA, setting_DAEMON,
-                                        setting_DAEMON_GPU, setting_NAME, setting_GOAL, setting_GOAL_KIND,
-                                        setting_ISOLATED,   setting_CHECK};
-    enum corun_status status = program_libraries(program->libraries, list);
-    if (status == CORUN_OK)
+    static const char *const names[] = {"LD_LIBRARY_PATH",   "LD_AUDIT",         setting_DATA, setting_DAEMON,
+                                        setting_SHIM_DAEMON, setting_DAEMON_GPU, setting_NAME, setting_GOAL,
+                                        setting_GOAL_KIND,   setting_ISOLATED,   setting_CHECK};
+    enum corun_status status =
+        program->shim ? find_shim(program->libraries, list) : program_libraries(program->libraries, list);
+    if (status == CORUN_OK && !program->shim)
         status = corun_data_directory(program->data, sizeof program->data, list);
     if (status != CORUN_OK)
         return status;
@@ -228,6 +250,8 @@ enum corun_status program_find(struct program *program, struct corun_diagnostics
     enum corun_status status = find_path(program, list);
     if (status == CORUN_OK && program->native)
         return CORUN_OK;
+    if (status == CORUN_OK && program->shim)
+        return find_shim(program->libraries, list);
     if (status == CORUN_OK)
         status = program_libraries(program->libraries, list);
     if (status == CORUN_OK)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* corun share: a CUDA program that nobody changed, on the GPU that corund has. */
+#include "cli/daemon_link.h"
 #include "cli/share_options.h"
 
 #include "wire/wire.h"
@@ -74,7 +75,22 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     return 0;
 }
 
-/* Before the program starts: whether there is a daemon at all. */
+/* Whether its GPU is one of hardware: then the program gets the shim, not a driver of ours. */
+static enum corun_status find_kind(struct share_options *share, struct wire_link *link)
+{
+    struct program *program = &share->program;
+    struct daemon_list list = {.clients = {0}};
+    enum corun_status status = daemon_ask_list(link, share->command.list, &list);
+    program->shim = status == CORUN_OK && list.nodes[0].hardware;
+    daemon_list_free(&list);
+    if (program->shim && (program->daemon_gpu || program->isolated || program->checks))
+        status =
+            corun_report(share->command.list, CORUN_USAGE, CORUN_NOWHERE,
+                         "--gpu, --isolated and --check are of simulated GPUs, and this corund has one of hardware");
+    return status;
+}
+
+/* Before the program starts: whether there is a daemon at all, and what it has. */
 static enum corun_status find_daemon(struct share_options *share)
 {
     struct wire_link link;
@@ -82,14 +98,15 @@ static enum corun_status find_daemon(struct share_options *share)
     if (!wire_socket_path(share->socket, share->path, sizeof share->path))
         return corun_report(share->command.list, CORUN_USAGE, CORUN_NOWHERE, "the path of the socket is too long");
     int problem = wire_connect(&link, share->path);
-    wire_close(&link);
     if (problem)
         return corun_report(share->command.list, CORUN_NOT_FOUND, (struct corun_place){share->path, 0, 0},
                             "no corund can be reached there (corund --simulate gtx980): %s", strerror(problem));
+    enum corun_status status = find_kind(share, &link);
+    wire_close(&link);
     if (realpath(share->path, real)) /* programs change their folder */
         memcpy(share->path, real, sizeof real);
     share->program.daemon = share->path;
-    return CORUN_OK;
+    return status;
 }
 
 static enum corun_status run_share(void *user)

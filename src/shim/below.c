@@ -2,6 +2,8 @@
 /* Where the driver below is, and what it has. */
 #include "shim/below.h"
 
+#include "cuda/settings.h"
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -85,11 +87,12 @@ static bool search_folders(const char *folders)
 
 static void find_driver(void)
 {
-    static const char usual[] = "/usr/lib/x86_64-linux-gnu:/usr/local/nvidia/lib64:/usr/lib64/nvidia:/usr/lib64:"
-                                "/usr/lib/x86_64-linux-gnu/nvidia/current:/usr/lib/wsl/lib:/run/opengl-driver/lib:/usr/lib:"
-                                "/lib/x86_64-linux-gnu:/lib64";
-    const char *trace = getenv("CORUN_SHIM_TRACE");
-    const char *given = getenv("CORUN_SHIM_DRIVER");
+    static const char usual[] =
+        "/usr/lib/x86_64-linux-gnu:/usr/local/nvidia/lib64:/usr/lib64/nvidia:/usr/lib64:"
+        "/usr/lib/x86_64-linux-gnu/nvidia/current:/usr/lib/wsl/lib:/run/opengl-driver/lib:/usr/lib:"
+        "/lib/x86_64-linux-gnu:/lib64";
+    const char *trace = getenv(setting_SHIM_TRACE);
+    const char *given = getenv(setting_SHIM_DRIVER);
     Dl_info own;
     if (trace && *trace)
         state.trace = open(trace, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);

@@ -1,37 +1,51 @@
 /* SPDX-License-Identifier: MIT */
-/* Launches. */
+/* Launches: each waits until it may go, and is noted. */
 #include "shim/below.h"
+#include "shim/govern.h"
 
 #include <stdint.h>
 
-#define LAUNCH_KERNEL(symbol) \
+#define LAUNCH_KERNEL(symbol, per_thread) \
     SHIM_EXPORT int symbol(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
-                           unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, \
-                           void **parameters, void **extra); \
+                           unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **parameters, \
+                           void **extra); \
     int symbol(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
                unsigned block_z, unsigned shared_bytes, void *stream, void **parameters, void **extra) \
     { \
         int (*real)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, \
                     void **) = below(LOOKED_AT_##symbol); \
-        trace_line("launch", #symbol, ""); \
-        return real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, parameters, \
-                    extra); \
+        struct governed launch; \
+        govern_begin(&launch, stream, per_thread); \
+        int error = real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, \
+                         parameters, extra); \
+        govern_end(&launch, error); \
+        return error; \
     }
-LAUNCH_KERNEL(cuLaunchKernel)
-LAUNCH_KERNEL(cuLaunchKernel_ptsz)
+LAUNCH_KERNEL(cuLaunchKernel, false)
+LAUNCH_KERNEL(cuLaunchKernel_ptsz, true)
 
-#define LAUNCH_EX(symbol) \
-    SHIM_EXPORT int symbol(const void *configuration, void *function, void **parameters, void **extra); \
-    int symbol(const void *configuration, void *function, void **parameters, void **extra) \
+/* CUlaunchConfig, as far as it matters. */
+struct launch_configuration {
+    unsigned grid[3], block[3], shared_bytes;
+    void *stream;
+};
+
+#define LAUNCH_EX(symbol, per_thread) \
+    SHIM_EXPORT int symbol(const struct launch_configuration *configuration, void *function, void **parameters, \
+                           void **extra); \
+    int symbol(const struct launch_configuration *configuration, void *function, void **parameters, void **extra) \
     { \
-        int (*real)(const void *, void *, void **, void **) = below(LOOKED_AT_##symbol); \
-        trace_line("launch", #symbol, ""); \
-        return real(configuration, function, parameters, extra); \
+        int (*real)(const struct launch_configuration *, void *, void **, void **) = below(LOOKED_AT_##symbol); \
+        struct governed launch; \
+        govern_begin(&launch, configuration ? configuration->stream : NULL, per_thread); \
+        int error = real(configuration, function, parameters, extra); \
+        govern_end(&launch, error); \
+        return error; \
     }
-LAUNCH_EX(cuLaunchKernelEx)
-LAUNCH_EX(cuLaunchKernelEx_ptsz)
+LAUNCH_EX(cuLaunchKernelEx, false)
+LAUNCH_EX(cuLaunchKernelEx_ptsz, true)
 
-#define LAUNCH_COOPERATIVE(symbol) \
+#define LAUNCH_COOPERATIVE(symbol, per_thread) \
     SHIM_EXPORT int symbol(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
                            unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, \
                            void **parameters); \
@@ -40,19 +54,26 @@ LAUNCH_EX(cuLaunchKernelEx_ptsz)
     { \
         int (*real)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **) = \
             below(LOOKED_AT_##symbol); \
-        trace_line("launch", #symbol, ""); \
-        return real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, parameters); \
+        struct governed launch; \
+        govern_begin(&launch, stream, per_thread); \
+        int error = \
+            real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, parameters); \
+        govern_end(&launch, error); \
+        return error; \
     }
-LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel)
-LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz)
+LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel, false)
+LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz, true)
 
-#define LAUNCH_GRAPH(symbol) \
+#define LAUNCH_GRAPH(symbol, per_thread) \
     SHIM_EXPORT int symbol(void *graph, void *stream); \
     int symbol(void *graph, void *stream) \
     { \
         int (*real)(void *, void *) = below(LOOKED_AT_##symbol); \
-        trace_line("launch", #symbol, ""); \
-        return real(graph, stream); \
+        struct governed launch; \
+        govern_begin(&launch, stream, per_thread); \
+        int error = real(graph, stream); \
+        govern_end(&launch, error); \
+        return error; \
     }
-LAUNCH_GRAPH(cuGraphLaunch)
-LAUNCH_GRAPH(cuGraphLaunch_ptsz)
+LAUNCH_GRAPH(cuGraphLaunch, false)
+LAUNCH_GRAPH(cuGraphLaunch_ptsz, true)

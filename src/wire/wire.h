@@ -13,7 +13,7 @@
 #include "corun/module.h"
 #include "corun/texture.h"
 
-#define WIRE_VERSION 3u
+#define WIRE_VERSION 4u
 #define WIRE_NAME_BYTES 64u
 #define WIRE_MOST_TEXT (UINT32_C(64) << 20)
 #define WIRE_MOST_PARAMETERS 32768u
@@ -42,6 +42,19 @@ struct wire_join {
 struct wire_welcome {
     uint32_t number, paced; /* whether time follows the clock of the host */
     struct corun_gpu_config configuration;
+};
+
+/* Of a program on a GPU of hardware (wire/board.h); goal as in wire_join. */
+struct wire_attach {
+    uint32_t version, goal;
+    uint32_t board_bytes; /* of struct board */
+    uint32_t unused;
+    double goal_value;
+    char name[WIRE_NAME_BYTES];
+};
+
+struct wire_attached {
+    uint32_t number, unused;
 };
 
 /* A memory is known by its number, as corun_memory_create has it. */
@@ -181,7 +194,9 @@ struct wire_node {
     uint64_t missed_cycles;            /* at a pace: that the host was too slow for */
     uint32_t sms, core_clock_khz;
     uint32_t index;
-    uint32_t holder; /* pid of the client that computes while time stands still, 0: none */
+    uint32_t holder;   /* pid of the client that computes while time stands still, 0: none */
+    uint32_t hardware; /* no simulated GPU: cycles are nanoseconds of the host's clock */
+    uint32_t unused;
     char gpu[WIRE_NAME_BYTES];
     char policy[WIRE_MOST_POLICY]; /* as it was chosen */
 };

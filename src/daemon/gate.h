@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who may launch on a GPU of hardware: whole launches are granted or held back, by what the boards of the programs tell (wire/board.h). Without
+ * sockets and clocks: the caller says what time it is, and when something may have changed.
+ */
+#ifndef CORUN_DAEMON_GATE_H
+#define CORUN_DAEMON_GATE_H
+
+#include "corun/status.h"
+#include "wire/board.h"
+
+#include <stddef.h>
+
+struct corun_diagnostics;
+
+/* P(NAME, word, what it does) */
+#define GATE_POLICIES(P) \
+    P(LEFT_OVER, "left-over", "every launch goes to the driver: the GPU decides") \
+    P(PRIORITY, "priority", \
+      "programs with a goal go first: while one of them has something on the GPU, the others launch nothing, and " \
+      "else " \
+      "they have no more under way than `bound` (microseconds)") \
+    P(TIME_SLICE, "time-slice", \
+      "one program after the other, each for `quantum` (microseconds), in the order of their numbers") \
+    P(EVEN, "even", "as time-slice, and the next one is that which has had the GPU for the shortest time")
+enum gate_policy {
+#define GATE_POLICY_ENUM(name, word, meaning) GATE_##name,
+    GATE_POLICIES(GATE_POLICY_ENUM)
+#undef GATE_POLICY_ENUM
+};
+
+#define GATE_MOST_CLIENTS 64u
+#define GATE_NEVER UINT64_MAX
+#define GATE_LOOK_NS UINT64_C(20000) /* how often boards are looked at while somebody waits for another one's end */
+
+struct gate_rules {
+    enum gate_policy policy;
+    uint64_t bound_ns, quantum_ns;
+};
+
+struct gate_client {
+    struct board *board; /* NULL: the place is free */
+    bool urgent;         /* it has a goal */
+    bool busy;           /* when it was looked at last */
+    uint64_t since;      /* when that was */
+    uint64_t busy_ns;    /* that it had something on the GPU, as far as it was noted */
+    uint64_t had_ns;     /* turns that it has had */
+};
+
+struct gate {
+    struct gate_rules rules;
+    struct gate_client clients[GATE_MOST_CLIENTS];
+    uint32_t holder; /* whose turn it is; GATE_MOST_CLIENTS: nobody's */
+    bool ends;       /* its turn is over when nothing of it is under way */
+    uint64_t turn_ns, looked;
+};
+
+/*
+ * The rules of a text like `priority:bound=500`. ARGUMENT with a message: there is no such policy or parameter, or it is a policy of simulated GPUs.
+ */
+enum corun_status gate_rules_read(const char *text, struct gate_rules *rules, struct corun_diagnostics *list);
+const char *gate_policy_name(enum gate_policy policy);
+
+void gate_begin(struct gate *gate, const struct gate_rules *rules);
+/* Other rules; turns begin anew. */
+void gate_change(struct gate *gate, const struct gate_rules *rules);
+/* The number of a new client; GATE_MOST_CLIENTS: there are too many. The board lives until gate_leave. */
+uint32_t gate_enter(struct gate *gate, struct board *board, bool urgent);
+void gate_leave(struct gate *gate, uint32_t number);
+/*
+ * Looks at the boards and writes their gates. Returns after how many nanoseconds to look again in any case, GATE_NEVER: when a client rings, comes
+ * or goes.
+ */
+uint64_t gate_look(struct gate *gate, uint64_t now_ns);
+
+#endif

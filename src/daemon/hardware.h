@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* corund on a GPU of hardware: programs with the shim connect, and launches are granted by policies of gate.h. */
+#ifndef CORUN_DAEMON_HARDWARE_H
+#define CORUN_DAEMON_HARDWARE_H
+
+#include "daemon/gate.h"
+#include "wire/wire.h"
+
+struct hardware_settings {
+    char path[4096]; /* of the socket */
+    char gpu[WIRE_NAME_BYTES];
+    char policy_text[WIRE_MOST_POLICY]; /* as it was chosen */
+    struct gate_rules rules;
+    void (*ready)(void *user); /* clients can come; may be NULL */
+    void *user;
+};
+
+/* The first GPU of this computer, and the version of its driver; false: there is none. */
+bool hardware_find(char gpu[WIRE_NAME_BYTES], char version[WIRE_NAME_BYTES]);
+/* Whether the vendor's multi-process service runs, with which programs are on the GPU at the same time; else they take turns. */
+bool hardware_has_service(void);
+
+/* Serves until SIGTERM or SIGINT. FILE: there can be no socket. */
+enum corun_status hardware_run(struct hardware_settings *settings, struct corun_diagnostics *list);
+
+#endif

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Launches under corund. The board is a page that corund, this process and the GPU have. A launch looks at the gate there; where launches are
+ * noted, the GPU writes the launch's number behind the launch into the board, in the order of its stream: so nobody asks the driver whether a
+ * launch has ended. corund hears (RING) when the first launch begins after none was under way, and when one waits at the gate.
+ *
+ * Launches into a stream that is captured become nodes of a graph, and are not looked at; the launch of the graph is.
+ */
+#include "shim/govern.h"
+
+#include "cuda/settings.h"
+#include "shim/below.h"
+#include "wire/board.h"
+#include "wire/wire.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SPIN_NS UINT64_C(1000000)
+#define NAP_NS 50000
+#define GATE_NS 50000000 /* how long a launch waits at the gate before it looks whether corund is still there */
+#define AGAIN_NS UINT64_C(1000000000) /* between two attempts to find corund */
+enum { REGISTER_PORTABLE_MAPPED = 3, NOBODY_CAPTURES = 0 };
+
+struct key {
+    const void *stream, *context;
+};
+
+/* Of the process, under `lock` but where it says so. */
+static struct {
+    pthread_once_t once;
+    pthread_mutex_t lock;
+    _Atomic(struct board *) board; /* NULL: ungoverned */
+    struct wire_link link;
+    char socket[4096];
+    uint64_t tried;   /* to reach corund */
+    bool told;        /* that it cannot be reached, or is gone */
+    bool mute;        /* the driver cannot write values in the order of streams */
+    uint64_t address; /* of the board, for the GPU; 0: it is not registered */
+    struct key keys[BOARD_LANES];
+    /* how long a launch takes, from what was seen while something waited for it */
+    uint64_t each_ns, seen_ns, seen_under_way;
+    bool seen_exactly; /* seen_ns is when a launch began, as far as others had ended */
+    struct {
+        int (*is_capturing)(void *stream, int *status), (*is_capturing_thread)(void *stream, int *status);
+        int (*write)(void *stream, uint64_t address, uint32_t value, unsigned flags);
+        int (*write_thread)(void *stream, uint64_t address, uint32_t value, unsigned flags);
+        int (*context)(void **context);
+        int (*host_register)(void *page, size_t bytes, unsigned flags);
+        int (*host_address)(unsigned long long *address, void *page, unsigned flags);
+        int (*sleep)(unsigned long long nanoseconds); /* of a simulated GPU */
+    } driver;
+} state = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER, .link = {.socket = -1, .file = -1}};
+
+static uint64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* ---- corund ---- */
+
+static void say(const char *text, const char *more)
+{
+    if (!state.told)
+        fprintf(stderr, "corun: %s%s%s\n", text, *more ? ": " : "", more);
+    state.told = true;
+}
+
+static void fill_name(char *name)
+{
+    char path[4096];
+    const char *given = getenv(setting_NAME), *slash;
+    ssize_t bytes = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[bytes > 0 ? bytes : 0] = 0;
+    slash = strrchr(path, '/');
+    snprintf(name, WIRE_NAME_BYTES, "%.63s", given && *given ? given : slash ? slash + 1 : "program");
+}
+
+static struct board *map_board(struct wire_link *link)
+{
+    void *page =
+        link->file >= 0 ? mmap(NULL, BOARD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, link->file, 0) : MAP_FAILED;
+    return page == MAP_FAILED ? NULL : page;
+}
+
+/* Under the lock. A board that was there before stays mapped: the GPU may still write to it. */
+static void attach(void)
+{
+    struct wire_attach attach = {.version = WIRE_VERSION, .goal = CORUN_GOAL_NONE, .board_bytes = sizeof(struct board)};
+    const char *goal = getenv(setting_GOAL), *kind = getenv(setting_GOAL_KIND);
+    struct wire_frame frame;
+    struct board *board = NULL;
+    state.tried = now();
+    if (goal && *goal) {
+        attach.goal = kind && !strcmp(kind, "ipc") ? CORUN_GOAL_IPC : CORUN_GOAL_FRACTION;
+        attach.goal_value = strtod(goal, NULL);
+    }
+    fill_name(attach.name);
+    int problem = wire_connect(&state.link, state.socket);
+    if (problem) {
+        say("corund cannot be reached, the program runs ungoverned", strerror(problem));
+        return;
+    }
+    if (wire_send(&state.link, WIRE_ATTACH, &attach, NULL, 0) && wire_receive(&state.link, &frame)) {
+        char text[512] = "";
+        if (frame.type == WIRE_REFUSED)
+            snprintf(text, sizeof text, "%.*s", (int)frame.tail_bytes, (const char *)frame.tail);
+        else if (frame.type == WIRE_BOARD)
+            board = map_board(&state.link);
+        if (!board)
+            say("corund refuses, the program runs ungoverned", text);
+    }
+    if (!board) {
+        wire_close(&state.link);
+        return;
+    }
+    memset(state.keys, 0, sizeof state.keys);
+    state.address = 0;
+    state.told = false;
+    atomic_store(&state.board, board);
+}
+
+static void detach(void)
+{
+    atomic_store(&state.board, NULL);
+    wire_close(&state.link);
+    state.tried = now();
+    say("corund is gone, the program runs on ungoverned", "");
+}
+
+static void begin(void)
+{
+    const char *socket = getenv(setting_SHIM_DAEMON);
+    state.driver.is_capturing = (int (*)(void *, int *))below_find("cuStreamIsCapturing");
+    state.driver.is_capturing_thread = (int (*)(void *, int *))below_find("cuStreamIsCapturing_ptsz");
+    state.driver.write = (int (*)(void *, uint64_t, uint32_t, unsigned))below_find("cuStreamWriteValue32_v2");
+    state.driver.write_thread =
+        (int (*)(void *, uint64_t, uint32_t, unsigned))below_find("cuStreamWriteValue32_v2_ptsz");
+    state.driver.context = (int (*)(void **))below_find("cuCtxGetCurrent");
+    state.driver.host_register = (int (*)(void *, size_t, unsigned))below_find("cuMemHostRegister_v2");
+    state.driver.host_address =
+        (int (*)(unsigned long long *, void *, unsigned))below_find("cuMemHostGetDevicePointer_v2");
+    state.driver.sleep = (int (*)(unsigned long long))below_find("corun_host_sleep");
+    if (!socket || !*socket || strlen(socket) >= sizeof state.socket)
+        return;
+    memcpy(state.socket, socket, strlen(socket) + 1);
+    attach();
+}
+
+/* corund has closed its end. */
+static bool is_gone(void)
+{
+    char byte;
+    return recv(state.link.socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* Under the lock. */
+static void ring(void)
+{
+    static const struct wire_none none = {0};
+    if (!wire_send(&state.link, WIRE_RING, &none, NULL, 0))
+        detach();
+}
+
+/* ---- waiting ---- */
+
+static void nap(uint64_t since)
+{
+    const struct timespec time = {0, NAP_NS};
+    if (state.driver.sleep)
+        (void)state.driver.sleep(NAP_NS);
+    else if (now() - since < SPIN_NS)
+        sched_yield();
+    else
+        nanosleep(&time, NULL);
+}
+
+/* Until corund opens the gate, or is gone. */
+static void wait_at_gate(struct board *board)
+{
+    const struct timespec patience = {0, GATE_NS};
+    uint64_t since = now();
+    atomic_fetch_add(&board->waiting, 1);
+    pthread_mutex_lock(&state.lock);
+    if (atomic_load(&state.board) == board)
+        ring();
+    pthread_mutex_unlock(&state.lock);
+    while (atomic_load(&board->gate) == BOARD_CLOSED && atomic_load(&state.board) == board) {
+        if (syscall(SYS_futex, &board->gate, FUTEX_WAIT, BOARD_CLOSED, &patience, NULL, 0) == 0 || errno != ETIMEDOUT)
+            continue;
+        pthread_mutex_lock(&state.lock);
+        if (atomic_load(&state.board) == board && is_gone())
+            detach();
+        pthread_mutex_unlock(&state.lock);
+    }
+    atomic_fetch_sub(&board->waiting, 1);
+    atomic_fetch_add(&board->held, 1);
+    atomic_fetch_add(&board->held_ns, now() - since);
+}
+
+/*
+ * Under the lock: what a launch takes, from ends that are seen by who waits for them. A longer one counts at once, shorter ones bit by bit.
+ */
+static void see(uint64_t under_way, bool closely)
+{
+    uint64_t time = now();
+    if (under_way == state.seen_under_way)
+        return;
+    if (closely && under_way < state.seen_under_way && state.seen_exactly) {
+        uint64_t each = (time - state.seen_ns) / (state.seen_under_way - under_way);
+        state.each_ns = each > state.each_ns ? each : state.each_ns - (state.each_ns - each) / 8;
+    }
+    state.seen_exactly = closely;
+    state.seen_ns = time;
+    state.seen_under_way = under_way;
+}
+
+/* Until so little is under way that one launch more is within the bound. Under the lock, given back meanwhile. */
+static void wait_for_room(struct board *board)
+{
+    uint64_t since = now();
+    for (bool closely = false;; closely = true) {
+        uint64_t under_way = board_under_way(board), bound = atomic_load(&board->bound_ns);
+        see(under_way, closely);
+        if (!under_way || (state.each_ns && (under_way + 1) * state.each_ns <= bound) ||
+            atomic_load(&board->gate) != BOARD_BOUNDED)
+            return;
+        pthread_mutex_unlock(&state.lock);
+        nap(since);
+        pthread_mutex_lock(&state.lock);
+    }
+}
+
+/* ---- lanes ---- */
+
+static struct key key_of(void *stream, bool per_thread)
+{
+    static _Thread_local char thread;
+    struct key key = {stream, NULL};
+    if ((uintptr_t)stream > 2)
+        return key;
+    if (state.driver.context && state.driver.context((void **)(uintptr_t)&key.context) != 0)
+        key.context = NULL;
+    bool own = (uintptr_t)stream == 2 || (!stream && per_thread);
+    key.stream = own ? (void *)&thread : (void *)(uintptr_t)1;
+    return key;
+}
+
+/* The lane of a stream: its own one, else one on which nothing is under way. NULL: all are taken. */
+static struct board_lane *lane_of(struct board *board, struct key key)
+{
+    uint32_t free = BOARD_LANES;
+    for (uint32_t i = 0; i < BOARD_LANES; i++) {
+        if (state.keys[i].stream == key.stream && state.keys[i].context == key.context)
+            return &board->lanes[i];
+        if (free == BOARD_LANES && board_lane_under_way(&board->lanes[i]) == 0)
+            free = i;
+    }
+    if (free == BOARD_LANES)
+        return NULL;
+    state.keys[free] = key;
+    return &board->lanes[free];
+}
+
+static bool register_board(struct board *board)
+{
+    unsigned long long address = 0;
+    if (!state.driver.host_register || !state.driver.host_address)
+        return false;
+    (void)state.driver.host_register(board, BOARD_BYTES, REGISTER_PORTABLE_MAPPED); /* it may be registered already */
+    if (state.driver.host_address(&address, board, 0) != 0)
+        return false;
+    state.address = address;
+    return true;
+}
+
+static int write_end(const struct governed *launch, struct board *board, uint32_t value)
+{
+    int (*write)(void *, uint64_t, uint32_t, unsigned) =
+        launch->per_thread ? state.driver.write_thread : state.driver.write;
+    uint64_t offset = (uint64_t)((const char *)&launch->lane->ended - (const char *)board);
+    return write(launch->stream, state.address + offset, value, 0);
+}
+
+static bool is_captured(void *stream, bool per_thread)
+{
+    int (*ask)(void *, int *) = per_thread ? state.driver.is_capturing_thread : state.driver.is_capturing;
+    int status = NOBODY_CAPTURES;
+    return ask && (ask(stream, &status) != 0 || status != NOBODY_CAPTURES);
+}
+
+/* ---- launches ---- */
+
+void govern_begin(struct governed *launch, void *stream, bool per_thread)
+{
+    *launch = (struct governed){.stream = stream, .per_thread = per_thread};
+    pthread_once(&state.once, begin);
+    struct board *board = atomic_load_explicit(&state.board, memory_order_acquire);
+    if (!board && state.socket[0] && now() - state.tried > AGAIN_NS) {
+        pthread_mutex_lock(&state.lock);
+        if (!atomic_load(&state.board) && now() - state.tried > AGAIN_NS)
+            attach();
+        pthread_mutex_unlock(&state.lock);
+    }
+    if (!board || atomic_load_explicit(&board->gate, memory_order_acquire) == BOARD_FREE ||
+        is_captured(stream, per_thread))
+        return;
+    while (atomic_load(&board->gate) == BOARD_CLOSED && atomic_load(&state.board) == board)
+        wait_at_gate(board);
+    pthread_mutex_lock(&state.lock);
+    if (atomic_load(&board->gate) == BOARD_BOUNDED)
+        wait_for_room(board);
+    bool first = !board_is_busy(board);
+    if (atomic_load(&state.board) == board && !state.mute)
+        launch->lane = lane_of(board, key_of(stream, per_thread));
+    if (launch->lane) {
+        atomic_fetch_add(&board->starting, 1);
+        if (first && atomic_load(&board->gate) == BOARD_COUNTED)
+            ring();
+    }
+    pthread_mutex_unlock(&state.lock);
+}
+
+void govern_end(struct governed *launch, int error)
+{
+    if (!launch->lane)
+        return;
+    pthread_mutex_lock(&state.lock);
+    struct board *board = (struct board *)((uintptr_t)launch->lane & ~(uintptr_t)(BOARD_BYTES - 1));
+    if (error == BELOW_OK && (state.address || register_board(board))) {
+        uint32_t number = atomic_load(&launch->lane->asked) + 1;
+        atomic_store(&launch->lane->asked, number);
+        int problem = write_end(launch, board, number);
+        if (problem &&
+            register_board(board)) /* another context than that with which it was registered, which is gone */
+            problem = write_end(launch, board, number);
+        if (problem) {
+            atomic_store(&launch->lane->ended, number);
+            state.mute |= problem == BELOW_NOT_SUPPORTED;
+        }
+        atomic_fetch_add(&board->launches, 1);
+        if (!state.seen_under_way++) {
+            state.seen_ns = now();
+            state.seen_exactly = true;
+        }
+    }
+    atomic_fetch_sub(&board->starting, 1);
+    pthread_mutex_unlock(&state.lock);
+}
