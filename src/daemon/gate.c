@@ -183,30 +183,37 @@ static uint32_t next_of(const struct gate *gate)
     return next;
 }
 
+/* Whether anybody else wants a turn. */
+static bool others_want(const struct gate *gate)
+{
+    bool want = false;
+    for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++)
+        want |= i != gate->holder && wants(&gate->clients[i]);
+    return want;
+}
+
 static uint64_t look_turns(struct gate *gate, uint64_t passed)
 {
-    uint32_t count = 0, wanting = 0;
-    for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
-        count += gate->clients[i].board != NULL;
-        wanting += i != gate->holder && wants(&gate->clients[i]);
-    }
+    uint32_t count = 0;
     struct gate_client *holder = gate->holder < GATE_MOST_CLIENTS ? &gate->clients[gate->holder] : NULL;
     if (holder) {
         holder->had_ns += passed;
         gate->turn_ns += passed;
-        gate->ends |= wanting && (gate->turn_ns >= gate->rules.quantum_ns || !wants(holder));
+        gate->ends |= others_want(gate) && (gate->turn_ns >= gate->rules.quantum_ns || !wants(holder));
     }
     if (!holder || (gate->ends && !holder->busy)) {
         gate->holder = next_of(gate);
         gate->turn_ns = 0;
         gate->ends = false;
     }
+    for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++)
+        count += gate->clients[i].board != NULL;
     for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
         bool open = i == gate->holder && !gate->ends;
         if (gate->clients[i].board)
             set(gate, gate->clients[i].board, count == 1 ? BOARD_FREE : open ? BOARD_BOUNDED : BOARD_CLOSED);
     }
-    return wanting && count > 1 ? GATE_LOOK_NS : GATE_NEVER;
+    return count > 1 && others_want(gate) ? GATE_LOOK_NS : GATE_NEVER;
 }
 
 uint64_t gate_look(struct gate *gate, uint64_t now_ns)

@@ -44,3 +44,17 @@ __asm__(".text\n"
         ".size corun_shim_first, . - corun_shim_first\n");
 
 #include "cuda/entry_points.def"
+
+/* What NVIDIA's library has besides: no header declares these. */
+#define OF_NVIDIA(name) __asm__(JUMP(name));
+OF_NVIDIA(cuEGLApiInit)
+OF_NVIDIA(cuMemGetAttribute)
+OF_NVIDIA(cuMemGetAttribute_v2)
+OF_NVIDIA(cudbgApiAttach)
+OF_NVIDIA(cudbgApiDetach)
+OF_NVIDIA(cudbgApiInit)
+OF_NVIDIA(cudbgGetAPI)
+OF_NVIDIA(cudbgGetAPIVersion)
+OF_NVIDIA(cudbgMain)
+OF_NVIDIA(cudbgReportDriverApiError)
+OF_NVIDIA(cudbgReportDriverInternalError)

@@ -30,7 +30,13 @@
 #define NAP_NS 50000
 #define GATE_NS 50000000 /* how long a launch waits at the gate before it looks whether corund is still there */
 #define AGAIN_NS UINT64_C(1000000000) /* between two attempts to find corund */
-enum { REGISTER_PORTABLE_MAPPED = 3, NOBODY_CAPTURES = 0 };
+#define LOOKS 64                      /* launches between two looks at whether corund is still there */
+#define HEALTH_NS UINT64_C(20000000)  /* of waiting, before the driver is asked whether the context is still good */
+enum { REGISTER_PORTABLE_MAPPED = 3, NOBODY_CAPTURES = 0, CAPTURE_RELAXED = 2, NOT_READY = 600 };
+enum {
+    FIRST_OF_CAPTURES = 900,
+    LAST_OF_CAPTURES = 908
+}; /* errors that say something of a capture, and nothing of the context */
 
 struct key {
     const void *stream, *context;
@@ -43,7 +49,8 @@ static struct {
     _Atomic(struct board *) board; /* NULL: ungoverned */
     struct wire_link link;
     char socket[4096];
-    uint64_t tried;   /* to reach corund */
+    uint64_t tried; /* to reach corund */
+    _Atomic uint32_t looks;
     bool told;        /* that it cannot be reached, or is gone */
     bool mute;        /* the driver cannot write values in the order of streams */
     uint64_t address; /* of the board, for the GPU; 0: it is not registered */
@@ -56,6 +63,7 @@ static struct {
         int (*write)(void *stream, uint64_t address, uint32_t value, unsigned flags);
         int (*write_thread)(void *stream, uint64_t address, uint32_t value, unsigned flags);
         int (*context)(void **context);
+        int (*query)(void *stream), (*query_thread)(void *stream), (*capture_mode)(int *mode);
         int (*host_register)(void *page, size_t bytes, unsigned flags);
         int (*host_address)(unsigned long long *address, void *page, unsigned flags);
         int (*sleep)(unsigned long long nanoseconds); /* of a simulated GPU */
@@ -149,6 +157,9 @@ static void begin(void)
     state.driver.write_thread =
         (int (*)(void *, uint64_t, uint32_t, unsigned))below_find("cuStreamWriteValue32_v2_ptsz");
     state.driver.context = (int (*)(void **))below_find("cuCtxGetCurrent");
+    state.driver.query = (int (*)(void *))below_find("cuStreamQuery");
+    state.driver.query_thread = (int (*)(void *))below_find("cuStreamQuery_ptsz");
+    state.driver.capture_mode = (int (*)(int *))below_find("cuThreadExchangeStreamCaptureMode");
     state.driver.host_register = (int (*)(void *, size_t, unsigned))below_find("cuMemHostRegister_v2");
     state.driver.host_address =
         (int (*)(unsigned long long *, void *, unsigned))below_find("cuMemHostGetDevicePointer_v2");
@@ -187,10 +198,23 @@ static void nap(uint64_t since)
         nanosleep(&time, NULL);
 }
 
+/* At most GATE_NS; on a simulated GPU, whose time goes on in calls alone, in many naps. False: it was as long as that. */
+static bool doze(struct board *board)
+{
+    const struct timespec patience = {0, GATE_NS}, time = {0, NAP_NS};
+    if (!state.driver.sleep)
+        return syscall(SYS_futex, &board->gate, FUTEX_WAIT, BOARD_CLOSED, &patience, NULL, 0) == 0 ||
+               errno != ETIMEDOUT;
+    for (int i = 0; i < GATE_NS / NAP_NS && atomic_load(&board->gate) == BOARD_CLOSED; i++) {
+        (void)state.driver.sleep(NAP_NS);
+        nanosleep(&time, NULL);
+    }
+    return atomic_load(&board->gate) != BOARD_CLOSED;
+}
+
 /* Until corund opens the gate, or is gone. */
 static void wait_at_gate(struct board *board)
 {
-    const struct timespec patience = {0, GATE_NS};
     uint64_t since = now();
     atomic_fetch_add(&board->waiting, 1);
     pthread_mutex_lock(&state.lock);
@@ -198,7 +222,7 @@ static void wait_at_gate(struct board *board)
         ring();
     pthread_mutex_unlock(&state.lock);
     while (atomic_load(&board->gate) == BOARD_CLOSED && atomic_load(&state.board) == board) {
-        if (syscall(SYS_futex, &board->gate, FUTEX_WAIT, BOARD_CLOSED, &patience, NULL, 0) == 0 || errno != ETIMEDOUT)
+        if (doze(board))
             continue;
         pthread_mutex_lock(&state.lock);
         if (atomic_load(&state.board) == board && is_gone())
@@ -227,10 +251,29 @@ static void see(uint64_t under_way, bool closely)
     state.seen_under_way = under_way;
 }
 
-/* Until so little is under way that one launch more is within the bound. Under the lock, given back meanwhile. */
-static void wait_for_room(struct board *board)
+/* Under the lock: what was under way will never be written to have ended, as its context is in error. */
+static void forget(struct board *board)
 {
-    uint64_t since = now();
+    for (uint32_t i = 0; i < BOARD_LANES; i++)
+        atomic_store(&board->lanes[i].ended, atomic_load(&board->lanes[i].asked));
+}
+
+/* Whether the context works on. Other threads may capture meanwhile. */
+static bool is_healthy(const struct governed *launch)
+{
+    int (*query)(void *) = launch->per_thread ? state.driver.query_thread : state.driver.query;
+    int mode = CAPTURE_RELAXED;
+    if (!query || !state.driver.capture_mode || state.driver.capture_mode(&mode) != 0)
+        return true;
+    int error = query(launch->stream);
+    (void)state.driver.capture_mode(&mode);
+    return error == BELOW_OK || error == NOT_READY || (error >= FIRST_OF_CAPTURES && error <= LAST_OF_CAPTURES);
+}
+
+/* Until so little is under way that one launch more is within the bound. Under the lock, given back meanwhile. */
+static void wait_for_room(const struct governed *launch, struct board *board)
+{
+    uint64_t since = now(), looked = since;
     for (bool closely = false;; closely = true) {
         uint64_t under_way = board_under_way(board), bound = atomic_load(&board->bound_ns);
         see(under_way, closely);
@@ -239,7 +282,11 @@ static void wait_for_room(struct board *board)
             return;
         pthread_mutex_unlock(&state.lock);
         nap(since);
+        bool due = now() - looked > HEALTH_NS, healthy = !due || is_healthy(launch);
+        looked = due ? now() : looked;
         pthread_mutex_lock(&state.lock);
+        if (!healthy)
+            forget(board);
     }
 }
 
@@ -303,25 +350,35 @@ static bool is_captured(void *stream, bool per_thread)
 
 /* ---- launches ---- */
 
+/* Whether corund is gone, or one is there again. */
+static void look_for_corund(void)
+{
+    pthread_mutex_lock(&state.lock);
+    if (atomic_load(&state.board) && is_gone())
+        detach();
+    else if (!atomic_load(&state.board) && now() - state.tried > AGAIN_NS)
+        attach();
+    pthread_mutex_unlock(&state.lock);
+}
+
 void govern_begin(struct governed *launch, void *stream, bool per_thread)
 {
     *launch = (struct governed){.stream = stream, .per_thread = per_thread};
     pthread_once(&state.once, begin);
+    if (state.socket[0] && atomic_fetch_add_explicit(&state.looks, 1, memory_order_relaxed) % LOOKS == 0)
+        look_for_corund();
     struct board *board = atomic_load_explicit(&state.board, memory_order_acquire);
-    if (!board && state.socket[0] && now() - state.tried > AGAIN_NS) {
-        pthread_mutex_lock(&state.lock);
-        if (!atomic_load(&state.board) && now() - state.tried > AGAIN_NS)
-            attach();
-        pthread_mutex_unlock(&state.lock);
-    }
-    if (!board || atomic_load_explicit(&board->gate, memory_order_acquire) == BOARD_FREE ||
-        is_captured(stream, per_thread))
+    if (!board || is_captured(stream, per_thread))
         return;
+    if (atomic_load_explicit(&board->gate, memory_order_acquire) == BOARD_FREE) {
+        atomic_fetch_add_explicit(&board->launches, 1, memory_order_relaxed);
+        return;
+    }
     while (atomic_load(&board->gate) == BOARD_CLOSED && atomic_load(&state.board) == board)
         wait_at_gate(board);
     pthread_mutex_lock(&state.lock);
     if (atomic_load(&board->gate) == BOARD_BOUNDED)
-        wait_for_room(board);
+        wait_for_room(launch, board);
     bool first = !board_is_busy(board);
     if (atomic_load(&state.board) == board && !state.mute)
         launch->lane = lane_of(board, key_of(stream, per_thread));
@@ -339,6 +396,8 @@ void govern_end(struct governed *launch, int error)
         return;
     pthread_mutex_lock(&state.lock);
     struct board *board = (struct board *)((uintptr_t)launch->lane & ~(uintptr_t)(BOARD_BYTES - 1));
+    if (error != BELOW_OK && !is_healthy(launch))
+        forget(board);
     if (error == BELOW_OK && (state.address || register_board(board))) {
         uint32_t number = atomic_load(&launch->lane->asked) + 1;
         atomic_store(&launch->lane->asked, number);
@@ -347,7 +406,7 @@ void govern_end(struct governed *launch, int error)
             register_board(board)) /* another context than that with which it was registered, which is gone */
             problem = write_end(launch, board, number);
         if (problem) {
-            atomic_store(&launch->lane->ended, number);
+            forget(board);
             state.mute |= problem == BELOW_NOT_SUPPORTED;
         }
         atomic_fetch_add(&board->launches, 1);

@@ -1,0 +1,327 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""
+The shim in front of a driver, and corund that grants launches to programs with it.
+
+    test_hardware.py CORUN PROGRAMS TEST...
+
+The driver below is corun's own on the simulated GPU, which each process has for itself: what the shim and corund do is the same as on a GPU of
+hardware, but how fast something is on it.
+"""
+import json
+import mmap
+import os
+import pathlib
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+CORUN, PROGRAMS = (pathlib.Path(word).absolute() for word in sys.argv[1:3])
+LIBRARIES, SHIM = CORUN.parent / "cuda", CORUN.parent / "shim"
+# Programs that call the driver: all that the shim sees. Runtime calls of corun's libcudart do not go through libcuda.
+DRIVER = "driver_graph graph_changes driver_more virtual_memory driver_threads endings many_faults stream_values bulk_copies".split()
+BOTH = "driver driver_link driver_texture vector_add graph capture streams threads per_thread_stream".split()
+TELLS_TIMES = {"cuda_bulk_copies", "cuda_driver_threads", "cuda_driver_more"}
+
+
+def without_places(text):
+    return re.sub(rb"0x[0-9a-f]+", b"X", re.sub(rb"cycle [0-9]+", b"cycle N", text))
+
+
+class Shimmed(unittest.TestCase):
+    def setUp(self):
+        # The test cleans up after itself: pylint: disable=consider-using-with
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+        self.socket = self.folder / "socket"
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith(("CORUN_CUDA_", "CORUN_SHIM_"))}
+        self.environment.update(CORUN_DAEMON_SOCKET=str(self.socket), LD_LIBRARY_PATH=str(LIBRARIES))
+
+    def shimmed(self, **more):
+        return dict(self.environment, LD_LIBRARY_PATH=f"{SHIM}:{LIBRARIES}", **more)
+
+    def run_program(self, program, environment, *words):
+        done = subprocess.run([program, *words], env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    def start_daemon(self, *options):
+        # pylint: disable=consider-using-with
+        daemon = subprocess.Popen([CORUN.parent / "corund", *options],
+                                  env=dict(self.environment, CORUN_SHIM_DRIVER=str(LIBRARIES / "libcuda.so.1")),
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(daemon.stdout.close)
+        self.addCleanup(daemon.stderr.close)
+        self.addCleanup(daemon.wait)
+        self.addCleanup(daemon.kill)
+        self.said = daemon.stdout.readline()
+        self.assertIn(str(self.socket), self.said)
+        return daemon
+
+    def share(self, program, *options, words=()):
+        # pylint: disable=consider-using-with
+        process = subprocess.Popen([CORUN, "share", *options, "--", program, *words], env=self.environment, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def end(self, process):
+        out, err = process.communicate(timeout=60)
+        return process.returncode, out, err
+
+    def ask(self, *words):
+        return subprocess.run([CORUN, *words], env=self.environment, capture_output=True, text=True, timeout=20, check=False)
+
+    def clients(self):
+        return {client["name"]: client for client in json.loads(self.ask("ps", "--json", "-").stdout)["clients"]}
+
+    def wait_for(self, condition):
+        for _ in range(400):
+            if condition():
+                return
+            time.sleep(0.02)
+        self.fail("it did not happen within eight seconds")
+
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MESSAGES = re.findall(r"^FROM_\w+\((\w+), struct (\w+)", (ROOT / "src" / "wire" / "messages.def").read_text(), re.MULTILINE)
+NUMBER = {name: number for number, (name, _) in enumerate(MESSAGES)}
+VERSION = int(re.search(r"WIRE_VERSION (\d+)u", (ROOT / "src" / "wire" / "wire.h").read_text())[1])
+GATES = re.findall(r"G\((\w+), \"", (ROOT / "src" / "wire" / "board.h").read_text())
+GATE, STARTING, ASKED = 0, 20, 48  # struct board
+BOARD_BYTES = 48 + 64 * 8
+GATE_PLACES = 64
+
+
+class Client:
+    """A program's end of the socket, by hand."""
+
+    def __init__(self, path, goal=0, name=b"by hand", version=VERSION, board_bytes=BOARD_BYTES):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(str(path))
+        self.send("ATTACH", struct.pack("IIIId64s", version, goal, board_bytes, 0, 0.9, name))
+        data, files, *_ = socket.recv_fds(self.socket, 4096, 1)
+        self.kind = MESSAGES[struct.unpack_from("I", data)[0]][0]
+        self.text = data[12:]
+        if self.kind == "BOARD":
+            self.board = mmap.mmap(files[0], 4096)
+            os.close(files[0])
+
+    def send(self, kind, body=bytes(4)):
+        self.socket.sendall(struct.pack("II", NUMBER[kind], len(body)) + body)
+
+    def gate(self):
+        return GATES[struct.unpack_from("I", self.board, GATE)[0]]
+
+    def put(self, offset, value):
+        struct.pack_into("I", self.board, offset, value)
+        self.send("RING")
+
+    def close(self):
+        self.socket.close()
+
+
+class Programs(Shimmed):
+    """A program finds behind the shim what it finds without: results, messages, exit status."""
+
+    def compare(self, program):
+        name = program.name
+        plain, shimmed = self.run_program(program, self.environment), self.run_program(program, self.shimmed())
+        self.assertEqual(shimmed[0], plain[0], (name, shimmed))
+        if name not in TELLS_TIMES:
+            self.assertEqual(without_places(shimmed[1]), without_places(plain[1]), name)
+        self.assertEqual(without_places(shimmed[2]), without_places(plain[2]), name)
+
+    def test_driver(self):
+        for name in DRIVER:
+            with self.subTest(name):
+                self.compare(PROGRAMS.parent / f"cuda_{name}")
+
+    def test_both(self):
+        for name in BOTH:
+            with self.subTest(name):
+                self.compare(PROGRAMS / name)
+
+    def test_names(self):
+        """What is asked of the driver goes through the shim: by linking, by dlsym, by cuGetProcAddress."""
+        trace = self.folder / "trace"
+        program = "\n".join(["import ctypes as c", "d = c.CDLL('libcuda.so.1')", "f = c.c_void_p()", "status = c.c_int()",
+                             "print(d.cuInit(0))", "print(d.cuGetProcAddress_v2(b'cuLaunchKernel', c.byref(f), 12000, 0, c.byref(status)))",
+                             "print(f.value == c.cast(d.cuLaunchKernel, c.c_void_p).value)",
+                             "print(d.cuGetProcAddress_v2(b'cuNothing', c.byref(f), 12000, 0, c.byref(status)), status.value)",
+                             "print(d.cuGetExportTable(c.byref(f), bytes(range(16))))", "print(d.cuEGLStreamConsumerConnect(0, 0))"])
+        environment = self.shimmed(CORUN_SHIM_TRACE=str(trace))
+        status, out, err = self.run_program(sys.executable, environment, "-c", program)
+        self.assertEqual((status, err.count(b"cuEGLStreamConsumerConnect")), (0, 1), err)
+        plain = self.run_program(sys.executable, self.environment, "-c", program)
+        self.assertEqual(out, plain[1])
+        lines = [line.split()[1:] for line in trace.read_text().splitlines()]
+        self.assertIn(["driver", str((LIBRARIES / "libcuda.so.1").resolve()), "opened"], lines)
+        self.assertIn(["call", "cuInit"], lines)
+        self.assertIn(["table", "000102030405060708090a0b0c0d0e0f", "error"], lines)
+        self.assertEqual([line[1] for line in lines if line[0] == "address"], ["cuLaunchKernel", "cuNothing"])
+
+    def test_no_driver(self):
+        missing = self.shimmed(CORUN_SHIM_DRIVER="/nonexistent/libcuda.so.1")
+        status, out, err = self.run_program(sys.executable, missing, "-c", "import ctypes; d = ctypes.CDLL('libcuda.so.1'); print(d.cuInit(0))")
+        self.assertEqual((status, out), (0, b"100\n"))
+        self.assertIn(b"corun: no driver is below the shim: /nonexistent/libcuda.so.1", err)
+        # Two copies of the shim do not call each other for ever.
+        twice = dict(self.environment, LD_LIBRARY_PATH=f"{SHIM}", CORUN_SHIM_DRIVER=str(SHIM / "libcuda.so.1"))
+        status, out, err = self.run_program(sys.executable, twice, "-c", "import ctypes; d = ctypes.CDLL('libcuda.so.1'); print(d.cuInit(0))")
+        self.assertEqual((status, out), (0, b"100\n"))
+
+
+class Granted(Shimmed):
+    def test_what_is_said(self):
+        done = self.ask("daemon", "--policy", "smqos")
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertIn("policy `smqos` is none of a GPU of hardware", done.stderr)
+        done = self.ask("daemon", "--pace", "0.5")
+        self.assertIn("--pace is of simulated GPUs", done.stderr)
+        self.start_daemon("--policy", "priority:bound=100")
+        self.assertIn("policy priority:bound=100, programs take turns on the GPU", self.said)
+        done = self.ask("policy", "time-slice:quantum=9")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("time-slice:quantum=9", self.ask("policy").stdout)
+        done = self.ask("policy", "smk")
+        self.assertIn("is none of a GPU of hardware", done.stderr)
+        done = self.ask("share", "--isolated", "3", "--", "true")
+        self.assertIn("are of simulated GPUs", done.stderr)
+
+    def test_alone(self):
+        """Alone, launches are not looked at, and results are those without the shim."""
+        self.start_daemon("--policy", "priority")
+        for name in DRIVER:
+            with self.subTest(name):
+                program = PROGRAMS.parent / f"cuda_{name}"
+                plain, shared = self.run_program(program, self.environment), self.end(self.share(program))
+                self.assertEqual(shared[0], plain[0], shared)
+                self.assertEqual(without_places(shared[2]), without_places(plain[2]))
+
+    def test_beside(self):
+        """Beside others, every launch is noted and some wait; results are those without the shim."""
+        for policy in "priority:bound=1", "even:quantum=100":
+            daemon = self.start_daemon("--policy", policy)
+            others = [self.share(PROGRAMS / "many_launches", "--name", "other", "--goal", "50%", words=["40000"]) for _ in range(2)]
+            self.wait_for(lambda: len(self.clients()) == 1)
+            for name in "driver_more", "driver_graph", "graph_changes", "stream_values", "driver_threads":
+                with self.subTest(policy=policy, name=name):
+                    program = PROGRAMS.parent / f"cuda_{name}"
+                    plain, shared = self.run_program(program, self.environment), self.end(self.share(program))
+                    self.assertEqual(shared[0], plain[0], shared)
+                    self.assertEqual(without_places(shared[2]), without_places(plain[2]))
+            for other in others:
+                other.kill()
+                other.communicate()
+            daemon.send_signal(signal.SIGTERM)
+            self.assertEqual(daemon.wait(10), 0)
+
+    def launches(self, name):
+        return self.clients()[name]["launches"]
+
+    def stands_still(self, name):
+        before = self.launches(name)
+        time.sleep(0.15)
+        return self.launches(name) == before
+
+    def test_held_back(self):
+        """A program without a goal launches nothing from the moment at which one with a goal begins to, until that has ended."""
+        self.start_daemon("--policy", "priority")
+        server = Client(self.socket, goal=1)
+        train = self.share(PROGRAMS / "many_launches", "--name", "train", words=["2000000"])
+        self.wait_for(lambda: self.clients().get("train", {"launches": 0})["launches"] > 100)
+        self.assertEqual(server.gate(), "COUNTED")
+        server.put(STARTING, 1)
+        self.wait_for(lambda: self.stands_still("train"))
+        server.put(ASKED + 5 * 8, 7)  # seven launches in the sixth lane
+        server.put(STARTING, 0)
+        self.assertTrue(self.stands_still("train"))
+        server.put(ASKED + 5 * 8 + 4, 7)
+        self.wait_for(lambda: not self.stands_still("train"))
+        # What a program that is killed had under way holds up nobody.
+        server.put(STARTING, 1)
+        self.wait_for(lambda: self.stands_still("train"))
+        server.close()
+        self.wait_for(lambda: not self.stands_still("train"))
+        train.kill()
+
+    def test_goal_changes(self):
+        self.start_daemon("--policy", "priority")
+        one, other = Client(self.socket, name=b"one"), Client(self.socket, name=b"other")
+        self.assertEqual((one.gate(), other.gate()), ("FREE", "FREE"))
+        done = self.ask("goal", str(os.getpid()), "90%")  # both are of this process: the last one that came
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted([one.gate(), other.gate()]), ["BOUNDED", "COUNTED"])
+        other.close()
+        one.close()
+        self.wait_for(lambda: not self.clients())
+
+    def test_corund_goes_and_comes(self):
+        """Programs run on, ungoverned, and find the next corund."""
+        daemon = self.start_daemon("--policy", "time-slice")
+        train = self.share(PROGRAMS / "many_launches", "--name", "train", words=["4000000"])
+        self.wait_for(lambda: "train" in self.clients())
+        daemon.kill()
+        daemon.wait()
+        time.sleep(0.2)
+        self.assertIsNone(train.poll())
+        self.socket.unlink(missing_ok=True)
+        self.start_daemon("--policy", "time-slice")
+        self.wait_for(lambda: "train" in self.clients())
+        train.kill()
+        self.assertIn(b"corund is gone, the program runs on ungoverned", self.end(train)[2])
+
+    def test_bad_clients(self):
+        """Whoever sends what is none of a program's messages loses its connection, and nobody else anything."""
+        daemon = self.start_daemon("--policy", "priority")
+        good = Client(self.socket, goal=1)
+        self.assertEqual(Client(self.socket, version=VERSION + 1).kind, "REFUSED")
+        self.assertEqual(Client(self.socket, board_bytes=8).kind, "REFUSED")
+        for garbage in (b"garbage" * 100, struct.pack("II", NUMBER["RING"], 5) + bytes(5), struct.pack("II", 1 << 31, 0),
+                        struct.pack("II", NUMBER["MODULE"], 1 << 25) + bytes(20000), struct.pack("II", NUMBER["WELCOME"], 4) + bytes(4),
+                        struct.pack("IIIIIId64s", NUMBER["ATTACH"], 88, VERSION, 0, BOARD_BYTES, 0, 0.5, b"x" * 64)):
+            with socket.socket(socket.AF_UNIX) as bad:
+                bad.connect(str(self.socket))
+                bad.settimeout(10)
+                try:
+                    bad.sendall(garbage)
+                    self.assertEqual(bad.recv(4096), b"", garbage[:16])
+                except (BrokenPipeError, ConnectionResetError):
+                    pass
+        twice = Client(self.socket)
+        twice.send("ATTACH", struct.pack("IIIId64s", VERSION, 0, BOARD_BYTES, 0, 0.9, b"again"))
+        self.assertEqual(twice.socket.recv(4096), b"")
+        partial = socket.socket(socket.AF_UNIX)
+        partial.connect(str(self.socket))
+        partial.sendall(b"\0\0\0")
+        flood = Client(self.socket, name=b"flood")
+        flood.socket.sendall(struct.pack("III", NUMBER["RING"], 4, 0) * 100000)
+        many = [Client(self.socket, name=b"many") for _ in range(GATE_PLACES)]
+        last = many[-1]
+        self.assertEqual((last.kind, last.text), ("REFUSED", b"there are too many clients"))
+        self.assertEqual(good.gate(), "COUNTED")
+        self.assertIsNone(daemon.poll())
+        self.assertIn("flood", self.clients())
+        partial.close()
+
+    def test_kinds_of_corund(self):
+        """Libraries of a simulated GPU and the shim notice that they have come to the other kind of corund."""
+        self.start_daemon()
+        environment = dict(self.environment, CORUN_CUDA_DAEMON=str(self.socket))
+        status, _, err = self.run_program(PROGRAMS / "vector_add", environment)
+        self.assertNotEqual(status, 0)
+        self.assertIn(b"this corund shares a GPU of hardware", err)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)
