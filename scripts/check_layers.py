@@ -26,7 +26,7 @@ ROW = re.compile(r"([a-z]+):([a-z ]*)(?:\|([a-z ]*))?")
 ALLOWED = {("src/campaign/worker.c", "_exit"), ("src/case/policy_probe.c", "_exit"),
            ("src/agent/programs.c", "_exit"), ("src/agent/guardian.c", "_exit"),
            # What a CUDA program prints on its GPU, and messages to its user: they go where the program's own go.
-           ("src/cuda/console.c", "stdout"), ("src/cuda/console.c", "stderr")}
+           ("src/cuda/console.c", "stdout"), ("src/cuda/console.c", "stderr"), ("src/shim/console.c", "stderr")}
 
 # Loaded into a program, they have what belongs to the process: its devices, and what its threads are at.
 STATEFUL = {"libcorun_cuda.a", "libcorun_trace.a"}

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // SPDX-License-Identifier: MIT
 // Two programs of which one is to be undisturbed: a server with requests of a fixed rate, and a batch program that fills the GPU.
 //

@@ -547,6 +547,10 @@ static void serve(struct session *session, const struct wire_frame *frame)
     case WIRE_JOIN:
         join(session, frame);
         break;
+    case WIRE_ATTACH:
+        session_refuse(session, CORUN_UNSUPPORTED,
+                       "this corund has simulated GPUs, and the program comes with the shim of one of hardware");
+        break;
     case WIRE_LIST:
         asked_list(session);
         break;

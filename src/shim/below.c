@@ -103,8 +103,7 @@ static void find_driver(void)
     else if (!search_folders(getenv("LD_LIBRARY_PATH")))
         search_folders(usual);
     if (!state.library)
-        fprintf(stderr, "corun: no driver is below the shim: %s\n",
-                given && *given ? given : LIBRARY " (CORUN_SHIM_DRIVER names one)");
+        shim_say("no driver is below the shim: %s", given && *given ? given : LIBRARY " (CORUN_SHIM_DRIVER names one)");
 #define L(symbol) \
     state.entries[LOOKED_AT_##symbol] = state.library ? dlsym(state.library, #symbol) : (void *)(size_t)no_device; \
     if (!state.entries[LOOKED_AT_##symbol]) \

@@ -34,4 +34,7 @@ const char *below_path(void);
 void trace_line(const char *what, const char *name, const char *more);
 bool trace_is_on(void);
 
+/* A line on the standard error output. */
+void shim_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 #endif

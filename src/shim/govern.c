@@ -82,7 +82,7 @@ static uint64_t now(void)
 static void say(const char *text, const char *more)
 {
     if (!state.told)
-        fprintf(stderr, "corun: %s%s%s\n", text, *more ? ": " : "", more);
+        shim_say("%s%s%s", text, *more ? ": " : "", more);
     state.told = true;
 }
 
