@@ -156,6 +156,7 @@ static int set_settings(const struct program *program)
                     {setting_GPU, program->gpus},
                     {program->shim ? setting_SHIM_DAEMON : setting_DAEMON, program->daemon},
                     {setting_DAEMON_GPU, program->daemon_gpu},
+                    {setting_SHIM_SLICES, program->shim_slices ? "1" : NULL},
                     {setting_NAME, program->name},
                     {setting_GOAL, program->goal},
                     {setting_GOAL_KIND, program->goal_kind},
@@ -224,9 +225,9 @@ static int become(const void *user)
 
 enum corun_status program_environment(struct program *program, struct corun_diagnostics *list, FILE *stream)
 {
-    static const char *const names[] = {"LD_LIBRARY_PATH",   "LD_AUDIT",         setting_DATA, setting_DAEMON,
-                                        setting_SHIM_DAEMON, setting_DAEMON_GPU, setting_NAME, setting_GOAL,
-                                        setting_GOAL_KIND,   setting_ISOLATED,   setting_CHECK};
+    static const char *const names[] = {"LD_LIBRARY_PATH",   "LD_AUDIT",          setting_DATA,       setting_DAEMON,
+                                        setting_SHIM_DAEMON, setting_SHIM_SLICES, setting_DAEMON_GPU, setting_NAME,
+                                        setting_GOAL,        setting_GOAL_KIND,   setting_ISOLATED,   setting_CHECK};
     enum corun_status status =
         program->shim ? find_shim(program->libraries, list) : program_libraries(program->libraries, list);
     if (status == CORUN_OK && !program->shim)

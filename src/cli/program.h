@@ -23,6 +23,7 @@ struct program {
     const char *daemon_gpu;                         /* which of its GPUs, number or name; NULL: any */
     const char *name, *goal, *goal_kind, *isolated; /* there, as the settings of the libraries have them; NULL: none */
     bool shim;                                      /* the driver is NVIDIA's, with corun's shim in front */
+    bool shim_slices;                               /* the shim cuts long launches */
     bool native;                                    /* without corun's libraries, as it is */
     bool output_to_errors;                          /* its standard output goes where its errors go */
     bool without_terminal;        /* it reads nothing, and what it writes to its standard output is dropped */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_SOCKET = 0x100, KEY_CHECK, KEY_GPU, KEY_ENVIRONMENT };
+enum { KEY_SOCKET = 0x100, KEY_CHECK, KEY_GPU, KEY_ENVIRONMENT, KEY_SLICES };
 
 static const struct argp_option options[] = {
     {"goal", KEY_SHARE_GOAL, "GOAL", 0,
@@ -21,6 +21,10 @@ static const struct argp_option options[] = {
     {"gpu", KEY_GPU, "GPU", 0,
      "where corund has several: number or name of the one that it gets [the first of $CUDA_VISIBLE_DEVICES, else the "
      "one with the fewest programs for each SM]",
+     1},
+    {"slices", KEY_SLICES, NULL, 0,
+     "on a GPU of hardware: launches that take longer than the bound of the policy are cut into slices, where the "
+     "program has PTX; thread blocks must not wait for later ones",
      1},
     {"check", KEY_CHECK, "LIST", 0, COMMAND_CHECK_TEXT, 1},
     {"environment", KEY_ENVIRONMENT, NULL, 0,
@@ -57,6 +61,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         program->checks = value;
         command_checks(&share->command, value, &(uint32_t){0}); /* the libraries read it again */
         break;
+    case KEY_SLICES:
+        program->shim_slices = true;
+        break;
     case KEY_ENVIRONMENT:
         share->environment = true;
         break;
@@ -83,6 +90,9 @@ static enum corun_status find_kind(struct share_options *share, struct wire_link
     enum corun_status status = daemon_ask_list(link, share->command.list, &list);
     program->shim = status == CORUN_OK && list.nodes[0].hardware;
     daemon_list_free(&list);
+    if (status == CORUN_OK && !program->shim && program->shim_slices)
+        status = corun_report(share->command.list, CORUN_USAGE, CORUN_NOWHERE,
+                              "--slices is of GPUs of hardware, and this corund has simulated ones");
     if (program->shim && (program->daemon_gpu || program->isolated || program->checks))
         status =
             corun_report(share->command.list, CORUN_USAGE, CORUN_NOWHERE,

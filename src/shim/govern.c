@@ -10,6 +10,7 @@
 
 #include "cuda/settings.h"
 #include "shim/below.h"
+#include "shim/kernels.h"
 #include "wire/board.h"
 #include "wire/wire.h"
 
@@ -57,7 +58,9 @@ static struct {
     struct key keys[BOARD_LANES];
     /* how long a launch takes, from what was seen while something waited for it */
     uint64_t each_ns, seen_ns, seen_under_way;
-    bool seen_exactly; /* seen_ns is when a launch began, as far as others had ended */
+    bool seen_exactly;          /* seen_ns is when a launch began, as far as others had ended */
+    struct kernel *seen_kernel; /* of the one launch under way */
+    uint64_t seen_blocks;
     struct {
         int (*is_capturing)(void *stream, int *status), (*is_capturing_thread)(void *stream, int *status);
         int (*write)(void *stream, uint64_t address, uint32_t value, unsigned flags);
@@ -245,6 +248,8 @@ static void see(uint64_t under_way, bool closely)
     if (closely && under_way < state.seen_under_way && state.seen_exactly) {
         uint64_t each = (time - state.seen_ns) / (state.seen_under_way - under_way);
         state.each_ns = each > state.each_ns ? each : state.each_ns - (state.each_ns - each) / 8;
+        if (state.seen_under_way == 1 && state.seen_kernel)
+            kernel_took(state.seen_kernel, state.seen_blocks, each);
     }
     state.seen_exactly = closely;
     state.seen_ns = time;
@@ -270,6 +275,19 @@ static bool is_healthy(const struct governed *launch)
     return error == BELOW_OK || error == NOT_READY || (error >= FIRST_OF_CAPTURES && error <= LAST_OF_CAPTURES);
 }
 
+/* A moment without the lock. Whether the context is good is looked at now and then. */
+static void rest(const struct governed *launch, struct board *board, uint64_t since, uint64_t *looked)
+{
+    pthread_mutex_unlock(&state.lock);
+    nap(since);
+    bool due = now() - *looked > HEALTH_NS, healthy = !due || is_healthy(launch);
+    if (due)
+        *looked = now();
+    pthread_mutex_lock(&state.lock);
+    if (!healthy)
+        forget(board);
+}
+
 /* Until so little is under way that one launch more is within the bound. Under the lock, given back meanwhile. */
 static void wait_for_room(const struct governed *launch, struct board *board)
 {
@@ -280,13 +298,7 @@ static void wait_for_room(const struct governed *launch, struct board *board)
         if (!under_way || (state.each_ns && (under_way + 1) * state.each_ns <= bound) ||
             atomic_load(&board->gate) != BOARD_BOUNDED)
             return;
-        pthread_mutex_unlock(&state.lock);
-        nap(since);
-        bool due = now() - looked > HEALTH_NS, healthy = !due || is_healthy(launch);
-        looked = due ? now() : looked;
-        pthread_mutex_lock(&state.lock);
-        if (!healthy)
-            forget(board);
+        rest(launch, board, since, &looked);
     }
 }
 
@@ -361,9 +373,32 @@ static void look_for_corund(void)
     pthread_mutex_unlock(&state.lock);
 }
 
-void govern_begin(struct governed *launch, void *stream, bool per_thread)
+uint64_t govern_bound(void *stream, bool per_thread)
 {
-    *launch = (struct governed){.stream = stream, .per_thread = per_thread};
+    struct board *board = atomic_load_explicit(&state.board, memory_order_acquire);
+    if (!board || atomic_load_explicit(&board->gate, memory_order_acquire) < BOARD_BOUNDED ||
+        is_captured(stream, per_thread))
+        return 0;
+    return atomic_load(&board->bound_ns);
+}
+
+void govern_measure(const struct governed *launch)
+{
+    uint64_t since = now(), looked = since;
+    if (!launch->lane)
+        return;
+    pthread_mutex_lock(&state.lock);
+    struct board *board = atomic_load(&state.board);
+    while (board && state.seen_under_way == 1 && state.seen_exactly && board_under_way(board) == 1) {
+        rest(launch, board, since, &looked);
+        see(board_under_way(board), true);
+    }
+    pthread_mutex_unlock(&state.lock);
+}
+
+void govern_begin(struct governed *launch, void *stream, bool per_thread, struct kernel *kernel, uint64_t blocks)
+{
+    *launch = (struct governed){NULL, stream, per_thread, kernel, blocks};
     pthread_once(&state.once, begin);
     if (state.socket[0] && atomic_fetch_add_explicit(&state.looks, 1, memory_order_relaxed) % LOOKS == 0)
         look_for_corund();
@@ -413,6 +448,8 @@ void govern_end(struct governed *launch, int error)
         if (!state.seen_under_way++) {
             state.seen_ns = now();
             state.seen_exactly = true;
+            state.seen_kernel = launch->kernel;
+            state.seen_blocks = launch->blocks;
         }
     }
     atomic_fetch_sub(&board->starting, 1);

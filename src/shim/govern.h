@@ -7,16 +7,24 @@
 #include <stdint.h>
 
 struct board_lane;
+struct kernel;
 
 /* A launch that is being made. */
 struct governed {
     struct board_lane *lane; /* NULL: nothing is noted of it */
     void *stream;
-    bool per_thread; /* stream 0 is the thread's own */
+    bool per_thread;       /* stream 0 is the thread's own */
+    struct kernel *kernel; /* NULL: nobody wants to know what its thread blocks take */
+    uint64_t blocks;
 };
 
+/* What launches of others allow this one to take, in nanoseconds; 0: they do not limit it. */
+uint64_t govern_bound(void *stream, bool per_thread);
+/* Waits until the launch has ended, where nothing else is under way: then it is known what it took. */
+void govern_measure(const struct governed *launch);
+
 /* Before a launch into the stream: waits until it may go. */
-void govern_begin(struct governed *launch, void *stream, bool per_thread);
+void govern_begin(struct governed *launch, void *stream, bool per_thread, struct kernel *kernel, uint64_t blocks);
 /* After it; `error`: what the driver said. */
 void govern_end(struct governed *launch, int error);
 

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /* Launches: each waits until it may go, and is noted. */
 #include "shim/below.h"
+#include "shim/cut.h"
 #include "shim/govern.h"
 
 #include <stdint.h>
 
-#define LAUNCH_KERNEL(symbol, per_thread) \
+#define LAUNCH_KERNEL(symbol, own) \
     SHIM_EXPORT int symbol(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
                            unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **parameters, \
                            void **extra); \
     int symbol(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
                unsigned block_z, unsigned shared_bytes, void *stream, void **parameters, void **extra) \
     { \
-        int (*real)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, \
-                    void **) = below(LOOKED_AT_##symbol); \
-        struct governed launch; \
-        govern_begin(&launch, stream, per_thread); \
-        int error = real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, \
-                         parameters, extra); \
-        govern_end(&launch, error); \
-        return error; \
+        const struct launch launch = {.real = below(LOOKED_AT_##symbol), \
+                                      .function = function, \
+                                      .grid = {grid_x, grid_y, grid_z}, \
+                                      .block = {block_x, block_y, block_z}, \
+                                      .shared_bytes = shared_bytes, \
+                                      .stream = stream, \
+                                      .parameters = parameters, \
+                                      .extra = extra, \
+                                      .per_thread = (own)}; \
+        return launch_make(&launch); \
     }
 LAUNCH_KERNEL(cuLaunchKernel, false)
 LAUNCH_KERNEL(cuLaunchKernel_ptsz, true)
@@ -37,7 +40,7 @@ struct launch_configuration {
     { \
         int (*real)(const struct launch_configuration *, void *, void **, void **) = below(LOOKED_AT_##symbol); \
         struct governed launch; \
-        govern_begin(&launch, configuration ? configuration->stream : NULL, per_thread); \
+        govern_begin(&launch, configuration ? configuration->stream : NULL, per_thread, NULL, 0); \
         int error = real(configuration, function, parameters, extra); \
         govern_end(&launch, error); \
         return error; \
@@ -55,7 +58,7 @@ LAUNCH_EX(cuLaunchKernelEx_ptsz, true)
         int (*real)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **) = \
             below(LOOKED_AT_##symbol); \
         struct governed launch; \
-        govern_begin(&launch, stream, per_thread); \
+        govern_begin(&launch, stream, per_thread, NULL, 0); \
         int error = \
             real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, parameters); \
         govern_end(&launch, error); \
@@ -70,7 +73,7 @@ LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz, true)
     { \
         int (*real)(void *, void *) = below(LOOKED_AT_##symbol); \
         struct governed launch; \
-        govern_begin(&launch, stream, per_thread); \
+        govern_begin(&launch, stream, per_thread, NULL, 0); \
         int error = real(graph, stream); \
         govern_end(&launch, error); \
         return error; \

@@ -255,6 +255,24 @@ class Granted(Shimmed):
         self.wait_for(lambda: not self.stands_still("train"))
         train.kill()
 
+    def test_slices(self):
+        """A long launch becomes many, with the results of the whole one; without PTX or --slices it stays one."""
+        self.start_daemon("--policy", "priority:bound=1")
+        server = Client(self.socket, goal=1)
+        for options, cut in ((), False), (("--slices",), True):
+            trace = self.folder / f"trace{cut}"
+            self.environment["CORUN_SHIM_TRACE"] = str(trace)
+            train = self.share(PROGRAMS / "wide_launches", "--name", "train", *options, words=["20"])
+            launches = 0
+            while train.poll() is None:
+                launches = max(launches, self.clients().get("train", {"launches": 0})["launches"])
+            status, out, err = self.end(train)
+            self.assertEqual((status, out, err), (0, b"20 launches of 3219 thread blocks\n", b""))
+            self.assertEqual(" slice place" in trace.read_text(), cut)
+            if cut:  # a wave of a GTX 980 is 512 thread blocks, so seven slices
+                self.assertGreater(launches, 40)
+        server.close()
+
     def test_goal_changes(self):
         self.start_daemon("--policy", "priority")
         one, other = Client(self.socket, name=b"one"), Client(self.socket, name=b"other")

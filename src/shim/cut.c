@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Launches, whole or in slices. A launch is cut where corund bounds what is under way, the kernel's thread blocks have been seen to take longer than that
+ * together, and there is a sliced form of it. A slice takes half of the bound, so that one can wait behind the other; but it has no fewer thread
+ * blocks than the GPU holds at once, since fewer would take as long. Slices go into the program's stream, one behind the other.
+ */
+#include "shim/cut.h"
+
+#include "rewrite/slice.h"
+#include "shim/below.h"
+#include "shim/govern.h"
+#include "shim/kernels.h"
+
+#include <string.h>
+
+enum { MOST_PARAMETERS = 1024 };
+
+static int make(const struct launch *launch, void *function, const unsigned grid[3], void **parameters,
+                struct kernel *kernel, struct governed *governed)
+{
+    govern_begin(governed, launch->stream, launch->per_thread, kernel, (uint64_t)grid[0] * grid[1] * grid[2]);
+    int error = launch->real(function, grid[0], grid[1], grid[2], launch->block[0], launch->block[1], launch->block[2],
+                             launch->shared_bytes, launch->stream, parameters, parameters ? NULL : launch->extra);
+    govern_end(governed, error);
+    return error;
+}
+
+/* How many thread blocks a slice has; `total`: it is not cut. */
+static uint64_t slice_blocks(const struct launch *launch, struct kernel *kernel, uint64_t total, uint64_t bound_ns)
+{
+    uint64_t block_ps = atomic_load(&kernel->block_ps),
+             threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
+    if (!block_ps || total * block_ps / 1000 <= bound_ns || kernel->whole || threads > 1024 || launch->extra ||
+        launch->grid[0] > SLICE_MOST_BLOCKS || !kernel_sliced(kernel, (uint32_t)threads, launch->shared_bytes) ||
+        kernel->parameters >= MOST_PARAMETERS || (kernel->parameters && !launch->parameters))
+        return total;
+    uint64_t blocks = bound_ns * 1000 / 2 / block_ps;
+    if (blocks < kernel->wave)
+        blocks = kernel->wave;
+    return blocks < total ? blocks : total;
+}
+
+static int make_slices(const struct launch *launch, struct kernel *kernel, uint64_t total, uint64_t blocks)
+{
+    static _Atomic uint64_t launches;
+    uint64_t number = atomic_fetch_add(&launches, 1) + 1;
+    void *parameters[MOST_PARAMETERS + 1];
+    struct slice_arguments arguments;
+    struct governed governed;
+    int error = BELOW_OK;
+    if (kernel->parameters)
+        memcpy(parameters, launch->parameters, kernel->parameters * sizeof *parameters);
+    parameters[kernel->parameters] = &arguments;
+    for (uint64_t first = 0; first < total && error == BELOW_OK; first += blocks) {
+        const unsigned grid[3] = {(unsigned)(total - first < blocks ? total - first : blocks), 1, 1};
+        slice_arguments_set(&arguments, launch->grid, first, number);
+        error = make(launch, kernel->function, grid, parameters, kernel, &governed);
+    }
+    return error;
+}
+
+int launch_make(const struct launch *launch)
+{
+    struct governed governed;
+    uint64_t bound_ns = kernels_are_cut() ? govern_bound(launch->stream, launch->per_thread) : 0;
+    struct kernel *kernel = bound_ns ? kernel_find(launch->function) : NULL;
+    uint64_t total = slice_total(launch->grid), blocks = total;
+    if (kernel && total)
+        blocks = slice_blocks(launch, kernel, total, bound_ns);
+    if (blocks < total)
+        return make_slices(launch, kernel, total, blocks);
+    int error = make(launch, launch->function, launch->grid, launch->parameters, kernel, &governed);
+    if (kernel && error == BELOW_OK && !atomic_load(&kernel->block_ps))
+        govern_measure(&governed);
+    return error;
+}

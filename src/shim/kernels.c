@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+/* Modules as they are loaded, their kernels, and sliced forms of these. */
+#include "shim/kernels.h"
+
+#include "base/vector.h"
+#include "cuda/fat_binary.h"
+#include "cuda/settings.h"
+#include "ptx/module.h"
+#include "rewrite/slice.h"
+#include "shim/below.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CAPTURE_RELAXED = 2,
+    MULTIPROCESSORS = 16,
+    MAJOR = 75,
+    MINOR = 76,
+    MOST_DYNAMIC_SHARED = 8,
+    SHARED_WITHOUT_ASKING = 49152
+};
+
+#define PLACES 4096u
+
+/* What was loaded. `image` is the program's, of a file that is mapped; `text` is ours. */
+struct image {
+    const void *handle; /* of the module or the library; NULL: it is gone */
+    const void *image;
+    char *text;
+    bool read; /* text is all that there is */
+    const void *context;
+    void *module; /* the sliced one */
+    struct rewritten rewritten;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    VECTOR(struct image *) images;
+    struct kernel *kernels[PLACES];
+    pthread_once_t once;
+    bool cut;
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
+
+static void read_settings(void)
+{
+    const char *slices = getenv(setting_SHIM_SLICES), *socket = getenv(setting_SHIM_DAEMON);
+    state.cut = slices && *slices == '1' && socket && *socket;
+}
+
+bool kernels_are_cut(void)
+{
+    pthread_once(&state.once, read_settings);
+    return state.cut;
+}
+
+/* ---- texts ---- */
+
+static int architecture(void)
+{
+    int (*device_of)(int *) = (int (*)(int *))below_find("cuCtxGetDevice");
+    int (*ask)(int *, int, int) = (int (*)(int *, int, int))below_find("cuDeviceGetAttribute");
+    int device = 0, major = 0, minor = 0;
+    if (!device_of || !ask || device_of(&device) != 0 || ask(&major, MAJOR, device) != 0 ||
+        ask(&minor, MINOR, device) != 0)
+        return 0;
+    return 10 * major + minor;
+}
+
+/* PTX of what a program loads: text as it is, or the best of a fat binary. NULL: there is none. */
+static char *text_of(const void *image)
+{
+    struct fat_binary binary = {0};
+    const struct fat_binary_wrapper *wrapper = image;
+    uint32_t magic;
+    char *text = NULL;
+    memcpy(&magic, image, sizeof magic);
+    const void *container = magic == FAT_BINARY_WRAPPER_MAGIC ? wrapper->container : image;
+    if (magic != FAT_BINARY_WRAPPER_MAGIC && magic != FAT_BINARY_MAGIC)
+        return memcmp(image, "\177ELF", sizeof magic) != 0 ? strdup(image) : NULL;
+    if (fat_binary_read(&binary, container, 0, NULL) == CORUN_OK) {
+        const struct fat_binary_text *best = fat_binary_best(&binary, (uint32_t)architecture());
+        text = best ? strdup(best->text) : NULL;
+    }
+    fat_binary_free(&binary);
+    return text;
+}
+
+/* Under the lock. */
+static void keep(const void *handle, const void *data)
+{
+    Dl_info where;
+    struct image *image = calloc(1, sizeof *image);
+    if (!image)
+        return;
+    image->handle = handle;
+    image->image = data;
+    image->read = dladdr(data, &where) == 0; /* it may be gone when it is needed */
+    if (image->read)
+        image->text = text_of(data);
+    if (!vector_push(&state.images, image)) {
+        free(image->text);
+        free(image);
+    }
+}
+
+static void loaded(int error, void *const *handle, const void *data)
+{
+    if (error != BELOW_OK || !data || !handle || !kernels_are_cut())
+        return;
+    pthread_mutex_lock(&state.lock);
+    keep(*handle, data);
+    pthread_mutex_unlock(&state.lock);
+}
+
+static struct image *image_of(const void *handle)
+{
+    for (size_t i = state.images.count; i-- > 0;)
+        if (state.images.data[i]->handle == handle)
+            return state.images.data[i];
+    return NULL;
+}
+
+/* ---- kernels ---- */
+
+static struct kernel **place_of(const void *handle)
+{
+    return &state.kernels[(uintptr_t)handle / 16 % PLACES];
+}
+
+static struct kernel *find(const void *handle)
+{
+    struct kernel *kernel = handle ? *place_of(handle) : NULL;
+    while (kernel && kernel->handle != handle)
+        kernel = kernel->next;
+    return kernel;
+}
+
+struct kernel *kernel_find(const void *handle)
+{
+    pthread_mutex_lock(&state.lock);
+    struct kernel *kernel = find(handle);
+    pthread_mutex_unlock(&state.lock);
+    return kernel;
+}
+
+void kernel_took(struct kernel *kernel, uint64_t blocks, uint64_t ns)
+{
+    uint64_t before = atomic_load(&kernel->block_ps), now = ns * 1000 / (blocks ? blocks : 1);
+    atomic_store(&kernel->block_ps, now > before ? now : before - (before - now) / 8);
+}
+
+/* Under the lock. */
+static void keep_kernel(const void *handle, struct image *image, const char *name)
+{
+    struct kernel *kernel = image && !find(handle) ? calloc(1, sizeof *kernel) : NULL;
+    if (!kernel)
+        return;
+    kernel->handle = handle;
+    kernel->image = image;
+    kernel->name = strdup(name);
+    if (!kernel->name) {
+        free(kernel);
+        return;
+    }
+    kernel->next = *place_of(handle);
+    *place_of(handle) = kernel;
+}
+
+static void found(int error, void *const *function, const void *module, const char *name)
+{
+    if (error != BELOW_OK || !function || !name || !kernels_are_cut())
+        return;
+    pthread_mutex_lock(&state.lock);
+    keep_kernel(*function, image_of(module), name);
+    pthread_mutex_unlock(&state.lock);
+}
+
+/* Handles of what is gone are given again. Records stay: a launch in another thread may look at one. */
+static void forget(const struct image *image)
+{
+    for (size_t i = 0; i < PLACES; i++)
+        for (struct kernel *kernel = state.kernels[i]; kernel; kernel = kernel->next)
+            if (kernel->image == image || !image) {
+                kernel->handle = NULL;
+                kernel->function = NULL;
+                kernel->whole = true;
+            }
+}
+
+static void unloaded(const void *handle)
+{
+    pthread_mutex_lock(&state.lock);
+    struct image *image = handle ? image_of(handle) : NULL;
+    if (image) {
+        forget(image);
+        image->handle = NULL;
+    }
+    pthread_mutex_unlock(&state.lock);
+}
+
+/* A context is gone, with its modules. */
+static void context_ended(int error)
+{
+    pthread_mutex_lock(&state.lock);
+    if (error == BELOW_OK) {
+        forget(NULL);
+        for (size_t i = 0; i < state.images.count; i++)
+            state.images.data[i]->module = NULL;
+    }
+    pthread_mutex_unlock(&state.lock);
+}
+
+/* ---- slices ---- */
+
+/* Variables would be there twice, and clusters must not be divided. */
+static bool can_be_doubled(const struct rewritten *rewritten, const char *text)
+{
+    const struct ptx_module *module = rewritten->module;
+    for (uint32_t i = 0; i < module->variable_count; i++)
+        if (module->variables[i]->space != PTX_SPACE_SHARED)
+            return false;
+    return !strstr(text, "ctapercluster") && !strstr(text, ".explicitcluster") && !strstr(text, ".extern");
+}
+
+static bool load_sliced(struct image *image, const void *context)
+{
+    int (*load)(void **, const void *) = below(LOOKED_AT_cuModuleLoadData);
+    int (*capture_mode)(int *) = (int (*)(int *))below_find("cuThreadExchangeStreamCaptureMode");
+    char *output = NULL;
+    size_t bytes = 0;
+    int mode = CAPTURE_RELAXED;
+    if (!image->read)
+        image->text = text_of(image->image);
+    image->read = true;
+    if (!image->text || image->rewritten.module || !capture_mode ||
+        rewrite_text(slice_module, "program.ptx", image->text, strlen(image->text), NULL, &image->rewritten, &output,
+                     &bytes) != CORUN_OK)
+        return false;
+    if (can_be_doubled(&image->rewritten, image->text) && capture_mode(&mode) == BELOW_OK) {
+        if (load(&image->module, output) != BELOW_OK)
+            image->module = NULL;
+        (void)capture_mode(&mode);
+    }
+    image->context = context;
+    free(output);
+    return image->module != NULL;
+}
+
+static uint32_t wave_of(void *function, uint32_t block_threads, uint32_t shared_bytes)
+{
+    int (*occupancy)(int *, void *, int, size_t) =
+        (int (*)(int *, void *, int, size_t))below_find("cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    int (*device_of)(int *) = (int (*)(int *))below_find("cuCtxGetDevice");
+    int (*ask)(int *, int, int) = (int (*)(int *, int, int))below_find("cuDeviceGetAttribute");
+    int blocks = 0, sms = 0, device = 0;
+    if (!occupancy || !device_of || !ask || device_of(&device) != 0 || ask(&sms, MULTIPROCESSORS, device) != 0 ||
+        occupancy(&blocks, function, (int)block_threads, shared_bytes) != 0)
+        return 0;
+    return (uint32_t)(blocks * sms);
+}
+
+/* Under the lock. */
+static bool make_sliced(struct kernel *kernel, const void *context, uint32_t block_threads, uint32_t shared_bytes)
+{
+    struct image *image = kernel->image;
+    int (*get)(void **, void *, const char *) = below(LOOKED_AT_cuModuleGetFunction);
+    int (*set)(void *, int, int) = (int (*)(void *, int, int))below_find("cuFuncSetAttribute");
+    if ((!image->module && !load_sliced(image, context)) || image->context != context)
+        return false;
+    const struct rewritten_kernel *made = rewritten_kernel_find(&image->rewritten, kernel->name);
+    if (!made || made->refusal || get(&kernel->function, image->module, kernel->name) != BELOW_OK)
+        return false;
+    if (shared_bytes > SHARED_WITHOUT_ASKING && (!set || set(kernel->function, MOST_DYNAMIC_SHARED, (int)shared_bytes)))
+        return false;
+    kernel->parameters = made->parameter_index;
+    kernel->context = context;
+    kernel->wave = wave_of(kernel->function, block_threads, shared_bytes);
+    return kernel->wave != 0;
+}
+
+bool kernel_sliced(struct kernel *kernel, uint32_t block_threads, uint32_t shared_bytes)
+{
+    int (*current)(void **) = (int (*)(void **))below_find("cuCtxGetCurrent");
+    void *context = NULL;
+    pthread_mutex_lock(&state.lock);
+    bool can = !kernel->whole && current && current(&context) == BELOW_OK && context;
+    if (can && !kernel->function) {
+        can = make_sliced(kernel, context, block_threads, shared_bytes);
+        if (!can)
+            kernel->function = NULL;
+        kernel->whole = !can;
+        trace_line("slice", kernel->name, can ? "" : "whole");
+    }
+    can = can && kernel->context == context;
+    pthread_mutex_unlock(&state.lock);
+    return can;
+}
+
+/* ---- what the program calls ---- */
+
+SHIM_EXPORT int cuModuleLoadData(void **module, const void *image);
+int cuModuleLoadData(void **module, const void *image)
+{
+    int (*real)(void **, const void *) = below(LOOKED_AT_cuModuleLoadData);
+    int error = real(module, image);
+    loaded(error, module, image);
+    return error;
+}
+
+SHIM_EXPORT int cuModuleLoadFatBinary(void **module, const void *image);
+int cuModuleLoadFatBinary(void **module, const void *image)
+{
+    int (*real)(void **, const void *) = below(LOOKED_AT_cuModuleLoadFatBinary);
+    int error = real(module, image);
+    loaded(error, module, image);
+    return error;
+}
+
+SHIM_EXPORT int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options, void **values);
+int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options, void **values)
+{
+    int (*real)(void **, const void *, unsigned, int *, void **) = below(LOOKED_AT_cuModuleLoadDataEx);
+    int error = real(module, image, count, options, values);
+    loaded(error, module, image);
+    return error;
+}
+
+SHIM_EXPORT int cuLibraryLoadData(void **library, const void *image, int *jit_options, void **jit_values,
+                                  unsigned jit_count, int *options, void **values, unsigned count);
+int cuLibraryLoadData(void **library, const void *image, int *jit_options, void **jit_values, unsigned jit_count,
+                      int *options, void **values, unsigned count)
+{
+    int (*real)(void **, const void *, int *, void **, unsigned, int *, void **, unsigned) =
+        below(LOOKED_AT_cuLibraryLoadData);
+    int error = real(library, image, jit_options, jit_values, jit_count, options, values, count);
+    loaded(error, library, image);
+    return error;
+}
+
+SHIM_EXPORT int cuModuleUnload(void *module);
+int cuModuleUnload(void *module)
+{
+    int (*real)(void *) = below(LOOKED_AT_cuModuleUnload);
+    unloaded(module);
+    return real(module);
+}
+
+SHIM_EXPORT int cuLibraryUnload(void *library);
+int cuLibraryUnload(void *library)
+{
+    int (*real)(void *) = below(LOOKED_AT_cuLibraryUnload);
+    unloaded(library);
+    return real(library);
+}
+
+SHIM_EXPORT int cuModuleGetFunction(void **function, void *module, const char *name);
+int cuModuleGetFunction(void **function, void *module, const char *name)
+{
+    int (*real)(void **, void *, const char *) = below(LOOKED_AT_cuModuleGetFunction);
+    int error = real(function, module, name);
+    found(error, function, module, name);
+    return error;
+}
+
+SHIM_EXPORT int cuLibraryGetKernel(void **kernel, void *library, const char *name);
+int cuLibraryGetKernel(void **kernel, void *library, const char *name)
+{
+    int (*real)(void **, void *, const char *) = below(LOOKED_AT_cuLibraryGetKernel);
+    int error = real(kernel, library, name);
+    found(error, kernel, library, name);
+    return error;
+}
+
+SHIM_EXPORT int cuKernelGetFunction(void **function, void *kernel);
+int cuKernelGetFunction(void **function, void *kernel)
+{
+    int (*real)(void **, void *) = below(LOOKED_AT_cuKernelGetFunction);
+    int error = real(function, kernel);
+    pthread_mutex_lock(&state.lock);
+    const struct kernel *of = error == BELOW_OK && function ? find(kernel) : NULL;
+    if (of)
+        keep_kernel(*function, of->image, of->name);
+    pthread_mutex_unlock(&state.lock);
+    return error;
+}
+
+#define ENDS_CONTEXT(symbol, type) \
+    SHIM_EXPORT int symbol(type which); \
+    int symbol(type which) \
+    { \
+        int (*real)(type) = below(LOOKED_AT_##symbol); \
+        int error = real(which); \
+        context_ended(error); \
+        return error; \
+    }
+ENDS_CONTEXT(cuCtxDestroy, void *)
+ENDS_CONTEXT(cuCtxDestroy_v2, void *)
+ENDS_CONTEXT(cuDevicePrimaryCtxReset, int)
+ENDS_CONTEXT(cuDevicePrimaryCtxReset_v2, int)
+ENDS_CONTEXT(cuDevicePrimaryCtxRelease, int)
+ENDS_CONTEXT(cuDevicePrimaryCtxRelease_v2, int)
