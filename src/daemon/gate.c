@@ -201,7 +201,8 @@ static uint64_t look_turns(struct gate *gate, uint64_t passed)
         gate->turn_ns += passed;
         gate->ends |= others_want(gate) && (gate->turn_ns >= gate->rules.quantum_ns || !wants(holder));
     }
-    if (!holder || (gate->ends && !holder->busy)) {
+    bool late = gate->turn_ns >= gate->rules.quantum_ns + GATE_LATE_NS;
+    if (!holder || (gate->ends && (!holder->busy || late))) {
         gate->holder = next_of(gate);
         gate->turn_ns = 0;
         gate->ends = false;

@@ -13,6 +13,9 @@
 
 struct corun_diagnostics;
 
+#define GATE_LATE_NS \
+    UINT64_C(1000000000) /* behind its turn: a program that has something under way for so long loses it all the same */
+
 /* P(NAME, word, what it does) */
 #define GATE_POLICIES(P) \
     P(LEFT_OVER, "left-over", "every launch goes to the driver: the GPU decides") \

@@ -145,6 +145,27 @@ static void test_turns(void **unused)
     assert_gate(boards[1], BOUNDED);
 }
 
+/* An endless kernel costs the others a second. */
+static void test_late(void **unused)
+{
+    (void)unused;
+    struct gate gate = with("time-slice:quantum=100");
+    struct board boards[2] = {{.gate = BOARD_CLOSED}, {.gate = BOARD_CLOSED}};
+    gate_enter(&gate, &boards[0], false);
+    gate_enter(&gate, &boards[1], false);
+    under_way(&boards[0], 1);
+    (void)gate_look(&gate, 1 * US);
+    atomic_store(&boards[1].waiting, 1);
+    for (uint64_t time = 1001; time < 1000000; time += 1000) {
+        (void)gate_look(&gate, time * US);
+        assert_gate(boards[0], CLOSED);
+        assert_gate(boards[1], CLOSED);
+    }
+    (void)gate_look(&gate, 1000101 * US);
+    assert_gate(boards[0], CLOSED);
+    assert_gate(boards[1], BOUNDED);
+}
+
 /* Whoever had more time has the later turn. */
 static void test_even(void **unused)
 {
@@ -192,7 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rules),    cmocka_unit_test(test_left_over), cmocka_unit_test(test_priority),
         cmocka_unit_test(test_overflow), cmocka_unit_test(test_turns),     cmocka_unit_test(test_even),
-        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_places),   cmocka_unit_test(test_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rules of a GPU of hardware, and boards on which programs write what they like: with turns, no two programs may launch at once; under priority, none without
+ * a goal may while one with a goal is busy; left over, all may.
+ */
+#include "daemon/gate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CLIENTS = 8, MOST_TEXT = 64 };
+
+static void check(const struct gate *gate)
+{
+    uint32_t there = 0, open = 0, bounded = 0;
+    bool urgent_busy = false;
+    for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
+        const struct gate_client *client = &gate->clients[i];
+        if (!client->board)
+            continue;
+        uint32_t value = atomic_load(&client->board->gate);
+        there++;
+        open += value != BOARD_CLOSED;
+        bounded += value == BOARD_BOUNDED && !client->urgent;
+        urgent_busy |= client->urgent && client->busy;
+    }
+    switch (gate->rules.policy) {
+    case GATE_LEFT_OVER:
+        if (open != there)
+            abort();
+        break;
+    case GATE_PRIORITY:
+        if (urgent_busy && bounded)
+            abort();
+        break;
+    default:
+        if (open > 1)
+            abort();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    static struct gate gate;
+    static struct board boards[CLIENTS];
+    char text[MOST_TEXT + 1] = "";
+    struct gate_rules rules;
+    uint32_t numbers[CLIENTS];
+    uint64_t now = 1;
+    size_t length = bytes < MOST_TEXT ? bytes : MOST_TEXT, taken = strnlen((const char *)data, length);
+    memcpy(text, data, taken);
+    if (gate_rules_read(text, &rules, NULL) != CORUN_OK)
+        return 0;
+    gate_begin(&gate, &rules);
+    memset(boards, 0, sizeof boards);
+    for (size_t i = 0; i < CLIENTS; i++)
+        numbers[i] = GATE_MOST_CLIENTS;
+    for (size_t i = taken + 1; i + 2 < bytes; i += 3) {
+        uint32_t which = data[i] % CLIENTS;
+        struct board *board = &boards[which];
+        bool is_there = numbers[which] < GATE_MOST_CLIENTS;
+        switch (data[i + 1] % 6) {
+        case 0:
+            if (!is_there)
+                numbers[which] = gate_enter(&gate, board, data[i + 2] & 1);
+            break;
+        case 1:
+            if (is_there)
+                gate_leave(&gate, numbers[which]);
+            numbers[which] = GATE_MOST_CLIENTS;
+            break;
+        case 2:
+            atomic_store(&board->lanes[data[i + 2] % BOARD_LANES].asked, data[i + 2]);
+            break;
+        case 3:
+            atomic_store(&board->lanes[data[i + 2] % BOARD_LANES].ended, data[i + 2]);
+            break;
+        case 4:
+            atomic_store(&board->waiting, data[i + 2] & 1);
+            break;
+        default:
+            atomic_store(&board->gate, data[i + 2]); /* that is corund's, but programs can write there */
+        }
+        now += (uint64_t)data[i + 2] * 10000;
+        (void)gate_look(&gate, now);
+        check(&gate);
+    }
+    return 0;
+}
