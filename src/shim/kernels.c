@@ -223,7 +223,7 @@ static bool can_be_doubled(const struct rewritten *rewritten, const char *text)
     for (uint32_t i = 0; i < module->variable_count; i++)
         if (module->variables[i]->space != PTX_SPACE_SHARED)
             return false;
-    return !strstr(text, "ctapercluster") && !strstr(text, ".explicitcluster") && !strstr(text, ".extern");
+    return !strstr(text, "ctapercluster") && !strstr(text, ".explicitcluster");
 }
 
 static bool load_sliced(struct image *image, const void *context)

@@ -31,22 +31,38 @@ LAUNCH_KERNEL(cuLaunchKernel_ptsz, true)
 struct launch_configuration {
     unsigned grid[3], block[3], shared_bytes;
     void *stream;
+    const void *attributes;
+    unsigned attribute_count;
 };
 
-#define LAUNCH_EX(symbol, per_thread) \
+/* Without attributes it is a launch like any other. `same`: cuLaunchKernel of that variant. */
+#define LAUNCH_EX(symbol, same, own) \
     SHIM_EXPORT int symbol(const struct launch_configuration *configuration, void *function, void **parameters, \
                            void **extra); \
     int symbol(const struct launch_configuration *configuration, void *function, void **parameters, void **extra) \
     { \
         int (*real)(const struct launch_configuration *, void *, void **, void **) = below(LOOKED_AT_##symbol); \
-        struct governed launch; \
-        govern_begin(&launch, configuration ? configuration->stream : NULL, per_thread, NULL, 0); \
+        struct governed governed; \
+        if (configuration && !configuration->attribute_count) { \
+            const struct launch launch = { \
+                .real = below(LOOKED_AT_##same), \
+                .function = function, \
+                .grid = {configuration->grid[0], configuration->grid[1], configuration->grid[2]}, \
+                .block = {configuration->block[0], configuration->block[1], configuration->block[2]}, \
+                .shared_bytes = configuration->shared_bytes, \
+                .stream = configuration->stream, \
+                .parameters = parameters, \
+                .extra = extra, \
+                .per_thread = (own)}; \
+            return launch_make(&launch); \
+        } \
+        govern_begin(&governed, configuration ? configuration->stream : NULL, own, NULL, 0); \
         int error = real(configuration, function, parameters, extra); \
-        govern_end(&launch, error); \
+        govern_end(&governed, error); \
         return error; \
     }
-LAUNCH_EX(cuLaunchKernelEx, false)
-LAUNCH_EX(cuLaunchKernelEx_ptsz, true)
+LAUNCH_EX(cuLaunchKernelEx, cuLaunchKernel, false)
+LAUNCH_EX(cuLaunchKernelEx_ptsz, cuLaunchKernel_ptsz, true)
 
 #define LAUNCH_COOPERATIVE(symbol, per_thread) \
     SHIM_EXPORT int symbol(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
