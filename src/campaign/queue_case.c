@@ -25,6 +25,7 @@ static const struct command_option options[] = {
     {.name = "transfers"},
     {.name = "memory"},
     {.name = "slicing"},
+    {.name = "profile"},
     {.name = "full", .flag = true},
     {.name = "pairs", .flag = true},
     {.name = "driver", .flag = true},

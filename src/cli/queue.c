@@ -30,7 +30,8 @@ enum {
     KEY_JOBS,
     KEY_TIMELINE,
     KEY_DRIVER,
-    KEY_NATIVE
+    KEY_NATIVE,
+    KEY_PROFILE
 };
 
 static const struct argp_option options[] = {
@@ -57,6 +58,10 @@ static const struct argp_option options[] = {
      "through corun's own CUDA driver: rewritten kernels in streams, copies of data, launches with their cost", 2},
     {"native", KEY_NATIVE, NULL, 0,
      "through NVIDIA's CUDA driver, on the first GPU of this machine, in wall time; --gpu is what it is taken for", 2},
+    {"profile", KEY_PROFILE, "counters|sample", 0,
+     "kernels are known from a run on the simulated GPU, or from some thread blocks without timing and the driver's "
+     "times, with --driver or --native [counters; with --native sample]",
+     2},
     {"json", KEY_JSON, "FILE", 0, "write the results as JSON; - is standard output, in place of the tables", 3},
     {"timeline", KEY_TIMELINE, "FILE", 0, "write the slices as a trace that ui.perfetto.dev opens", 3},
     {"quiet", KEY_QUIET, NULL, 0, "no tables and no progress line", 3},
@@ -84,7 +89,7 @@ struct queue_options {
     const char *gpu;
     struct output outputs[QUEUE_OUTPUTS];
     struct cache_options cache;
-    bool quiet, driver, native;
+    bool quiet, driver, native, profile_set;
     char library[PATH_BYTES];
     VECTOR(const char *) scheduler_texts;
     struct serve_scheduler *schedulers;
@@ -141,6 +146,10 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         break;
     case KEY_NATIVE:
         queue->native = true;
+        break;
+    case KEY_PROFILE:
+        queue->profile_set = true;
+        set(queue, "profile", value);
         break;
     case KEY_JSON:
         queue->outputs[QUEUE_JSON].path = value;
@@ -253,6 +262,7 @@ static enum corun_status run_queue(void *user)
     if (status == CORUN_OK && (queue->driver || queue->native)) {
         status = driver_find(queue->native, queue->gpu, queue->data, queue->library, list);
         request->driver = queue->library;
+        request->sampled |= queue->native && !queue->profile_set;
     }
     request->gpu = &queue->config;
     request->data_directory = queue->data;

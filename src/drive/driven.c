@@ -20,6 +20,7 @@ struct served {
     const struct workload_commands *commands;
     bool ready;          /* the queue has been told */
     bool here;           /* its data are on the device */
+    bool stays;          /* its results are not copied */
     bool gone;           /* nothing of it runs any more, though the queue has not handed out all of it */
     const char *failure; /* gone, because its kernel has failed */
     VECTOR(struct handed) slices;
@@ -29,6 +30,7 @@ struct driven {
     struct corun_diagnostics *list;
     struct runtime *runtime;
     uint32_t *workloads;
+    bool *seen; /* [kind]: had a submission; NULL: results of all are copied */
     const struct workload_commands *const *kinds;
     uint64_t begin_ns, begin_tick, last_tick, clock_khz, mismatches, failures;
     VECTOR(struct served *) jobs; /* by the runtime's number of the job; NULL: not of ours */
@@ -74,8 +76,9 @@ enum corun_status driven_create(const struct driven_request *request, struct cor
     driven->clock_khz = request->clock_khz;
     driven->kinds = request->kinds;
     driven->workloads = calloc(request->count + 1, sizeof *driven->workloads);
-    enum corun_status status =
-        driven->workloads ? runtime_open(&request->options, list, &driven->runtime) : CORUN_MEMORY;
+    driven->seen = request->results_stay ? calloc(request->count + 1, sizeof *driven->seen) : NULL;
+    bool room = driven->workloads && (driven->seen || !request->results_stay);
+    enum corun_status status = room ? runtime_open(&request->options, list, &driven->runtime) : CORUN_MEMORY;
     for (uint32_t k = 0; k < request->count && status == CORUN_OK; k++) {
         const struct workload_commands *commands = request->kinds[k];
         if (commands->launch_count != 1)
@@ -118,6 +121,7 @@ void driven_destroy(struct driven *driven)
     vector_free(&driven->due);
     runtime_close(driven->runtime);
     free(driven->workloads);
+    free(driven->seen);
     free(driven);
 }
 
@@ -133,11 +137,12 @@ void driven_start(struct driven *driven, uint64_t tick)
     runtime_begin_statistics(driven->runtime);
 }
 
-enum corun_status driven_smallest_slice(struct driven *driven, uint32_t kind, double most, uint32_t *slice)
+enum corun_status driven_smallest_slice(struct driven *driven, uint32_t kind, double most, uint32_t *slice,
+                                        uint64_t *nanoseconds)
 {
-    uint64_t tbs, nanoseconds;
+    uint64_t tbs;
     enum corun_status status =
-        runtime_smallest_slice(driven->runtime, driven->workloads[kind], 0, most, driven->list, &tbs, &nanoseconds);
+        runtime_smallest_slice(driven->runtime, driven->workloads[kind], 0, most, driven->list, &tbs, nanoseconds);
     *slice = (uint32_t)tbs;
     return status;
 }
@@ -170,6 +175,11 @@ enum corun_status driven_submit(struct driven *driven, size_t number, uint32_t k
         free(served);
         return status;
     }
+    served->stays = driven->seen && driven->seen[kind];
+    if (served->stays)
+        runtime_leave_results(driven->runtime, job);
+    if (driven->seen)
+        driven->seen[kind] = true;
     driven->jobs.data[job] = served;
     driven->numbers.data[number] = job;
     return CORUN_OK;
@@ -295,7 +305,8 @@ static enum corun_status take(struct driven *driven, const struct runtime_event 
     case RUNTIME_FAILED:
         return finish(driven, from->job, from->failure);
     default:
-        check(driven, from->job);
+        if (!served->stays)
+            check(driven, from->job);
         return finish(driven, from->job, NULL);
     }
 }

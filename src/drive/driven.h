@@ -22,6 +22,8 @@ struct driven_request {
     uint32_t clock_khz;                           /* ticks per millisecond */
     const struct workload_commands *const *kinds; /* one launch each; [count]; must stay */
     uint32_t count;
+    /* Results stay on the device (Case I), but for those of the first submission of a kind, which are compared. */
+    bool results_stay;
 };
 
 /*
@@ -34,9 +36,10 @@ struct runtime *driven_runtime(struct driven *driven);
 
 /*
  * The smallest slice of a kind that makes it longer by no more than the share `most`, alone and with as many slices in flight as fill
- * the GPU: measured, through the driver. To be called before the first submission. What runtime_smallest_slice returns.
+ * the GPU: measured, through the driver; and its time whole. To be called before the first submission. What runtime_smallest_slice returns.
  */
-enum corun_status driven_smallest_slice(struct driven *driven, uint32_t kind, double most, uint32_t *slice);
+enum corun_status driven_smallest_slice(struct driven *driven, uint32_t kind, double most, uint32_t *slice,
+                                        uint64_t *nanoseconds);
 /* Submission `number`, a small one that no other has, comes now; of that kind. MEMORY. */
 enum corun_status driven_submit(struct driven *driven, size_t number, uint32_t kind);
 /* Begins a slice of the submission, which is ready. What runtime_slice returns. */
@@ -62,7 +65,7 @@ void driven_start(struct driven *driven, uint64_t tick);
 /* The next event, but not beyond the tick `until` (UINT64_MAX: for ever). What runtime_wait returns. */
 enum corun_status driven_wait(struct driven *driven, uint64_t until, struct driven_event *event);
 /*
- * Submissions whose results were not, byte for byte, what a run without timing leaves. Kernels that add floats in whatever order may
+ * Submissions whose results were compared and not, byte for byte, what a run without timing leaves. Kernels that add floats in whatever order may
  * differ rightly.
  */
 uint64_t driven_mismatches(const struct driven *driven);

@@ -107,6 +107,7 @@ enum corun_status queue_json(const struct serve_result *result, FILE *stream)
     json_put(&writer, object, "rate_per_second", json_number(result->load.rate_per_second));
     json_put(&writer, object, "seed", json_seed(result->seed));
     json_put(&writer, object, "slicing_cost", json_number(result->slicing_cost));
+    json_put(&writer, object, "profile", json_text(result->sampled ? "sample" : "counters"));
     json_put(&writer, object, "simulated", json_text(result->driven ? "driver" : result->full ? "cycles" : "events"));
     json_put(&writer, object, "transfers",
              json_text(!result->transfers ? "none"

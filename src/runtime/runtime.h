@@ -97,6 +97,8 @@ void runtime_sleep(struct runtime *runtime, uint64_t nanoseconds);
 
 /* A job of a workload comes, now. It has a number that no other job has while it lives. MEMORY. */
 enum corun_status runtime_submit(struct runtime *runtime, uint32_t workload, uint32_t *job);
+/* The job, which has not ended, ends without copying its results to the host. */
+void runtime_leave_results(struct runtime *runtime, uint32_t job);
 
 /* R(NAME, meaning) */
 #define RUNTIME_EVENTS(R) \

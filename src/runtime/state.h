@@ -31,7 +31,8 @@ enum image_form { IMAGE_PLAIN, IMAGE_SLICED, IMAGE_WORKERS, IMAGE_FORMS };
 /* Modules of a workload in the context; NULL: that form is not wanted. */
 struct image {
     struct image *next; /* free ones of a workload */
-    bool shared;        /* by all jobs: the workload has no variables */
+    bool shared;        /* by all jobs: the workload has no variables but those that stay */
+    bool filled;        /* shared: its variables have been set */
     void *modules[IMAGE_FORMS];
     void **functions[IMAGE_FORMS];           /* [launches] */
     unsigned long long *places[IMAGE_FORMS]; /* [buffers] of variables; 0: no variable */
@@ -50,7 +51,7 @@ struct workload {
     const struct workload_commands *commands;
     char *texts[IMAGE_FORMS];         /* rewritten ones */
     struct workload_launch *launches; /* [commands->launch_count] */
-    bool has_variables;               /* which jobs use as buffers: each job needs an image of its own */
+    bool has_variables; /* which jobs use as buffers and which do not stay: each job needs an image of its own */
     bool fresh;             /* variables that runs change and nobody sets: each job needs modules that no job has had */
     bool rewritten_only;    /* kernels write variables: whole launches use the rewritten module, too */
     uint64_t cost;          /* of a job's blocks, those that stay left out */
@@ -76,6 +77,7 @@ struct job {
     uint32_t in_flight; /* slices, crews */
     uint32_t gated;     /* mask of streams that have waited for `gate` */
     bool told_ready;
+    bool no_results; /* are copied to the host */
     bool leaves;     /* all its launches are complete; crews of it are still in flight */
     void *gate;      /* copies before the launch; NULL: none */
     uint64_t number; /* in order of submission */

@@ -116,7 +116,7 @@ static bool fill_all(struct runtime *runtime, const struct job *job, void *strea
     for (size_t i = 0; i < workload->commands->buffer_count && good; i++) {
         const struct command_buffer *buffer = &workload->commands->buffers[i];
         if (buffer->symbol) /* one of each module; what is kept is as the modules were loaded */
-            good = buffer->kept || fill_variable(runtime, job, i, stream, flight);
+            good = buffer->kept || job->image->filled || fill_variable(runtime, job, i, stream, flight);
         else if (workload->pristine[i].bytes)
             good = refill(runtime, workload, job, i, stream, flight);
         else if (!workload->resident[i].bytes)
@@ -125,6 +125,7 @@ static bool fill_all(struct runtime *runtime, const struct job *job, void *strea
             good = fill(runtime, buffer, workload->resident[i].address, stream, flight);
     }
     workload->resident_loaded |= good;
+    job->image->filled = good && job->image->shared;
     return good;
 }
 
@@ -210,7 +211,7 @@ enum corun_status transfer_leave(struct runtime *runtime, uint32_t index)
         int error = 0;
         unsigned long long from =
             buffer->symbol ? job->image->places[runtime_form(runtime)][i] : job->blocks[i].address;
-        if (!buffer->is_output || !buffer->bytes || runtime->options.no_results)
+        if (!buffer->is_output || !buffer->bytes || runtime->options.no_results || job->no_results)
             continue;
         if (!job->results[i].address && !blocks_take(&runtime->pinned, buffer->bytes, &job->results[i], &error)) {
             (void)runtime_worked(runtime, error);
@@ -257,6 +258,11 @@ enum corun_status runtime_submit(struct runtime *runtime, uint32_t workload, uin
     runtime_leave(runtime);
     runtime->statistics.memory_waits += runtime->jobs.data[*number].state == JOB_WAITING;
     return status == CORUN_FAULT ? CORUN_OK : status; /* runtime_wait looks after that */
+}
+
+void runtime_leave_results(struct runtime *runtime, uint32_t job)
+{
+    runtime->jobs.data[job].no_results = true;
 }
 
 const void *runtime_result(const struct runtime *runtime, uint32_t job, size_t buffer)

@@ -103,9 +103,10 @@ static void find_kinds(struct runtime *runtime, struct workload *workload)
     for (size_t i = 0; i < commands->buffer_count; i++) {
         const struct command_buffer *buffer = &commands->buffers[i];
         bool stays = runtime->options.resident && buffer->is_constant && buffer->initial;
-        if (buffer->symbol) {
-            workload->has_variables = true;
-            workload->rewritten_only |= !buffer->is_constant && !is_copied_to(commands, i);
+        if (buffer->symbol) { /* each module has its own, which is loaded, and compiled, for every job that has one */
+            bool copied_to = is_copied_to(commands, i);
+            workload->has_variables |= !runtime->options.resident || !buffer->is_constant || copied_to;
+            workload->rewritten_only |= !buffer->is_constant && !copied_to;
         } else if (stays) {
             workload->resident[i].bytes = buffer->bytes;
         } else {

@@ -11,6 +11,7 @@
 #include "runtime/runtime.h"
 #include "serve/arrivals.h"
 #include "serve/pairs.h"
+#include "serve/sampled.h"
 #include "serve/simulated.h"
 #include "workload/commands.h"
 
@@ -29,7 +30,8 @@ struct server {
     struct steady *steady;
     struct queue_run_kind *kinds;
     struct queue_submission *submissions;
-    enum corun_status measured; /* what the last measurement for a scheduler gave */
+    struct workload_commands *commands[CORUN_MAX_APPLICATIONS]; /* with a driver */
+    enum corun_status measured;                                 /* what the last measurement for a scheduler gave */
     uint32_t run;
 };
 
@@ -106,6 +108,24 @@ static enum corun_status find_smallest_slice(struct server *server, uint32_t k, 
     return CORUN_OK;
 }
 
+/* By a run on the simulated GPU, or what can be known before the driver tells a time. */
+static enum corun_status profile_grid(struct server *server, const struct model_gpu *gpu, uint32_t k,
+                                      const struct corun_grid *grid, struct corun_queue_profile *profile)
+{
+    const struct serve_request *request = server->request;
+    const struct served_kernel *kernel = &server->kernels[k];
+    struct steady_alone alone = {0};
+    struct model_kernel model;
+    enum corun_status status = request->sampled ? sampled_model(request->gpu, grid, server->list, &model)
+                                                : steady_alone(server->steady, k, &alone);
+    if (status == CORUN_OK && !request->sampled)
+        status = model_profile_counters(request->gpu, grid, &alone.counters, alone.ticks, &model);
+    if (status != CORUN_OK)
+        return status;
+    describe_profile(&model, kernel, model_kernel_residents(gpu, &model), &alone, profile);
+    return request->sampled ? CORUN_OK : find_smallest_slice(server, k, profile);
+}
+
 static enum corun_status profile_kernel(struct server *server, const struct model_gpu *gpu, uint32_t k)
 {
     const struct serve_request *request = server->request;
@@ -113,8 +133,6 @@ static enum corun_status profile_kernel(struct server *server, const struct mode
     struct corun_queue_profile *profile = &server->result->kernels[k].profile;
     struct corun_instance *instance;
     const struct corun_grid *grid;
-    struct steady_alone alone;
-    struct model_kernel model;
     enum corun_status status = served_kernel_open(kernel, 0, request->seed, server->list, &instance, &grid);
     if (status != CORUN_OK)
         return status;
@@ -123,13 +141,7 @@ static enum corun_status profile_kernel(struct server *server, const struct mode
             corun_report(server->list, CORUN_LIMIT, CORUN_NOWHERE, "%s: no thread block of kernel %s fits an SM of %s",
                          kernel->name, kernel->function, request->gpu->name);
     if (status == CORUN_OK)
-        status = steady_alone(server->steady, k, &alone);
-    if (status == CORUN_OK)
-        status = model_profile_counters(request->gpu, grid, &alone.counters, alone.ticks, &model);
-    if (status == CORUN_OK) {
-        describe_profile(&model, kernel, model_kernel_residents(gpu, &model), &alone, profile);
-        status = find_smallest_slice(server, k, profile);
-    }
+        status = profile_grid(server, gpu, k, grid, profile);
     corun_instance_destroy(instance);
     server->kinds[k] = (struct queue_run_kind){.name = server->result->kernels[k].name,
                                                .profile = *profile,
@@ -340,6 +352,27 @@ static void take_statistics(const struct server *server, struct driven *driven, 
     result->bytes_out = statistics.bytes_out;
 }
 
+/* What only the driver tells: the smallest slices and, without a simulated GPU, the times alone. */
+static enum corun_status measure_driven(struct server *server, struct driven *driven)
+{
+    const struct serve_request *request = server->request;
+    enum corun_status status = CORUN_OK;
+    struct runtime_info info;
+    runtime_describe(driven_runtime(driven), &info);
+    if (info.sms != request->gpu->sms)
+        corun_report(server->list, CORUN_OK, CORUN_NOWHERE, "%s has %u SMs, and %s, which it is taken for, has %u",
+                     info.device, info.sms, request->gpu->name, request->gpu->sms);
+    for (uint32_t k = 0; k < request->kernel_count && status == CORUN_OK; k++) {
+        struct corun_queue_profile *profile = &server->kinds[k].profile;
+        uint64_t nanoseconds = 0;
+        status = driven_smallest_slice(driven, k, request->slicing_cost, &profile->smallest_slice, &nanoseconds);
+        if (status == CORUN_OK && request->sampled)
+            sampled_time(request->gpu, nanoseconds, profile);
+        server->result->kernels[k].profile = *profile;
+    }
+    return status;
+}
+
 static enum corun_status run_driven(struct server *server, const struct workload_commands *const *kinds)
 {
     const struct serve_request *request = server->request;
@@ -350,15 +383,13 @@ static enum corun_status run_driven(struct server *server, const struct workload
                                                 .resident = !request->transfers},
                                     .clock_khz = server->result->device.clock_khz,
                                     .kinds = kinds,
-                                    .count = request->kernel_count};
+                                    .count = request->kernel_count,
+                                    .results_stay = !request->transfers};
     enum corun_status status = driven_create(&driven, server->list, &machine.driven);
     if (status != CORUN_OK)
         return status;
-    for (uint32_t k = 0; k < request->kernel_count && !server->run && status == CORUN_OK; k++) {
-        status =
-            driven_smallest_slice(machine.driven, k, request->slicing_cost, &server->kinds[k].profile.smallest_slice);
-        server->result->kernels[k].profile.smallest_slice = server->kinds[k].profile.smallest_slice;
-    }
+    if (!server->run)
+        status = measure_driven(server, machine.driven);
     if (status != CORUN_OK) {
         driven_destroy(machine.driven);
         return status;
@@ -379,18 +410,14 @@ static enum corun_status run_driven(struct server *server, const struct workload
     return status;
 }
 
-static enum corun_status run_through_driver(struct server *server)
+/* What all runs through a driver launch. */
+static enum corun_status make_commands(struct server *server)
 {
     const struct serve_request *request = server->request;
-    struct workload_commands *kinds[CORUN_MAX_APPLICATIONS] = {NULL};
     enum corun_status status = CORUN_OK;
-    for (uint32_t k = 0; k < request->kernel_count && status == CORUN_OK; k++)
+    for (uint32_t k = 0; k < request->kernel_count && request->driver && status == CORUN_OK; k++)
         status = workload_commands_create(server->kernels[k].workload, server->kernels[k].launch, request->seed,
-                                          server->list, &kinds[k]);
-    if (status == CORUN_OK)
-        status = run_driven(server, (const struct workload_commands *const *)kinds);
-    for (uint32_t k = 0; k < request->kernel_count; k++)
-        workload_commands_destroy(kinds[k]);
+                                          server->list, &server->commands[k]);
     return status;
 }
 
@@ -408,13 +435,15 @@ static enum corun_status run_all(struct server *server)
     server->result->runs = ARENA_ARRAY(server->result->arena, struct serve_run, request->scheduler_count + 1);
     if (!server->submissions || !server->result->runs)
         return CORUN_MEMORY;
+    if (status == CORUN_OK)
+        status = make_commands(server);
     for (; server->run < request->scheduler_count && status == CORUN_OK && !server->result->interrupted;
          server->run++) {
         const char *text = request->schedulers[server->run].text;
         server->result->runs[server->run] =
             (struct serve_run){.scheduler = arena_copy_text(server->result->arena, text, strlen(text))};
         if (request->driver)
-            status = run_through_driver(server);
+            status = run_driven(server, (const struct workload_commands *const *)server->commands);
         else
             status = request->full ? run_in_full(server) : run_by_events(server);
     }
@@ -428,6 +457,15 @@ static enum corun_status check(const struct serve_request *request, struct corun
                             CORUN_MAX_APPLICATIONS, request->kernel_count);
     if (!request->load.instances)
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "a queue has at least one launch of each kernel");
+    if (request->sampled && !request->driver)
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE,
+                            "--profile sample: the times of kernels come from a driver: --driver or --native");
+    bool measured = request->pairs;
+    for (uint32_t i = 0; i < request->scheduler_count; i++)
+        measured |= request->schedulers[i].scheduler->needs_measured;
+    if (request->sampled && measured)
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE,
+                            "--profile sample: pairs are measured on the simulated GPU: --profile counters");
     return CORUN_OK;
 }
 
@@ -448,6 +486,7 @@ enum corun_status serve(const struct serve_request *request, struct corun_diagno
                                            .slicing_cost = request->slicing_cost,
                                            .full = request->full,
                                            .driven = request->driver,
+                                           .sampled = request->sampled,
                                            .transfers = request->transfers,
                                            .overlap = request->overlap,
                                            .seed = request->seed};
@@ -460,8 +499,10 @@ enum corun_status serve(const struct serve_request *request, struct corun_diagno
         status = run_all(&server);
     if (server.steady)
         steady_counts(server.steady, &server.result->measured, &server.result->found);
-    for (uint32_t k = 0; server.kernels && k < request->kernel_count; k++)
+    for (uint32_t k = 0; server.kernels && k < request->kernel_count; k++) {
+        workload_commands_destroy(server.commands[k]);
         served_kernel_end(&server.kernels[k]);
+    }
     steady_destroy(server.steady);
     free(server.submissions);
     if (status == CORUN_TIMEOUT) { /* progress() said so */

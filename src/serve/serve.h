@@ -34,9 +34,14 @@ struct serve_request {
     bool full;           /* every slice is simulated */
     /*
      * Path of a CUDA driver, through which everything goes, in place of the machines here: corun's own or NVIDIA's (driver/driver.h).
-     * NULL: none. Kernels are still profiled on the simulated GPU.
+     * NULL: none. Kernels are still profiled on the simulated GPU, unless `sampled`.
      */
     const char *driver;
+    /*
+     * With a driver: profiles come from a sample of thread blocks that run without timing and from the driver's times, and nothing
+     * is simulated (serve/sampled.h). USAGE with `pairs` or a scheduler that needs measured co-schedules.
+     */
+    bool sampled;
     bool pairs; /* every co-schedule of every pair is predicted and measured */
     bool
         transfers; /* every launch brings its data, over PCI Express as the GPU's parameters say, from page-locked memory */
@@ -79,7 +84,8 @@ struct serve_result {
     struct serve_load load;
     double slicing_cost;
     bool full, transfers, overlap, interrupted;
-    bool driven; /* through a CUDA driver */
+    bool driven;  /* through a CUDA driver */
+    bool sampled; /* profiles are from samples and the driver's times */
     uint64_t seed;
     uint32_t kernel_count;
     struct serve_kernel_result *kernels;

@@ -58,6 +58,14 @@ static enum corun_status set_slicing(const char *value, struct corun_diagnostics
                         "--slicing: expected a share of the time, 2%% or 0.02, found `%s`", value);
 }
 
+static enum corun_status set_profile(const char *value, struct corun_diagnostics *list, struct serve_request *request)
+{
+    request->sampled = !strcmp(value, "sample");
+    if (request->sampled || !strcmp(value, "counters"))
+        return CORUN_OK;
+    return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "--profile: expected counters or sample, found `%s`", value);
+}
+
 static enum corun_status set_memory(const char *value, struct corun_diagnostics *list, struct serve_request *request)
 {
     return specify_number(value, "--memory", 1024, 1, INT64_MAX, list, &request->memory_bytes);
@@ -76,7 +84,8 @@ enum corun_status serve_set(const char *name, const char *value, struct corun_di
         const char *name;
         enum corun_status (*set)(const char *value, struct corun_diagnostics *list, struct serve_request *request);
     } settings[] = {{"arrivals", set_arrivals},   {"instances", set_instances}, {"seed", set_seed},
-                    {"transfers", set_transfers}, {"slicing", set_slicing},     {"memory", set_memory}};
+                    {"transfers", set_transfers}, {"slicing", set_slicing},     {"memory", set_memory},
+                    {"profile", set_profile}};
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         if (!strcmp(settings[i].name, name))
             return settings[i].set(value, list, request);

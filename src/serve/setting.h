@@ -10,7 +10,7 @@
 /* Those that `corun queue` has without settings; all else of the request is 0. */
 void serve_initial(struct serve_request *request);
 /*
- * `name` is the long name of an option of `corun queue`: arrivals, instances, seed, transfers, slicing or memory. USAGE, with a message that
+ * `name` is the long name of an option of `corun queue`: arrivals, instances, seed, transfers, slicing, memory or profile. USAGE, with a message that
  * names the option; NOT_FOUND, without one: it is none of these.
  */
 enum corun_status serve_set(const char *name, const char *value, struct corun_diagnostics *list,

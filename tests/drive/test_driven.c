@@ -59,6 +59,7 @@ struct stage {
     struct corun_queue_device device;
     uint32_t submitted, over, failed, slices, kind_of[MOST];
     uint64_t last_tick;
+    bool results_stay;
 };
 
 static struct workload_commands *load(const char *specification, uint32_t launch)
@@ -75,7 +76,8 @@ static struct workload_commands *load(const char *specification, uint32_t launch
 
 static void begin(struct stage *stage, uint64_t memory_bytes, bool in_turns)
 {
-    *stage = (struct stage){.device = {.name = "test",
+    *stage = (struct stage){.results_stay = stage->results_stay,
+                            .device = {.name = "test",
                                        .clock = CORUN_CLOCK_NANOSECONDS,
                                        .clock_khz = 1000000,
                                        .core_khz = 1216000,
@@ -89,7 +91,8 @@ static void begin(struct stage *stage, uint64_t memory_bytes, bool in_turns)
         .options = {.library = getenv("CORUN_TEST_DRIVER"), .memory_bytes = memory_bytes, .in_turns = in_turns},
         .clock_khz = 1000000,
         .kinds = stage->kinds,
-        .count = KINDS};
+        .count = KINDS,
+        .results_stay = stage->results_stay};
     if (driven_create(&request, list, &stage->driven) != CORUN_OK)
         fail_msg("%s", corun_diagnostics_get(list, 0)->message);
     struct queue_settings settings = {.scheduler = &pairs, .device = &stage->device};
@@ -164,7 +167,7 @@ static void finish(struct stage *stage)
 static void launches_in_pairs(void **state)
 {
     (void)state;
-    struct stage stage;
+    struct stage stage = {0};
     begin(&stage, 0, false);
     uint32_t slices = 0;
     for (uint32_t i = 0; i < 10; i++) {
@@ -176,10 +179,33 @@ static void launches_in_pairs(void **state)
     assert_int_equal(stage.failed, 0);
 }
 
+/* The results of the first submission of a kind are copied and compared, those of others stay. */
+static void results_stay(void **state)
+{
+    (void)state;
+    struct stage stage = {.results_stay = true};
+    struct runtime_statistics statistics;
+    uint64_t bytes = 0;
+    begin(&stage, 0, false);
+    for (uint32_t i = 0; i < 6; i++)
+        submit(&stage, i % 2);
+    for (uint32_t k = 0; k < 2; k++)
+        for (size_t b = 0; b < stage.kinds[k]->buffer_count; b++)
+            bytes += stage.kinds[k]->buffers[b].is_output ? stage.kinds[k]->buffers[b].bytes : 0;
+    while (stage.over < stage.submitted) {
+        struct driven_event event;
+        assert_int_equal(driven_wait(stage.driven, UINT64_MAX, &event), CORUN_OK);
+        take(&stage, &event);
+    }
+    runtime_statistics(driven_runtime(stage.driven), &statistics);
+    assert_int_equal(statistics.bytes_out, bytes);
+    finish(&stage);
+}
+
 static void in_little_memory_and_in_turns(void **state)
 {
     (void)state;
-    struct stage stage;
+    struct stage stage = {0};
     begin(&stage, 400 << 10, true);
     for (uint32_t i = 0; i < 10; i++)
         submit(&stage, i % 2);
@@ -191,7 +217,7 @@ static void in_little_memory_and_in_turns(void **state)
 static void others_do_not_notice_a_fault(void **state)
 {
     (void)state;
-    struct stage stage;
+    struct stage stage = {0};
     begin(&stage, 0, false);
     for (uint32_t i = 0; i < 9; i++)
         submit(&stage, i == 1 || i == 6 ? 2 : i % 2);
@@ -202,7 +228,7 @@ static void others_do_not_notice_a_fault(void **state)
 static void waits_until_a_tick(void **state)
 {
     (void)state;
-    struct stage stage;
+    struct stage stage = {0};
     struct driven_event event;
     begin(&stage, 0, false);
     uint64_t now = driven_now(stage.driven);
@@ -217,6 +243,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_in_pairs),
+        cmocka_unit_test(results_stay),
         cmocka_unit_test(in_little_memory_and_in_turns),
         cmocka_unit_test(others_do_not_notice_a_fault),
         cmocka_unit_test(waits_until_a_tick),

@@ -88,6 +88,34 @@ static void data_that_stay(void **state)
     assert_int_equal(stayed.bytes_out, moved.bytes_out);
 }
 
+/* A variable that no run changes is set once for each form of the module, however many jobs use it: none needs a module of its own. */
+static void variables_that_stay(void **state)
+{
+    (void)state;
+    enum { JOBS = 3, FORMS = 2 };
+    uint64_t once = 0, variables = 0;
+    struct runtime_statistics statistics;
+    struct server server = {
+        .streams = 4, .slice = 7, .runtime = open_with(&(struct runtime_options){.resident = true})};
+    struct workload_commands *commands = commands_of("tea@small,bytes=40000");
+    uint32_t workload = workload_in(server.runtime, commands);
+    for (size_t i = 0; i < commands->buffer_count; i++) {
+        const struct command_buffer *buffer = &commands->buffers[i];
+        assert_true(!buffer->initial || buffer->is_constant);
+        variables += buffer->symbol && buffer->initial ? FORMS * buffer->bytes : 0;
+        once += buffer->initial && !buffer->symbol ? buffer->bytes : 0;
+    }
+    assert_true(variables > 0);
+    for (int i = 0; i < JOBS; i++)
+        submit(&server, workload, commands);
+    serve(&server);
+    runtime_statistics(server.runtime, &statistics);
+    assert_int_equal(server.ended, JOBS);
+    assert_int_equal(statistics.bytes_in, once + variables);
+    runtime_close(server.runtime);
+    workload_commands_destroy(commands);
+}
+
 /* Side by side, some of the copying is hidden; in turns, nothing is. */
 static void copies_and_kernels(void **state)
 {
@@ -362,6 +390,7 @@ int main(void)
         cmocka_unit_test(slices_of_seven),
         cmocka_unit_test(slices_in_any_order),
         cmocka_unit_test(data_that_stay),
+        cmocka_unit_test(variables_that_stay),
         cmocka_unit_test(copies_and_kernels),
         cmocka_unit_test(working_sets_take_turns),
         cmocka_unit_test(too_large_for_ever),

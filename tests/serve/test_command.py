@@ -117,6 +117,27 @@ class Queue(unittest.TestCase):
             runs.append(result)
         self.assertEqual(runs[0], runs[1])
 
+    def test_sample(self):
+        """What a sample of thread blocks and the driver's times say is what counters say, as far as they know it."""
+        self.need_driver()
+        found = {}
+        for how in ("counters", "sample"):
+            text = self.queue("-g", GPU, "--driver", "--profile", how, "-n", "1", "-s", "kernelet", "-j", "-", *KERNELS).stdout
+            result = json.loads(text)
+            self.assertEqual(result["profile"], how)
+            found[how] = result["kernels"]
+        for counted, sampled in zip(found["counters"], found["sample"]):
+            for name in ("tbs", "tbs_per_sm", "tb_warps", "smallest_slice"):
+                self.assertEqual(sampled[name], counted[name])
+            self.assertAlmostEqual(sampled["tb_instructions"] / counted["tb_instructions"], 1, delta=0.05)
+            self.assertAlmostEqual(sampled["alone_ticks"] / counted["alone_ticks"], 1, delta=0.4)  # with a launch's cost
+            self.assertAlmostEqual(sampled["ipc"] * sampled["alone_ticks"], counted["ipc"] * counted["alone_ticks"],
+                                   delta=0.05 * counted["ipc"] * counted["alone_ticks"])
+            self.assertTrue(0 <= sampled["memory_utilization"] <= 1)
+        for words, text in ((("--profile", "sample"), "--driver or --native"), (("--driver", "--profile", "sample", "--pairs"), "--profile counters"),
+                            (("--driver", "--profile", "sample", "-s", "opt"), "--profile counters"), (("--profile", "some"), "found `some`")):
+            self.assertIn(text, self.queue("-g", GPU, *words, *KERNELS, status=USAGE).stderr)
+
     def test_driver_memory(self):
         """Data of 12 launches, and memory for some of them."""
         self.need_driver()
