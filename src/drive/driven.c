@@ -11,7 +11,9 @@
 /* A slice that was handed out. */
 struct handed {
     struct queue_slice slice;
-    bool told; /* the queue knows that it has ended */
+    uint32_t stream;
+    bool told;     /* the queue knows that it has ended */
+    bool followed; /* a slice of the launch is behind it */
 };
 
 /* A submission, from driven_submit to OVER. */
@@ -24,6 +26,7 @@ struct served {
     bool gone;           /* nothing of it runs any more, though the queue has not handed out all of it */
     const char *failure; /* gone, because its kernel has failed */
     VECTOR(struct handed) slices;
+    size_t oldest; /* slices before this one have been told */
 };
 
 struct driven {
@@ -147,14 +150,33 @@ enum corun_status driven_smallest_slice(struct driven *driven, uint32_t kind, do
     return status;
 }
 
-/* Gives a slice to the stream that has the fewest. */
-static enum corun_status give(struct driven *driven, uint32_t job, const struct queue_slice *slice)
+static uint32_t emptiest_stream(const struct driven *driven)
 {
     uint32_t best = 0;
     for (uint32_t i = 1; i < RUNTIME_MOST_STREAMS; i++)
         if (runtime_in_flight(driven->runtime, i) < runtime_in_flight(driven->runtime, best))
             best = i;
-    enum corun_status status = runtime_slice(driven->runtime, job, slice->first, slice->tbs, best);
+    return best;
+}
+
+/* Gives a slice to the stream that has the fewest or, if it is to begin behind another one, to the stream of the oldest. */
+static enum corun_status give(struct driven *driven, uint32_t job, size_t index)
+{
+    struct served *served = driven->jobs.data[job];
+    struct handed *handed = &served->slices.data[index];
+    handed->stream = emptiest_stream(driven);
+    while (served->oldest < index && served->slices.data[served->oldest].told)
+        served->oldest++;
+    for (size_t i = served->oldest; i < index && handed->slice.behind; i++) {
+        struct handed *other = &served->slices.data[i];
+        if (other->told || other->followed)
+            continue;
+        other->followed = true;
+        handed->stream = other->stream;
+        break;
+    }
+    const struct queue_slice *slice = &handed->slice;
+    enum corun_status status = runtime_slice(driven->runtime, job, slice->first, slice->tbs, handed->stream);
     return status == CORUN_FAULT ? CORUN_OK : status; /* runtime_wait looks after that */
 }
 
@@ -219,7 +241,7 @@ enum corun_status driven_launch(struct driven *driven, size_t number, const stru
         return CORUN_MEMORY;
     if (!served->here) /* it is launched when the data have come again */
         return CORUN_OK;
-    return give(driven, job, slice);
+    return give(driven, job, served->slices.count - 1);
 }
 
 /* Data have come, for the first time or again. */
@@ -234,14 +256,14 @@ static enum corun_status ready(struct driven *driven, uint32_t job, struct drive
         return tell(driven, event) ? CORUN_OK : CORUN_MEMORY;
     }
     for (size_t i = 0; i < served->slices.count && status == CORUN_OK; i++)
-        status = give(driven, job, &served->slices.data[i].slice);
+        status = give(driven, job, i);
     return status;
 }
 
 static enum corun_status slice_ended(struct driven *driven, uint32_t job, uint64_t first, struct driven_event *event)
 {
     struct served *served = driven->jobs.data[job];
-    size_t i = 0;
+    size_t i = served->oldest;
     while (i < served->slices.count && served->slices.data[i].slice.first != first)
         i++;
     if (i == served->slices.count || served->slices.data[i].told) /* done once more */

@@ -65,7 +65,7 @@ static enum corun_status moved(void *user, size_t *number, enum queue_moved *wha
 struct queue_machine driven_operations(struct driven_machine *machine)
 {
     return (struct queue_machine){
-        .launch = launch, .wait = wait_for_slice, .submit = submit, .moved = moved, .user = machine};
+        .launch = launch, .wait = wait_for_slice, .submit = submit, .moved = moved, .ahead = true, .user = machine};
 }
 
 void driven_machine_end(struct driven_machine *machine)

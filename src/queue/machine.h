@@ -35,6 +35,7 @@ struct queue_machine {
      */
     enum corun_status (*submit)(void *user, uint64_t now, size_t submission, uint32_t kind);
     enum corun_status (*moved)(void *user, size_t *submission, enum queue_moved *what);
+    bool ahead; /* queue_settings.ahead */
     void *user;
 };
 

@@ -121,7 +121,9 @@ static bool hand_out(struct queue *queue, const struct corun_queue_grant *grant,
         return false;
     uint32_t left = launch->tbs - launch->handed_out;
     uint32_t tbs = grant->slice_tbs && grant->slice_tbs < left ? grant->slice_tbs : left;
-    if (grant->in_flight_tbs && state->in_flight_tbs && state->in_flight_tbs > grant->in_flight_tbs - tbs)
+    bool behind = grant->in_flight_tbs && state->in_flight_tbs && state->in_flight_tbs > grant->in_flight_tbs - tbs;
+    if (behind &&
+        (!queue->settings.ahead || state->waiting || tbs == left)) /* the last one ends the plan when it begins */
         return false;
     *slice = (struct queue_slice){.launch = grant->launch,
                                   .kind = launch->kind,
@@ -130,7 +132,9 @@ static bool hand_out(struct queue *queue, const struct corun_queue_grant *grant,
                                   .first = launch->handed_out,
                                   .tbs = tbs,
                                   .plan = queue->costs.plans,
-                                  .last = tbs == left};
+                                  .last = tbs == left,
+                                  .behind = behind};
+    state->waiting |= behind;
     launch->handed_out += tbs;
     state->in_flight_tbs += tbs;
     state->in_flight_slices++;

@@ -213,6 +213,7 @@ void queue_end(struct queue *queue, uint64_t now, const struct queue_slice *slic
     struct launch_state *state = &queue->states.data[slice->launch];
     state->in_flight_slices--;
     state->in_flight_tbs -= slice->tbs;
+    state->waiting = false;
     launch->completed += slice->tbs;
     queue->view.in_flight--;
     queue->view.now = now;

@@ -24,6 +24,7 @@ struct queue_slice {
     uint32_t first, tbs; /* thread blocks [first, first + tbs) of the grid */
     uint64_t plan;       /* number of the plan that it was handed out under: 1, 2, … */
     bool last;           /* the launch has nothing left to hand out */
+    bool behind;         /* more than may be in flight: it is to begin when the oldest slice of its launch ends */
     size_t submission;   /* of a run (queue/run.h): which one; the queue leaves it 0 */
 };
 
@@ -34,6 +35,8 @@ struct queue_settings {
     bool (*measure)(void *measurer, const struct corun_queue_co_schedule *co_schedule,
                     struct corun_queue_speeds *speeds);
     void *measurer; /* measure: NULL if the machine cannot */
+    /* The machine can begin a slice when another one ends, before the host sees that: one slice of a launch more is handed out, `behind`. */
+    bool ahead;
     uint64_t seed;
     /* Told every plan that has been checked; may be NULL. `number` counts from 1. */
     void (*planned)(void *user, uint64_t number, const struct corun_queue_view *view,

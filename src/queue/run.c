@@ -305,6 +305,7 @@ static enum corun_status open_queue(struct run *run)
 {
     const struct queue_run_request *request = run->request;
     struct queue_settings settings = {.scheduler = request->scheduler,
+                                      .ahead = request->machine.ahead,
                                       .parameters = request->parameters,
                                       .device = request->device,
                                       .measure = request->measure,

@@ -12,6 +12,7 @@ struct launch_state {
     uint32_t previous, previous_of_kind; /* as next and next_of_kind of the view */
     uint32_t in_flight_slices, in_flight_tbs;
     uint32_t strand; /* CORUN_QUEUE_NONE: never granted */
+    bool waiting;    /* a slice was handed out to begin behind another one, and none has ended since */
     bool pending;    /* it stands in the lists */
     uint64_t plan;   /* number of the last plan that had it; 0: none */
 };

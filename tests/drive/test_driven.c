@@ -59,7 +59,7 @@ struct stage {
     struct corun_queue_device device;
     uint32_t submitted, over, failed, slices, kind_of[MOST];
     uint64_t last_tick;
-    bool results_stay;
+    bool results_stay, ahead;
 };
 
 static struct workload_commands *load(const char *specification, uint32_t launch)
@@ -77,6 +77,7 @@ static struct workload_commands *load(const char *specification, uint32_t launch
 static void begin(struct stage *stage, uint64_t memory_bytes, bool in_turns)
 {
     *stage = (struct stage){.results_stay = stage->results_stay,
+                            .ahead = stage->ahead,
                             .device = {.name = "test",
                                        .clock = CORUN_CLOCK_NANOSECONDS,
                                        .clock_khz = 1000000,
@@ -95,7 +96,7 @@ static void begin(struct stage *stage, uint64_t memory_bytes, bool in_turns)
         .results_stay = stage->results_stay};
     if (driven_create(&request, list, &stage->driven) != CORUN_OK)
         fail_msg("%s", corun_diagnostics_get(list, 0)->message);
-    struct queue_settings settings = {.scheduler = &pairs, .device = &stage->device};
+    struct queue_settings settings = {.scheduler = &pairs, .device = &stage->device, .ahead = stage->ahead};
     assert_int_equal(queue_create(&settings, list, &stage->queue), CORUN_OK);
     for (uint32_t k = 0; k < KINDS; k++) {
         const uint32_t *grid = stage->kinds[k]->commands[0].grid;
@@ -179,6 +180,25 @@ static void launches_in_pairs(void **state)
     assert_int_equal(stage.failed, 0);
 }
 
+/* A slice that waits behind another one begins without the host: the launches end earlier, with the same slices. */
+static void one_slice_waits(void **state)
+{
+    (void)state;
+    uint64_t ticks[2];
+    uint32_t slices[2];
+    for (int ahead = 0; ahead < 2; ahead++) {
+        struct stage stage = {.ahead = ahead};
+        begin(&stage, 0, false);
+        for (uint32_t i = 0; i < 10; i++)
+            submit(&stage, i % 2);
+        finish(&stage);
+        ticks[ahead] = stage.last_tick;
+        slices[ahead] = stage.slices;
+    }
+    assert_int_equal(slices[0], slices[1]);
+    assert_true(ticks[1] < ticks[0]);
+}
+
 /* The results of the first submission of a kind are copied and compared, those of others stay. */
 static void results_stay(void **state)
 {
@@ -243,6 +263,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_in_pairs),
+        cmocka_unit_test(one_slice_waits),
         cmocka_unit_test(results_stay),
         cmocka_unit_test(in_little_memory_and_in_turns),
         cmocka_unit_test(others_do_not_notice_a_fault),

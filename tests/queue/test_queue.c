@@ -114,6 +114,37 @@ static void test_slices(void **unused)
     queue_destroy(queue);
 }
 
+/* Slices of two, four in flight, on a machine that begins slices ahead: a third one, until one has ended; never the last one. */
+static void test_ahead(void **unused)
+{
+    (void)unused;
+    const struct corun_queue_plan plans[] = {
+        {.grant_count = 1, .grants = {{.launch = 0, .slice_tbs = 2, .in_flight_tbs = 4}}}};
+    struct queue *queue;
+    struct queue_settings settings = {.scheduler = &scripted, .device = &device, .ahead = true};
+    script = &(struct script){.plans = plans, .count = 1};
+    assert_int_equal(queue_create(&settings, NULL, &queue), CORUN_OK);
+    assert_int_equal(queue_kind(queue, "first", &profile, &(uint32_t){0}), CORUN_OK);
+    uint32_t launch = ready(queue, 0, 0, 9);
+    struct queue_slice a = expect(queue, 0, launch, 0, 2), b = expect(queue, 0, launch, 2, 2),
+                       c = expect(queue, 0, launch, 4, 2);
+    assert_false(a.behind || b.behind);
+    assert_true(c.behind);
+    expect_none(queue, 0);
+    end(queue, 1, a, false);
+    struct queue_slice d = expect(queue, 1, launch, 6, 2);
+    assert_true(d.behind);
+    expect_none(queue, 1); /* the last one ends the plan: it has its own turn */
+    end(queue, 2, b, false);
+    expect_none(queue, 2);
+    end(queue, 3, c, false);
+    struct queue_slice e = expect(queue, 3, launch, 8, 1);
+    assert_true(e.last && !e.behind);
+    end(queue, 4, d, false);
+    end(queue, 5, e, true);
+    queue_destroy(queue);
+}
+
 /* Two kinds side by side until one is exhausted; the other one keeps its strand, and its slices continue where they were. */
 static void test_until_exhausted(void **unused)
 {
@@ -259,8 +290,9 @@ static void test_base(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slices),   cmocka_unit_test(test_until_exhausted), cmocka_unit_test(test_events),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_sequential),      cmocka_unit_test(test_base),
+        cmocka_unit_test(test_slices), cmocka_unit_test(test_ahead),    cmocka_unit_test(test_until_exhausted),
+        cmocka_unit_test(test_events), cmocka_unit_test(test_refusals), cmocka_unit_test(test_sequential),
+        cmocka_unit_test(test_base),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
