@@ -46,7 +46,7 @@ static enum corun_status give(struct trial *trial, const struct cutting *cutting
     struct runtime_launch about;
     uint64_t seed = cutting->seed;
     runtime_launch_at(trial->runtime, trial->workload, ready->launch, &about);
-    uint64_t size = slice_of(cutting, &about), count = (about.tbs + size - 1) / size;
+    uint64_t size = slice_of(cutting, &about), count = size ? (about.tbs + size - 1) / size : 0;
     uint64_t *order = malloc(count * sizeof *order);
     enum corun_status status = order ? CORUN_OK : CORUN_MEMORY;
     for (uint64_t i = 0; i < count && order; i++)

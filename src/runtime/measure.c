@@ -76,7 +76,7 @@ static enum corun_status measure_least(struct runtime *runtime, uint32_t workloa
     enum corun_status status = CORUN_OK;
     *nanoseconds = UINT64_MAX;
     for (int i = 0; i < (runtime->info.simulated ? 1 : 3) && status == CORUN_OK; i++) {
-        uint64_t time;
+        uint64_t time = 0;
         status = runtime_measure(runtime, workload, launch, slice, streams, list, &time);
         *nanoseconds = time < *nanoseconds ? time : *nanoseconds;
     }

@@ -112,11 +112,11 @@ static bool fill_variable(struct runtime *runtime, const struct job *job, size_t
 static bool fill_all(struct runtime *runtime, const struct job *job, void *stream, struct flight *flight)
 {
     struct workload *workload = workload_of(runtime, job);
-    bool good = true;
+    bool good = job->image != NULL, filled = good && job->image->filled;
     for (size_t i = 0; i < workload->commands->buffer_count && good; i++) {
         const struct command_buffer *buffer = &workload->commands->buffers[i];
         if (buffer->symbol) /* one of each module; what is kept is as the modules were loaded */
-            good = buffer->kept || job->image->filled || fill_variable(runtime, job, i, stream, flight);
+            good = buffer->kept || filled || fill_variable(runtime, job, i, stream, flight);
         else if (workload->pristine[i].bytes)
             good = refill(runtime, workload, job, i, stream, flight);
         else if (!workload->resident[i].bytes)
@@ -125,7 +125,8 @@ static bool fill_all(struct runtime *runtime, const struct job *job, void *strea
             good = fill(runtime, buffer, workload->resident[i].address, stream, flight);
     }
     workload->resident_loaded |= good;
-    job->image->filled = good && job->image->shared;
+    if (good)
+        job->image->filled = job->image->shared;
     return good;
 }
 
