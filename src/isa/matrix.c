@@ -74,29 +74,64 @@ static uint32_t columns_of(const struct ptx_matrix *matrix, enum ptx_matrix_role
     return matrix->n;
 }
 
+/* Where the elements of a lane are in rows and columns: a part for the lane and one for the element of each are added. */
+struct places {
+    uint16_t lanes[CORUN_WARP_LANES], elements[MATRIX_REGISTERS * 8];
+    uint32_t count; /* elements of a lane */
+};
+
+static void find_places(const struct ptx_matrix *matrix, enum ptx_matrix_role role, struct places *places)
+{
+    uint32_t columns = columns_of(matrix, role);
+    places->count = ptx_matrix_distinct(matrix, role) * matrix_packed(matrix, role);
+    for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) {
+        struct matrix_place at = matrix_place(matrix, role, lane, 0);
+        places->lanes[lane] = (uint16_t)(at.row * columns + at.column);
+    }
+    for (uint32_t i = 0; i < places->count; i++) {
+        struct matrix_place at = matrix_place(matrix, role, 0, i);
+        places->elements[i] = (uint16_t)(at.row * columns + at.column);
+    }
+}
+
 static void gather(const struct lanes *lanes, const struct ptx_matrix *matrix, enum ptx_matrix_role role,
                    const uint16_t *slots, uint64_t *values)
 {
-    uint32_t bits = element_bits(matrix, role), columns = columns_of(matrix, role);
-    uint32_t count = ptx_matrix_distinct(matrix, role) * matrix_packed(matrix, role);
-    for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
-        for (uint32_t i = 0; i < count; i++) {
-            struct matrix_place at = matrix_place(matrix, role, lane, i);
-            values[at.row * columns + at.column] = get(lanes, slots, bits, lane, i);
-        }
+    struct places places;
+    uint32_t bits = element_bits(matrix, role), packed = matrix_packed(matrix, role);
+    uint32_t mask = bits >= 32 ? UINT32_MAX : (1u << bits) - 1;
+    find_places(matrix, role, &places);
+    for (uint32_t i = 0; i < places.count; i++) {
+        const void *words = lanes_source(lanes, slots[i / packed]);
+        uint32_t shift = i % packed * bits;
+        uint64_t *place = values + places.elements[i];
+        for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
+            place[places.lanes[lane]] =
+                bits == 64 ? ((const uint64_t *)words)[lane] : ((const uint32_t *)words)[lane] >> shift & mask;
+    }
 }
 
 static void scatter(const struct lanes *lanes, const struct matrix_work *work, const uint64_t *values)
 {
     struct ptx_matrix results = work->matrix;
     results.c = results.d;
-    uint32_t bits = element_bits(&results, PTX_MATRIX_C), columns = results.n;
-    uint32_t count = ptx_matrix_distinct(&results, PTX_MATRIX_C) * matrix_packed(&results, PTX_MATRIX_C);
-    for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
-        for (uint32_t i = 0; i < count; i++) {
-            struct matrix_place at = matrix_place(&results, PTX_MATRIX_C, lane, i);
-            put(lanes, work->d, bits, lane, i, values[at.row * columns + at.column]);
+    struct places places;
+    uint32_t bits = element_bits(&results, PTX_MATRIX_C), packed = matrix_packed(&results, PTX_MATRIX_C);
+    uint32_t mask = bits >= 32 ? UINT32_MAX : (1u << bits) - 1;
+    find_places(&results, PTX_MATRIX_C, &places);
+    for (uint32_t i = 0; i < places.count; i++) {
+        void *words = lanes_destination(lanes, work->d[i / packed]);
+        uint32_t shift = i % packed * bits;
+        const uint64_t *place = values + places.elements[i];
+        for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) {
+            uint64_t value = place[places.lanes[lane]];
+            uint32_t *word = (uint32_t *)words + lane;
+            if (bits == 64)
+                ((uint64_t *)words)[lane] = value;
+            else
+                *word = (*word & ~(mask << shift)) | ((uint32_t)value & mask) << shift;
         }
+    }
 }
 
 /*
@@ -144,7 +179,7 @@ static struct matrix_values *multiply_whole(const struct lanes *lanes, const str
     gather(lanes, matrix, PTX_MATRIX_C, work->c, values->c);
     if (matrix->form == PTX_MATRIX_SPARSE)
         find_columns(lanes, work, values->columns);
-    matrix_compute(work, values);
+    matrix_compute(work, lanes_level_best(), values);
     return values;
 }
 
@@ -179,7 +214,7 @@ static void multiply_quad(const struct lanes *lanes, const struct matrix_work *w
             values->c[c.row * 8 + c.column] = get(lanes, work->c, c_bits, lane, i);
         }
     }
-    matrix_compute(work, values);
+    matrix_compute(work, lanes_level_best(), values);
 }
 
 static void put_quad(const struct lanes *lanes, const struct matrix_work *work, const struct matrix_values *values,

@@ -18,6 +18,7 @@
 #ifndef CORUN_ISA_MATRIX_H
 #define CORUN_ISA_MATRIX_H
 
+#include "isa/lanes.h"
 #include "isa/operation.h"
 #include "ptx/matrix.h"
 
@@ -51,13 +52,13 @@ void matrix_multiply(const struct lanes *lanes, const struct matrix_work *work);
 
 /*
  * The same of what stands row by row: `a` m x k elements (mma.sp: k / 2 of them, of columns `columns`), `b` k x n, `c` and `d` m x n; an element is the
- * low bits of its word. .b1: words of 32 bits along k.
+ * low bits of its word. .b1: words of 32 bits along k. All levels give the same bits.
  */
 struct matrix_values {
     uint64_t a[1024], b[1024], c[256], d[256];
     uint8_t columns[1024];
 };
-void matrix_compute(const struct matrix_work *work, struct matrix_values *values);
+void matrix_compute(const struct matrix_work *work, enum lanes_level level, struct matrix_values *values);
 
 /* variant of OPERATION_MATRIX_ADDRESS */
 enum matrix_address_variant {

@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "isa/matrix.h"
 #include "ptx/matrix.h"
 
 enum { ROUNDS = 6, INPUT_WORDS = 40 * 64, MOST_ELEMENTS = 2048 };
@@ -840,6 +841,40 @@ static void test_tiles(void **state)
 }
 
 /* Half a warp cannot multiply. */
+/* Every level computes the same bits, of whatever bits. */
+static void test_levels(void **state)
+{
+    (void)state;
+    static const struct {
+        enum ptx_type a, b;
+        uint16_t k;
+    } shapes[] = {{PTX_TYPE_F16, PTX_TYPE_F16, 16},   {PTX_TYPE_BF16, PTX_TYPE_BF16, 16},
+                  {PTX_TYPE_TF32, PTX_TYPE_TF32, 8},  {PTX_TYPE_E4M3, PTX_TYPE_E5M2, 32},
+                  {PTX_TYPE_E5M2, PTX_TYPE_E5M2, 32}, {PTX_TYPE_F16, PTX_TYPE_F16, 4}};
+    static struct matrix_values first, other;
+    for (size_t i = 0; i < 100 * sizeof shapes / sizeof *shapes; i++) {
+        struct matrix_work work = {.matrix = {.form = i % 5 ? PTX_MATRIX_MMA : PTX_MATRIX_SPARSE, .m = 16, .n = 8}};
+        const struct kind *kind = kind_of(shapes[i % 6].a);
+        work.matrix.a = shapes[i % 6].a;
+        work.matrix.b = shapes[i % 6].b;
+        work.matrix.c = work.matrix.d = i % 3 ? PTX_TYPE_F32 : PTX_TYPE_F16;
+        work.matrix.k = shapes[i % 6].k;
+        for (size_t n = 0; n < sizeof first.a / sizeof *first.a; n++) {
+            first.a[n] = draw_bits(kind, i % 4 != 0);
+            first.b[n] = draw_bits(kind_of(shapes[i % 6].b), i % 4 != 0);
+            first.columns[n] = (uint8_t)(draw() % work.matrix.k);
+        }
+        for (size_t n = 0; n < sizeof first.c / sizeof *first.c; n++)
+            first.c[n] = draw_bits(kind_of((enum ptx_type)work.matrix.c), i % 4 != 0);
+        other = first;
+        matrix_compute(&work, LANES_BASELINE, &first);
+        for (int level = LANES_BASELINE + 1; level <= (int)lanes_level_best(); level++) {
+            matrix_compute(&work, (enum lanes_level)level, &other);
+            assert_memory_equal(first.d, other.d, 16 * 8 * sizeof *first.d);
+        }
+    }
+}
+
 static void test_whole_warps_only(void **state)
 {
     (void)state;
@@ -879,8 +914,9 @@ static void test_tf32(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mma),   cmocka_unit_test(test_sparse),           cmocka_unit_test(test_wmma),
-        cmocka_unit_test(test_tiles), cmocka_unit_test(test_whole_warps_only), cmocka_unit_test(test_tf32),
+        cmocka_unit_test(test_mma),   cmocka_unit_test(test_sparse), cmocka_unit_test(test_wmma),
+        cmocka_unit_test(test_tiles), cmocka_unit_test(test_levels), cmocka_unit_test(test_whole_warps_only),
+        cmocka_unit_test(test_tf32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
