@@ -14,7 +14,7 @@ WORKLOADS ?= $(notdir $(wildcard $(BUILD)/data/kernels/*))
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc
 
 .DEFAULT_GOAL := build
-.PHONY: help demo check check-full build bench bench-threads bench-come-and-go bench-launches fidelity hardware host-profiles lint install deb fuzz clean dependencies
+.PHONY: help demo check check-full build bench bench-threads bench-scaling bench-come-and-go bench-launches fidelity hardware host-profiles lint install deb fuzz clean dependencies
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -47,6 +47,10 @@ bench-threads: build ## what host threads can share of a step, for GPUs of 16 to
 	$(BUILD)/bench_barrier 2
 	$(BUILD)/bench_threads -b $$($(BUILD)/bench_barrier -l 2) -g gtx980 -g isca56 -g quadro-v100 -g gtx980:sms=144 \
 		spmv stencil lbm sgemm mri-q cutcp
+
+bench-scaling: build ## how much faster 2 to 16 host threads are, on a machine with as many idle cores
+	cmake --build $(BUILD) --parallel $(JOBS) --target bench_scaling corun_kernels
+	$(BUILD)/bench_scaling -g gtx980 -g isca56 -g quadro-v100 -g gtx980:sms=144 spmv stencil lbm sgemm mri-q cutcp
 
 bench-come-and-go: build ## what the hundred thousandth launch and the ten thousandth client cost, over the first
 	cmake --build $(BUILD) --parallel $(JOBS) --target bench_come_and_go

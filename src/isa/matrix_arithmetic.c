@@ -313,7 +313,7 @@ static void compute_floats(const struct matrix_work *work, enum lanes_level leve
     decode_numbers(values->b, (uint32_t)matrix->k * matrix->n, type_b, fraction, &factors.b);
     assert(matrix->n % TOGETHER == 0 && matrix->n <= MOST_COLUMNS && factors.block <= MOST_BLOCK);
     for (uint32_t row = 0; row < matrix->m; row++) {
-        uint32_t c[MOST_COLUMNS], sums[MOST_COLUMNS], specials = 0;
+        uint32_t c[MOST_COLUMNS] = {0}, sums[MOST_COLUMNS] = {0}, specials = 0;
         for (uint32_t n = 0; n < matrix->n; n++) {
             uint32_t start = (uint32_t)values->c[row * matrix->n + n];
             c[n] = sums[n] = matrix->c == PTX_TYPE_F16 ? widen_half(start) : start;
