@@ -134,7 +134,8 @@ struct corun_split_step {
 struct corun_split_view {
     uint64_t iterations, left; /* of the run; not given to anybody yet */
     uint64_t granularity;
-    double now; /* seconds since the run began */
+    double now;       /* seconds since the run began */
+    uint32_t threads; /* of the CPU; each computes whole granules */
     uint32_t device_count;
     bool usable[CORUN_SPLIT_MAX_DEVICES];     /* false: failed, or without threads */
     bool busy[CORUN_SPLIT_MAX_DEVICES];       /* still computes a part of an earlier step */

@@ -24,7 +24,7 @@
 /* What a strategy can tell of a device's work in this run. */
 struct record {
     uint64_t under_way, given; /* iterations */
-    uint32_t ended;            /* parts */
+    uint32_t ended, last;      /* parts; the step of the last one */
     bool raced;                /* something under way is needed by nobody any more */
     double rate;               /* iterations per second, of all its parts together */
     double shortest;           /* seconds that one of its parts took at least */
@@ -49,7 +49,6 @@ static struct record record_of(const struct corun_split_view *view, uint32_t dev
 {
     struct record record = {.shortest = INFINITY};
     double first = INFINITY, done = 0;
-    uint32_t last = 0;
     for (uint32_t i = 0; i < view->step_count; i++) {
         const struct corun_split_part *part = &view->steps[i].part[device];
         record.given += part->end - part->begin;
@@ -63,11 +62,11 @@ static struct record record_of(const struct corun_split_view *view, uint32_t dev
         record.last_end = fmax(record.last_end, view->steps[i].start + part->seconds);
         record.shortest = fmin(record.shortest, part->seconds);
         done += (double)part->done;
-        last = i;
+        record.last = i;
         record.ended++;
     }
     if (record.ended)
-        record.rate = fmax(done / (record.last_end - first), rate_beside_others(view, device, last));
+        record.rate = fmax(done / (record.last_end - first), rate_beside_others(view, device, record.last));
     return record;
 }
 
@@ -82,16 +81,23 @@ static double cpu_rate(const struct corun_split_view *view)
     return seconds > 0 ? done / seconds : 0;
 }
 
+/* What the CPU is doing; NULL: nothing. It belongs to no step's iterations while the CPU computes what is under way on a GPU. */
+static const struct corun_split_part *cpu_part(const struct corun_split_view *view, bool *races)
+{
+    for (uint32_t i = view->step_count; i-- > 0 && view->busy[CPU];) {
+        *races = !view->steps[i].iterations;
+        if (view->steps[i].part[CPU].busy)
+            return &view->steps[i].part[CPU];
+    }
+    return NULL;
+}
+
 /* Iterations that nobody has begun. */
 static uint64_t open_iterations(const struct corun_split_view *view)
 {
-    uint64_t open = view->left;
-    for (uint32_t i = 0; i < view->step_count && view->busy[CPU]; i++) {
-        const struct corun_split_part *part = &view->steps[i].part[CPU];
-        bool races = !view->steps[i].iterations;
-        open += part->busy && !races ? part->end - part->begin - part->done : 0;
-    }
-    return open;
+    bool races;
+    const struct corun_split_part *part = cpu_part(view, &races);
+    return view->left + (part && !races ? part->end - part->begin - part->done : 0);
 }
 
 /* In whole granules, at most all. */
@@ -106,6 +112,12 @@ static double smaller_if_known(double value, uint64_t limit)
     return limit ? fmin(value, (double)limit) : value;
 }
 
+/* Of `wanted` iterations: all, or one of the fewest equal pieces that are not larger than `piece`. A small last piece would begin late. */
+static double equal_piece(double wanted, uint64_t piece)
+{
+    return piece ? wanted / ceil(wanted / (double)piece) : wanted;
+}
+
 /* Before anything is known of a GPU. */
 static double first_part(const struct corun_split_view *view, uint32_t device, const struct record *record)
 {
@@ -118,7 +130,7 @@ static double first_part(const struct corun_split_view *view, uint32_t device, c
     if (view->most[device] == 1 || !(full > 0))
         return record->given ? 0 : fmax(view->parameters->open * all, (double)view->flat[device]);
     if (all <= 2 * full) /* not in pieces: a small last one would begin when all others end */
-        return smaller_if_known(all / gpus - given, view->piece[device]);
+        return fmin(equal_piece(all / gpus, view->piece[device]), all / gpus - given);
     double wanted = fmin(fmax(full / 2, all / 8), all / gpus);
     double part = fmin(fmax(full / 4, wanted / 4), wanted - given);
     return smaller_if_known(part, view->piece[device]);
@@ -227,6 +239,68 @@ static double wanted_part(const struct corun_split_view *view, uint32_t device, 
     return record.ended ? further_part(view, device, &record, open) : first_part(view, device, &record);
 }
 
+/*
+ * Iterations per second while the last part ran, if the GPU was as fast with all that was under way at that time, whenever that began: the
+ * most that the GPU can have done.
+ */
+static double highest_rate(const struct corun_split_view *view, uint32_t device, const struct record *record)
+{
+    const struct corun_split_step *last = &view->steps[record->last];
+    double seconds = last->part[device].seconds, end = last->start + seconds, sum = 0;
+    for (uint32_t i = 0; i < view->step_count; i++) {
+        const struct corun_split_part *part = &view->steps[i].part[device];
+        double until = part->busy ? end : fmin(end, view->steps[i].start + part->seconds);
+        sum += (double)(part->end - part->begin) * fmax(0, until - fmax(last->start, view->steps[i].start));
+    }
+    return fmax(record->rate, sum / (seconds * seconds));
+}
+
+/* When the GPUs will have computed what they were given: at the earliest, and by the rates that parts are sized by. */
+struct prospects {
+    double earliest, latest; /* infinite if a GPU has ended nothing yet */
+    uint64_t under_way;      /* iterations */
+};
+
+static struct prospects prospects_of(const struct corun_split_view *view)
+{
+    struct prospects all = {0};
+    for (uint32_t d = 1; d < view->device_count; d++) {
+        struct record record = record_of(view, d);
+        if (!view->usable[d] || !record.under_way)
+            continue;
+        const struct corun_split_step *last = &view->steps[record.last];
+        bool alone = record.ended && last->iterations == last->part[d].end - last->part[d].begin;
+        double end = alone ? last->end : record.last_end; /* the former has what every part needs in it */
+        double left = (double)record.under_way, highest = record.ended ? highest_rate(view, d, &record) : 0;
+        all.earliest = fmax(all.earliest, highest > 0 ? end + left / highest : INFINITY);
+        all.latest = fmax(all.latest, record.rate > 0 ? end + left / record.rate : INFINITY);
+        all.under_way += record.under_way;
+    }
+    return all;
+}
+
+/*
+ * The CPU computes what is under way on a GPU, for the GPU may be late or dead. A granule that the CPU has begun cannot be stopped, and would
+ * be waited for. So the CPU begins none that ends after the GPUs are expected, unless these are late by a granule, or the CPU would be first.
+ */
+static void race_or_hold(const struct corun_split_view *view, const struct corun_split_part *own,
+                         struct corun_split_decision *decision)
+{
+    struct prospects gpus = prospects_of(view);
+    double rate = cpu_rate(view), granule = (double)view->granularity * fmax(1, view->threads) / rate;
+    double needed = (double)gpus.under_way - (own ? (double)own->done : 0), late = gpus.latest + granule;
+    decision->race = !own;
+    if (!(rate > 0) || !(view->now < late) || view->now + needed / rate < late || isinf(late))
+        return;
+    if (view->now < gpus.earliest - granule) {
+        decision->wake = gpus.earliest - granule;
+        return;
+    }
+    decision->wake = late;
+    decision->recall = 1u << CPU;
+    decision->race = false;
+}
+
 void strategy_meet(const struct corun_split_view *view, struct corun_split_decision *decision)
 {
     if (!strategy_busy(view) && strategy_give_only(view, decision))
@@ -238,10 +312,12 @@ void strategy_meet(const struct corun_split_view *view, struct corun_split_decis
         open -= decision->parts[d];
         given += decision->parts[d];
     }
-    if (!view->busy[CPU] && view->usable[CPU]) {
+    if (!view->busy[CPU] && view->usable[CPU])
         decision->parts[CPU] = view->left > given ? view->left - given : 0;
-        decision->race = !decision->parts[CPU];
-    }
+    bool races = true;
+    const struct corun_split_part *own = cpu_part(view, &races);
+    if (view->usable[CPU] && !decision->parts[CPU] && races)
+        race_or_hold(view, own, decision);
     decision->feed = true;
     decision->again = given > 0;
     bool learned = false;

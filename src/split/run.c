@@ -70,6 +70,7 @@ static void fill_view(struct corun_split *split, struct corun_split_view *view)
                                       .left = ranges_total(&split->left),
                                       .granularity = split->task.granularity,
                                       .now = now(split),
+                                      .threads = split->threads,
                                       .device_count = split->device_count,
                                       .step_count = (uint32_t)split->steps.count,
                                       .steps = split->steps.data,

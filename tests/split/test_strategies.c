@@ -353,6 +353,45 @@ static void meet_in_the_middle_of_a_part(void **state)
     end(&world);
 }
 
+/* Of a GPU that becomes late: the iterations below 400 take a second more. */
+static double late_seconds(void *user, uint64_t begin, uint64_t end)
+{
+    return seconds_of(user, begin, end) + (begin < 400 ? 1 : 0);
+}
+
+/*
+ * A granule of 100 takes the CPU 0.3 s and the GPU 0.1 s. At 0.5 s the GPU has computed its first half and gets more; the CPU ends its
+ * second granule at 0.6 s. A third one would end at 0.9 s, and the GPU has everything at 0.8 s: it is not begun.
+ */
+static void meet_begins_no_granule_that_ends_late(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "meet", 1000, 2, (struct speed[]){{0, 3e-3}, {0, 1e-3}});
+    world.task.granularity = 100;
+    world.parameters.open = 0.5;
+    go(&world);
+    NEAR(world.result->seconds, 0.8);
+    assert_int_equal(world.result->devices[0].iterations, 200);
+    end(&world);
+}
+
+/* The GPU is late by more than a granule: the CPU has waited until then, and does the rest. */
+static void meet_goes_on_beside_a_gpu_that_is_late(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "meet", 1000, 2, (struct speed[]){{0, 3e-3}, {0, 1e-3}});
+    world.tables[1].seconds = late_seconds;
+    world.task.granularity = 100;
+    world.parameters.open = 0.5;
+    go(&world);
+    NEAR(world.result->seconds,
+         2); /* expected at 0.8 s, late since 1.1 s, there at 1.8 s, in the third granule since then */
+    assert_int_equal(world.result->devices[0].iterations, 500);
+    end(&world);
+}
+
 /* What is changed in place is not computed twice. */
 static void meet_does_not_race_in_place(void **state)
 {
@@ -417,8 +456,8 @@ static void meet_gives_a_small_task_whole(void **state)
     (void)state;
     assert_int_equal(first_part_of_meet(1000, 0), 1000);
     assert_int_equal(first_part_of_meet(500, 0), 1000);
-    assert_int_equal(first_part_of_meet(500, 300), 300);
-    assert_int_equal(first_part_of_meet(400, 0), 100); /* half of what occupies it, in pieces of a quarter */
+    assert_int_equal(first_part_of_meet(500, 300), 250); /* equal pieces, no small last one */
+    assert_int_equal(first_part_of_meet(400, 0), 100);   /* half of what occupies it, in pieces of a quarter */
 }
 
 static void meet_survives_a_failure(void **state)
@@ -508,6 +547,8 @@ int main(void)
         cmocka_unit_test(meet_lets_nobody_wait),
         cmocka_unit_test(meet_does_not_wait_for_a_late_gpu),
         cmocka_unit_test(meet_in_the_middle_of_a_part),
+        cmocka_unit_test(meet_begins_no_granule_that_ends_late),
+        cmocka_unit_test(meet_goes_on_beside_a_gpu_that_is_late),
         cmocka_unit_test(meet_does_not_race_in_place),
         cmocka_unit_test(meet_costs_nothing_at_any_ratio),
         cmocka_unit_test(meet_gives_a_small_task_whole),
