@@ -51,6 +51,10 @@ void gpu_begin_delivery(struct corun_split_gpu *gpu, uint64_t begin, uint64_t en
 void gpu_end_delivery(struct corun_split_gpu *gpu, struct executor_event *event);
 /* Whether the oldest delivery has ended or failed. Simulated GPUs do not work while they are asked. */
 bool gpu_delivery_ready(struct corun_split_gpu *gpu);
+/* The same of the kernels of the oldest part. */
+bool gpu_part_ready(struct corun_split_gpu *gpu);
+/* A simulated GPU works for that long. */
+void gpu_work_for(struct corun_split_gpu *gpu, double seconds);
 
 /* Nobody waits for this GPU any more, and it writes no more results to the host. false: it is just doing that. By any thread. */
 bool gpu_abandon(struct corun_split_gpu *gpu, const char *why);

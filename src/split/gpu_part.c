@@ -320,3 +320,22 @@ bool gpu_delivery_ready(struct corun_split_gpu *gpu)
     gpu_leave(gpu, outside);
     return ready;
 }
+
+bool gpu_part_ready(struct corun_split_gpu *gpu)
+{
+    const struct flight *flight = &gpu->flights[gpu->ended % MOST_PARTS];
+    float milliseconds;
+    bool ready = true;
+    void *outside = gpu_enter(gpu);
+    for (uint32_t i = 0; i < flight->chunks && ready && flight->ok; i++)
+        ready = !gpu->driver->event_elapsed(&milliseconds, gpu->origin, flight->ends[i]);
+    gpu_leave(gpu, outside);
+    return ready;
+}
+
+void gpu_work_for(struct corun_split_gpu *gpu, double seconds)
+{
+    void *outside = gpu_enter(gpu);
+    (void)driver_sleep(gpu->driver, (uint64_t)(seconds * 1e9)); /* a GPU that has failed says so when it is waited for */
+    gpu_leave(gpu, outside);
+}

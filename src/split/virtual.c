@@ -33,6 +33,7 @@ struct desk {
     struct place deliveries[MOST_DELIVERIES];
     uint32_t delivery_count;
     double origin; /* from which a simulated GPU counts */
+    double worked; /* until then it has been simulated */
     double free;   /* a table's device has done all its parts */
 };
 
@@ -61,6 +62,7 @@ static void begin_run(struct executor *executor)
     for (uint32_t d = 0; d < v->split->device_count;
          d++) { /* what is under way continues where the run before has ended */
         v->desks[d].origin -= v->now;
+        v->desks[d].worked -= v->now;
         v->desks[d].free = fmax(0, v->desks[d].free - v->now);
         for (uint32_t i = 0; i < v->desks[d].count; i++) {
             v->desks[d].parts[i].start -= v->now;
@@ -98,6 +100,42 @@ static void start_by_table(struct virtual *v, uint32_t device, struct place *pla
     place->known = true;
 }
 
+/* So much of simulated time may pass on a GPU between what ends there and what somebody decides then. */
+static const double look_seconds = 1e-7;
+
+static bool is_awaited(const struct virtual *v, uint32_t device)
+{
+    const struct desk *desk = &v->desks[device];
+    struct corun_split_gpu *gpu = v->split->gpus[device - 1];
+    return (desk->count && !desk->parts[0].known && !gpu_part_ready(gpu)) ||
+           (desk->delivery_count && !desk->deliveries[0].known && !gpu_delivery_ready(gpu));
+}
+
+/* Simulates a GPU up to `time`, or until the next thing has ended there. false: it has ended, or nothing is under way. */
+static bool work_until(struct virtual *v, uint32_t device, double time)
+{
+    struct desk *desk = &v->desks[device];
+    while (is_awaited(v, device)) {
+        if (desk->worked >= time - 1e-9)
+            return true;
+        double seconds = fmin(look_seconds, time - desk->worked);
+        gpu_work_for(v->split->gpus[device - 1], seconds);
+        desk->worked += seconds;
+    }
+    return false;
+}
+
+/* What is begun now on a GPU that is at work comes after what the GPU has done until now. */
+static void catch_up(struct virtual *v, uint32_t device)
+{
+    struct desk *desk = &v->desks[device];
+    if (!desk->count && !desk->delivery_count)
+        return;
+    if (v->now - desk->worked > 1e-9)
+        gpu_work_for(v->split->gpus[device - 1], v->now - desk->worked);
+    desk->worked = fmax(desk->worked, v->now);
+}
+
 static void start(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end, bool fed)
 {
     struct virtual *v = virtual_of(executor);
@@ -111,8 +149,9 @@ static void start(struct executor *executor, uint32_t device, uint64_t begin, ui
         struct corun_split_gpu *gpu = v->split->gpus[device - 1];
         if (!desk->count && !desk->delivery_count) {
             gpu_set_origin(gpu);
-            desk->origin = v->now;
+            desk->origin = desk->worked = v->now;
         }
+        catch_up(v, device);
         gpu_begin_part(gpu, begin, end, fed);
     }
     desk->count++;
@@ -122,6 +161,8 @@ static void deliver(struct executor *executor, uint32_t device, uint64_t begin, 
 {
     struct virtual *v = virtual_of(executor);
     struct desk *desk = &v->desks[device];
+    if (!v->split->rates)
+        catch_up(v, device);
     struct place *place = &desk->deliveries[desk->delivery_count++];
     *place = (struct place){.begin = begin, .end = end, .start = v->now, .known = v->split->rates != NULL};
     place->event = (struct executor_event){.news = NEWS_DELIVERED, .device = device, .time = v->now};
@@ -257,21 +298,28 @@ static void do_work(const struct virtual *v, struct place *place)
         place->event.status = task->cpu(task->user, place->begin, place->begin + done, 0);
 }
 
-/* Simulates a GPU as far as the next part that ends there, or delivery if there is no part. */
-static void look_at_gpu(struct virtual *v, uint32_t device)
+/*
+ * Simulates a GPU as far as the next part that ends there, or delivery if there is no part; but not beyond `time`, when somebody else
+ * may give it something to do.
+ */
+static void look_at_gpu(struct virtual *v, uint32_t device, double time)
 {
     struct desk *desk = &v->desks[device];
     struct corun_split_gpu *gpu = v->split->gpus[device - 1];
     struct place *part = &desk->parts[0], *delivery = &desk->deliveries[0];
+    if (!isinf(time) && work_until(v, device, time))
+        return;
     if (desk->count && !part->known) {
         gpu_end_part(gpu, &part->event);
         part->event.time = fmax(v->now, part->event.time + desk->origin);
         part->known = true;
+        desk->worked = fmax(desk->worked, part->event.time);
     }
     if (desk->delivery_count && !delivery->known && (!desk->count || gpu_delivery_ready(gpu))) {
         gpu_end_delivery(gpu, &delivery->event);
         delivery->event.time = fmax(v->now, delivery->event.time + desk->origin);
         delivery->known = true;
+        desk->worked = fmax(desk->worked, delivery->event.time);
     }
 }
 
@@ -283,14 +331,28 @@ static void consider(struct place *place, struct place **next, double *time)
     *time = place->event.time;
 }
 
+/* When the CPU ends its part if nobody takes any of it; infinite if that has to be measured. */
+static double end_of_cpu(const struct virtual *v)
+{
+    const struct place *place = &v->desks[CPU].parts[0];
+    double each = v->split->parameters.cpu_seconds / fmax(1, v->split->threads);
+    if (v->split->rates || !v->desks[CPU].count || !(each > 0))
+        return INFINITY;
+    if (place->known)
+        return place->event.time;
+    double left = place->recalled ? 0 : (double)(place->end - place->begin - place->done);
+    return fmax(v->now, place->start + place->seconds + each * left);
+}
+
 /* What ends first, at `time` or before; NULL: nothing does. */
 static struct place *find_next(struct virtual *v, double *time)
 {
     struct place *next = NULL;
+    double limit = fmin(*time, end_of_cpu(v));
     for (uint32_t d = 0; d < v->split->device_count; d++) {
         struct desk *desk = &v->desks[d];
         if (!v->split->rates && d != CPU)
-            look_at_gpu(v, d);
+            look_at_gpu(v, d, limit);
         if (desk->delivery_count)
             consider(&desk->deliveries[0], &next, time);
         if (desk->count)
