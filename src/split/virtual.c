@@ -101,7 +101,7 @@ static void start_by_table(struct virtual *v, uint32_t device, struct place *pla
 }
 
 /* So much of simulated time may pass on a GPU between what ends there and what somebody decides then. */
-static const double look_seconds = 1e-7;
+static const double look_seconds = 2e-8;
 
 static bool is_awaited(const struct virtual *v, uint32_t device)
 {
