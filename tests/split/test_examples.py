@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A program of examples/split: the same result from every strategy and device. Usage: test_examples.py CORUN FOLDER PROGRAM"""
+import json
 import os
 import pathlib
 import re
@@ -75,6 +76,18 @@ class Examples(unittest.TestCase):
         self.assertEqual(self.result(two), expected)
         self.assertEqual(len(self.iterations(two)), 3)
         self.assertGreater(min(self.iterations(two)), 0)
+
+    @unittest.skipUnless(PROGRAM == "cg", "one program tells it for all")
+    def test_simulated_time_of_decisions(self):
+        """Results go back when the CPU has ended, although the GPU's next part would end later: after the CPU comes one copy, of about 8 us."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "record"
+            subprocess.run([CORUN, "exec", "-q", "--gpu", "quadro-v100", "--", FOLDER / PROGRAM, "--rounds=1"], stdout=subprocess.DEVNULL,
+                           check=False, env=dict(os.environ, CORUN_SPLIT="threads=1,cpu_seconds=4.32e-8", CORUN_SPLIT_RECORD=str(path)))
+            record = json.loads(path.read_text(encoding="utf-8"))
+        cpu = max(step["start"] + step["parts"][0]["seconds"] for step in record["steps"] if step["parts"][0]["done"])
+        self.assertGreater(record["devices"][1]["iterations"], 0)
+        self.assertLess(record["seconds"] - cpu, 12e-6)
 
     def test_wrong_result(self):
         """A kernel that computes nothing is found out; so is one that is missing."""
