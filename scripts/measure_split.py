@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Measures the programs of examples/split on the CPU and the GPUs of this machine, in wall time, and writes a page of what was measured.
+
+    measure_split.py run FOLDER SECONDS ROWS.csv [PROGRAM...]     runs the programs in FOLDER as long as that, again and again
+    measure_split.py page NAME MACHINE ROWS.csv > NAME.md         medians of the runs; MACHINE is a line that names CPU, GPU and driver
+
+A program is one of cg, jacobi, mc, mm, nbody, nns, with `:full` behind the name in the thesis' size; all small ones and the full ones of mc,
+mm, nbody and nns if none is named. Every run is a process of its own, which checks its result. The order is that of the cases, so that
+what changes in the machine does not fall upon one of them; times are those of corun_split_result, without the creation of the split.
+"""
+import csv
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+SIX = ("cg", "jacobi", "mc", "mm", "nbody", "nns")
+FULL = ("mc:full", "mm:full", "nbody:full", "nns:full")
+THESIS = "strategy=cap,patience=1e9,extrapolate=0,fill=0"
+CASES = {"CPU alone": "strategy=static,cpu_share=1", "GPU alone": "strategy=static,cpu_share=0", "static": "strategy=static",
+         "quick": "strategy=quick", "split": "strategy=split", "thesis' CAP": THESIS, "our CAP": "strategy=cap", "meet": "strategy=meet"}
+COLUMNS = ("program", "threads", "case", "status", "seconds", "first_seconds", "rounds", "steps", "cpu_iterations", "gpu_iterations",
+           "cpu_seconds", "gpu_seconds", "imbalance", "result")
+
+
+def measure(folder, program, threads, case, record):
+    """A row of the table: what became of one run."""
+    name, _, size = program.partition(":")
+    if os.path.exists(record):
+        os.remove(record)
+    environment = dict(os.environ, CORUN_SPLIT=f"threads={threads},{CASES[case]}", CORUN_SPLIT_RECORD=record)
+    row = {"program": program, "threads": threads, "case": case}
+    try:
+        done = subprocess.run([os.path.join(folder, name), *(["--full"] if size else [])], env=environment, text=True, check=False, timeout=60,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    except subprocess.TimeoutExpired:
+        return row | {"status": "timeout"}
+    row |= {"status": done.returncode, "result": " ".join(line[7:] for line in done.stdout.splitlines() if line.startswith("result "))}
+    if done.returncode:
+        print(f"{program}, {case}, {threads} threads: {done.stdout[-400:]}", file=sys.stderr)
+    if not os.path.exists(record):
+        return row
+    with open(record, encoding="utf-8") as file:
+        rounds = [json.loads(line) for line in file]
+    devices = list(zip(*(one["devices"] for one in rounds)))
+    row |= {"seconds": sum(one["seconds"] for one in rounds), "first_seconds": rounds[0]["seconds"], "rounds": len(rounds),
+            "steps": len(rounds[0]["steps"]), "imbalance": rounds[0]["imbalance"]}
+    for side, parts in zip(("cpu", "gpu"), devices):
+        row |= {f"{side}_iterations": sum(one["iterations"] for one in parts), f"{side}_seconds": sum(one["seconds"] for one in parts)}
+    return row
+
+
+def run(folder, limit, path, programs):
+    begin = time.monotonic()
+    with open(path, "w", encoding="utf-8", newline="") as file, tempfile.TemporaryDirectory() as temporary:
+        rows = csv.DictWriter(file, COLUMNS)
+        rows.writeheader()
+        while True:
+            for threads in ("all", "1"):
+                for program in programs or SIX + FULL:
+                    for case in CASES:
+                        if time.monotonic() - begin > limit:
+                            return
+                        rows.writerow(measure(folder, program, threads, case, os.path.join(temporary, "record")))
+                        file.flush()
+
+
+def load(path):
+    """Rows by threads and program, then by case."""
+    results, bad = {}, []
+    with open(path, encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["status"] != "0":
+                bad.append(row)
+            else:
+                results.setdefault((row["threads"], row["program"]), {}).setdefault(row["case"], []).append(row)
+    return results, bad
+
+
+def median(rows, column="seconds"):
+    return statistics.median(float(row[column]) for row in rows)
+
+
+def tables(results, threads):
+    chosen = {program: cases for (count, program), cases in results.items() if count == threads and len(cases) == len(CASES)}
+    print(f"## {'One thread' if threads == '1' else 'All threads'} of the CPU\n\nMedian of the times, us; of the ideal (both sides at their best rate, at no cost); "
+          "over the faster side alone; iterations that the GPU had; runs of each case.\n")
+    print("| program | " + " | ".join(CASES) + " | our CAP of the ideal | meet | our CAP over the faster side | meet | GPU's part in meet | runs |")
+    print("|---|" + "--:|" * (len(CASES) + 6))
+    for program, cases in chosen.items():
+        seconds = {case: median(cases[case]) for case in CASES}
+        cpu, gpu = seconds["CPU alone"], seconds["GPU alone"]
+        ideal, faster = 1 / (1 / cpu + 1 / gpu), min(cpu, gpu)
+        parts = [median(cases["meet"], f"{side}_iterations") for side in ("cpu", "gpu")]
+        print(f"| {program} | " + " | ".join(f"{1e6 * seconds[case]:.0f}" for case in CASES)
+              + "".join(f" | {ideal / seconds[case]:.3f}" for case in ("our CAP", "meet"))
+              + "".join(f" | {seconds[case] / faster:.3f}" for case in ("our CAP", "meet"))
+              + f" | {100 * parts[1] / sum(parts):.1f} % | {min(len(rows) for rows in cases.values())} |")
+    print()
+
+
+def checks(results, bad):
+    """Whether all runs of a program have the same result, to the last bit."""
+    prints = {}
+    for (_, program), cases in results.items():
+        prints.setdefault(program, set()).update(row["result"] for rows in cases.values() for row in rows)
+    runs = sum(len(rows) for cases in results.values() for rows in cases.values())
+    same = sorted(program for program, words in prints.items() if len(words) == 1 and words != {""})
+    differ = sorted(program for program, words in prints.items() if len(words) > 1)
+    print(f"## Results\n\n{runs} runs ended with PASSED, {len(bad)} did not. Every run of {', '.join(same)} has the same result, to the last bit, with every "
+          f"strategy and any number of threads{'; not so ' + ', '.join(differ) if differ else ''}. `nbody` has no such fingerprint (the GPU's reciprocal square root).\n")
+
+
+def page(name, machine, path):
+    results, bad = load(path)
+    print(f"# {name}: CAP on a real GPU\n\n* made by: `scripts/measure_split.py run FOLDER SECONDS rows.csv` there and `scripts/measure_split.py page` of "
+          f"[the rows]({os.path.basename(path)})\n* machine: {machine}\n* wall time. [What meet is](../split.md#how-a-run-goes)\n")
+    checks(results, bad)
+    for threads in ("1", "all"):
+        tables(results, threads)
+
+
+def main():
+    if len(sys.argv) >= 5 and sys.argv[1] == "run":
+        run(sys.argv[2], float(sys.argv[3]), sys.argv[4], sys.argv[5:])
+    elif len(sys.argv) == 5 and sys.argv[1] == "page":
+        page(*sys.argv[2:])
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()
