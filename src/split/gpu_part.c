@@ -336,6 +336,7 @@ bool gpu_part_ready(struct corun_split_gpu *gpu)
 void gpu_work_for(struct corun_split_gpu *gpu, double seconds)
 {
     void *outside = gpu_enter(gpu);
-    (void)driver_sleep(gpu->driver, (uint64_t)(seconds * 1e9)); /* a GPU that has failed says so when it is waited for */
+    (void)driver_sleep(gpu->driver,
+                       (uint64_t)(seconds * 1e9)); /* a GPU that has failed says so when it is waited for */
     gpu_leave(gpu, outside);
 }

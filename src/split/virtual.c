@@ -8,6 +8,8 @@
  *   simulated GPUs   then the strategy may recall the rest
  */
 #include "split/engine.h"
+
+#include "driver/driver.h"
 #include "split/gpu.h"
 #include "split/repeat.h"
 #include "split/team.h"
@@ -129,7 +131,7 @@ static bool work_until(struct virtual *v, uint32_t device, double time)
 static void catch_up(struct virtual *v, uint32_t device)
 {
     struct desk *desk = &v->desks[device];
-    if (!desk->count && !desk->delivery_count)
+    if ((!desk->count && !desk->delivery_count) || !v->split->driver->simulated)
         return;
     if (v->now - desk->worked > 1e-9)
         gpu_work_for(v->split->gpus[device - 1], v->now - desk->worked);
@@ -307,7 +309,7 @@ static void look_at_gpu(struct virtual *v, uint32_t device, double time)
     struct desk *desk = &v->desks[device];
     struct corun_split_gpu *gpu = v->split->gpus[device - 1];
     struct place *part = &desk->parts[0], *delivery = &desk->deliveries[0];
-    if (!isinf(time) && work_until(v, device, time))
+    if (!isinf(time) && v->split->driver->simulated && work_until(v, device, time))
         return;
     if (desk->count && !part->known) {
         gpu_end_part(gpu, &part->event);
