@@ -7,6 +7,11 @@
 
 #include <stdlib.h>
 
+/*
+ * NVIDIA's driver is told two things that nobody can tell it later, unless the environment says otherwise (CUDA C++ Programming Guide, environment
+ * variables). Kernels are loaded with their modules: loading one at its first launch waits for kernels that are running, and those may wait for it.
+ * Streams get connections of their own: in one that several share, a copy of counters waits behind workers that stay.
+ */
 enum corun_status driver_find(bool native, const char *gpu, const char *data, char library[PATH_BYTES],
                               struct corun_diagnostics *list)
 {
@@ -14,7 +19,9 @@ enum corun_status driver_find(bool native, const char *gpu, const char *data, ch
     char folder[PATH_BYTES];
     if (native) {
         snprintf(library, PATH_BYTES, "%s", name);
-        return CORUN_OK;
+        return setenv("CUDA_MODULE_LOADING", "EAGER", 0) || setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0)
+                   ? CORUN_MEMORY
+                   : CORUN_OK;
     }
     enum corun_status status = program_libraries(folder, list);
     if (status != CORUN_OK)

@@ -53,6 +53,47 @@ static enum corun_status run_alone(struct evaluation *evaluation, struct member 
     return CORUN_OK;
 }
 
+static enum corun_status copy_results(struct evaluation *evaluation, struct member *member,
+                                      const struct software *software)
+{
+    const struct workload_commands *commands = member->commands;
+    member->expected = ARENA_ARRAY(evaluation->result->arena, const void *, commands->buffer_count + 1);
+    for (size_t i = 0; member->expected && i < commands->buffer_count; i++) {
+        const void *left = software_left(software, 0, i);
+        uint8_t *copy = left ? ARENA_ARRAY(evaluation->result->arena, uint8_t, commands->buffers[i].bytes) : NULL;
+        if (left && !copy)
+            return CORUN_MEMORY;
+        member->expected[i] = copy ? memcpy(copy, left, commands->buffers[i].bytes) : NULL;
+    }
+    return member->expected ? CORUN_OK : CORUN_MEMORY;
+}
+
+/* What a run leaves on a GPU that rounds in its own way: one run, alone, as the program has it. */
+static enum corun_status learn_results(struct evaluation *evaluation, struct member *member)
+{
+    struct software_options options = evaluation_options(evaluation);
+    struct software_application application = {.name = member->info.name, .commands = member->commands};
+    struct software_limits limits = {.runs = 1, .progress = evaluation_progress, .user = evaluation};
+    struct software_result result = {0};
+    struct software *software;
+    options.launching = SOFTWARE_WHOLE;
+    options.keep = true;
+    enum corun_status status = software_create(&options, &application, 1, evaluation->list, &software);
+    if (status == CORUN_OK)
+        status = software_run(software, &limits, evaluation->list);
+    if (status == CORUN_OK) {
+        software_result(software, 0, &result);
+        status = result.status;
+    }
+    if (status == CORUN_OK && !evaluation->interrupted)
+        status = copy_results(evaluation, member, software);
+    software_destroy(software);
+    return result.status == CORUN_OK
+               ? status
+               : corun_report(evaluation->list, status, CORUN_NOWHERE, "%s alone: %s", member->info.name,
+                              result.failure ? result.failure : "it stood still");
+}
+
 /* What a rate depends on. False when out of memory. */
 static bool make_key(const struct evaluation *evaluation, const struct member *member, uint32_t sms, uint64_t window_ns,
                      struct content_key *key)
@@ -149,6 +190,8 @@ enum corun_status alone_measure(struct evaluation *evaluation)
         evaluation->stage = arena_format(evaluation->result->arena, "isolated %s", owner->info.name);
         if (is_wanted(evaluation, member) && !(owner->rate > 0))
             status = find_rate(evaluation, owner, 0, to_nanoseconds(evaluation, job->cycles), &owner->rate);
+        if (status == CORUN_OK && evaluation->request->check && evaluation->request->native && !owner->expected)
+            status = learn_results(evaluation, owner);
         if (status == CORUN_OK && job->policy && job->policy->needs_speedup && !owner->speedup)
             status = draw_curve(evaluation, owner);
         member->rate = owner->rate;

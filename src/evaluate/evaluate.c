@@ -140,6 +140,7 @@ static enum corun_status create_shared(struct evaluation *evaluation)
                                           .goal_value = member->request->goal_value,
                                           .goal_rate = rate,
                                           .isolated_rate = member->rate,
+                                          .expected = owner_of(member)->expected,
                                           .speedup = member->speedup,
                                           .speedup_count = member->speedup_count,
                                           .start_ns = to_nanoseconds(evaluation, member->request->start_cycle)};

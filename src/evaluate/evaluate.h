@@ -21,6 +21,10 @@ struct evaluate_request {
      * a run. 0: it runs again and again.
      */
     double load;
+    /*
+     * Runs are compared with what a run without timing leaves; on a GPU that is not corun's, whose rounding may differ, with what the program's own
+     * launches leave there, alone.
+     */
     bool check;
     bool fence; /* as in struct software_options; alone they run without */
 };

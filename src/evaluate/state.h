@@ -24,6 +24,8 @@ struct member {
     double rate;           /* alone, progress per nanosecond; 0: not known */
     const double *speedup; /* NULL: not known */
     uint32_t speedup_count;
+    const void *
+        *expected; /* [buffers] what its own launches leave on this GPU; NULL: what a run without timing leaves */
 };
 
 struct evaluation {

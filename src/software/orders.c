@@ -5,6 +5,7 @@
  */
 #include "software/state.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 bool orders_idle(const struct application *a)
@@ -250,15 +251,34 @@ static bool ends_with_its_crew(const struct software *software, struct applicati
            order_at(a, job->run * a->launch_count + event->launch)->once;
 }
 
-/* Are the results what a run without timing leaves? */
+/* Are the results what is expected? */
 static bool is_right(const struct software *software, const struct application *a, uint32_t job)
 {
     const struct workload_commands *commands = a->description.commands;
-    for (size_t i = 0; i < commands->buffer_count; i++)
-        if (commands->buffers[i].is_output && memcmp(runtime_result(software->runtime, job, i),
-                                                     commands->buffers[i].final, commands->buffers[i].bytes) != 0)
+    for (size_t i = 0; i < commands->buffer_count; i++) {
+        const struct command_buffer *buffer = &commands->buffers[i];
+        const void *expected = a->description.expected ? a->description.expected[i] : buffer->final;
+        if (buffer->is_output && memcmp(runtime_result(software->runtime, job, i), expected, buffer->bytes) != 0)
             return false;
+    }
     return true;
+}
+
+/* False when out of memory. */
+static bool keep_results(const struct software *software, struct application *a, uint32_t job)
+{
+    const struct workload_commands *commands = a->description.commands;
+    a->left = calloc(commands->buffer_count + 1, sizeof *a->left);
+    for (size_t i = 0; a->left && i < commands->buffer_count; i++) {
+        const struct command_buffer *buffer = &commands->buffers[i];
+        if (!buffer->is_output || !buffer->bytes)
+            continue;
+        a->left[i] = malloc(buffer->bytes);
+        if (!a->left[i])
+            return false;
+        memcpy(a->left[i], runtime_result(software->runtime, job, i), buffer->bytes);
+    }
+    return a->left != NULL;
 }
 
 /* A run is over, or was done alone after another one's fault. */
@@ -268,6 +288,8 @@ static enum corun_status job_ended(struct software *software, struct application
     enum corun_status status = CORUN_OK;
     if (software->options.check && !is_right(software, a, job->job))
         a->mismatches++;
+    if (software->options.keep && !a->left && !keep_results(software, a, job->job))
+        return CORUN_MEMORY;
     if (!job->over) { /* all its orders at once */
         uint64_t end = (job->run + 1) * a->launch_count;
         for (; a->head < end; a->head++) {

@@ -99,11 +99,14 @@ static enum corun_status act(struct software *software)
     return status;
 }
 
+/* And what is to be kept of them is there. */
 static bool all_have_left(const struct software *software)
 {
     bool all = true;
-    for (uint32_t i = 0; i < software->count; i++)
-        all &= software->applications[i].state == CORUN_APPLICATION_LEFT;
+    for (uint32_t i = 0; i < software->count; i++) {
+        const struct application *a = &software->applications[i];
+        all &= a->state == CORUN_APPLICATION_LEFT && (!software->options.keep || a->left || a->status != CORUN_OK);
+    }
     return all;
 }
 

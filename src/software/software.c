@@ -41,7 +41,7 @@ static enum corun_status open_runtime(struct software *software, uint32_t count,
                                      .memory_bytes = options->memory_bytes,
                                      .resident = true,
                                      .refilled = true,
-                                     .no_results = !options->check,
+                                     .no_results = !options->check && !options->keep,
                                      .fence = options->fence,
                                      .workers = options->launching == SOFTWARE_WORKERS};
     struct runtime_info info;
@@ -169,6 +169,10 @@ void software_destroy(struct software *software)
     governor_destroy(software->governor);
     runtime_close(software->runtime);
     for (uint32_t i = 0; software->applications && i < software->count; i++) {
+        const struct workload_commands *commands = software->applications[i].description.commands;
+        for (size_t b = 0; software->applications[i].left && b < commands->buffer_count; b++)
+            free(software->applications[i].left[b]);
+        free(software->applications[i].left);
         free(software->applications[i].kinds);
         vector_free(&software->applications[i].runs);
     }
@@ -184,6 +188,12 @@ void software_destroy(struct software *software)
 void software_describe(const struct software *software, struct software_info *info)
 {
     *info = software->info;
+}
+
+const void *software_left(const struct software *software, uint32_t application, size_t buffer)
+{
+    const struct application *a = &software->applications[application];
+    return a->left ? a->left[buffer] : NULL;
 }
 
 void software_control(const struct software *software, struct software_control *control)

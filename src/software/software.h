@@ -35,7 +35,8 @@ struct software_options {
     const struct corun_policy *policy; /* NULL: everybody may have every place */
     const double *parameters;          /* of the policy; NULL: the initial ones */
     bool fence;            /* kernels access the memory of their own application alone; one that tried fails */
-    bool check;            /* the results of every run are compared with those of a run without timing */
+    bool check;            /* the results of every run are compared with what is expected */
+    bool keep;             /* what the first run of each application leaves is kept: software_left */
     double policy_seconds; /* as in struct governor_limits */
     void (*policy_call)(void *user, bool begins);
     void *user;
@@ -58,6 +59,7 @@ struct software_application {
      */
     const uint64_t *requests_ns;
     uint32_t request_count;
+    const void *const *expected; /* [buffers] what a run leaves in outputs; NULL: what one without timing leaves */
 };
 
 struct software_limits {
@@ -112,6 +114,9 @@ struct software_result {
     const char *refusal; /* why one of its kernels cannot be workers; NULL: all can */
 };
 void software_result(const struct software *software, uint32_t application, struct software_result *result);
+
+/* With `keep`, after a run: what the first one left in a buffer of the application's commands. NULL: no output, or none has ended. */
+const void *software_left(const struct software *software, uint32_t application, size_t buffer);
 
 /* What control took. */
 struct software_control {

@@ -85,6 +85,7 @@ struct application {
     uint64_t stall_progress, stall_ns; /* its progress when it was last seen to change */
     VECTOR(uint64_t) runs;
     uint32_t mismatches;
+    void **left;            /* [buffers] of the first run, with `keep` */
     uint32_t ahead;         /* how many launches are given beyond the first */
     uint32_t requests;      /* that have come */
     uint64_t tbs_in_flight; /* by grants */

@@ -112,6 +112,39 @@ static void long_thread_blocks(void **state)
     assert_true(rates[1] > 0.97 * rates[0] && rates[1] < 1.03 * rates[0]);
 }
 
+/* What the first run leaves is kept, and may be what later machines expect. */
+static void results_are_kept(void **state)
+{
+    (void)state;
+    struct stage stage = stage_begin();
+    stage_add(&stage, 100, 50, 3);
+    stage.options.check = false;
+    stage.options.keep = true;
+    stage.options.launching = SOFTWARE_WHOLE;
+    stage_run(&stage, &(struct software_limits){.runs = 1});
+    const void *left = software_left(stage.software, 0, 0);
+    const uint64_t bytes = stage.hands[0]->buffer.bytes;
+    assert_non_null(left);
+    assert_memory_equal(left, stage.hands[0]->final, bytes);
+    for (uint32_t i = 0; i < 2; i++) { /* then with one bit that is wrong */
+        struct stage other = stage_begin();
+        uint8_t *expected = malloc(bytes);
+        memcpy(expected, left, bytes);
+        expected[bytes - 1] ^= (uint8_t)i;
+        stage_add(&other, 100, 50, 3)->expected = (const void *const[]){expected};
+        memset(other.hands[0]->final, 0, bytes); /* this is not asked */
+        assert_int_equal(stage_create(&other), CORUN_OK);
+        assert_int_equal(software_run(other.software, &(struct software_limits){.window_ns = 2000000}, other.list),
+                         CORUN_OK);
+        software_result(other.software, 0, &other.results[0]);
+        assert_true(other.results[0].runs > 3);
+        assert_in_range(other.results[0].mismatches, i ? 3 : 0, i ? other.results[0].runs : 0);
+        free(expected);
+        stage_end(&other);
+    }
+    stage_end(&stage);
+}
+
 /* An application that writes all over the device fails, by name; the other one goes on as if it were not there. */
 static void a_fence(void **state)
 {
@@ -160,6 +193,7 @@ int main(void)
         cmocka_unit_test(the_same_again),       cmocka_unit_test(a_window),
         cmocka_unit_test(short_launches_alone), cmocka_unit_test(long_thread_blocks),
         cmocka_unit_test(what_is_refused),      cmocka_unit_test(a_fence),
+        cmocka_unit_test(results_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
