@@ -30,6 +30,8 @@ enum {
     KEY_EPOCH = 0x110,
     KEY_LAUNCHING,
     KEY_LOAD,
+    KEY_STREAMS,
+    KEY_START_AT,
     KEY_CHECK,
     KEY_NATIVE,
     KEY_FENCE,
@@ -57,6 +59,14 @@ static const struct argp_option options[] = {
     {"load", KEY_LOAD, "SHARE", 0,
      "software: requests come to the first application at random, so many that alone it would be busy for SHARE of the "
      "time, as 50%; each is a run, whose time counts from then on",
+     5},
+    {"streams", KEY_STREAMS, "KIND", 0,
+     "software: what launches of the first application have that others have not: priority, the driver's highest; "
+     "sms=N, so "
+     "many SMs of its own, by green contexts; or nothing, plain [plain]",
+     5},
+    {"start-at", KEY_START_AT, "SECONDS", 0,
+     "software, --native: the shared run begins then, in seconds since 1970, so that several processes begin together",
      5},
     {"check", KEY_CHECK, NULL, 0, "software: compare what each run leaves with what a run without timing leaves", 5},
     {"fence", KEY_FENCE, NULL, 0,
@@ -173,6 +183,27 @@ static void parse_launching(struct run_options *run, const char *value)
                                                  "--launching: expected workers, slices or whole, found `%s`", value));
 }
 
+static void parse_streams(struct run_options *run, const char *value)
+{
+    if (!strncmp(value, "sms=", 4)) {
+        run->software.favour = SOFTWARE_OWN_SMS;
+        command_count(&run->command, "--streams sms", value + 4, UINT16_MAX, &run->software.own_sms);
+        return;
+    }
+    run->software.favour = !strcmp(value, "priority") ? SOFTWARE_PRIORITY : SOFTWARE_NO_FAVOUR;
+    if (run->software.favour == SOFTWARE_NO_FAVOUR && strcmp(value, "plain") != 0)
+        command_keep(&run->command, corun_report(run->command.list, CORUN_USAGE, CORUN_NOWHERE,
+                                                 "--streams: expected plain, priority or sms=N, found `%s`", value));
+}
+
+static void parse_start(struct run_options *run, const char *value)
+{
+    if (!number_parse_real(value, &run->software.start_at) || !(run->software.start_at > 0) ||
+        run->software.start_at > 1e11)
+        command_keep(&run->command, corun_report(run->command.list, CORUN_USAGE, CORUN_NOWHERE,
+                                                 "--start-at: expected seconds since 1970, found `%s`", value));
+}
+
 static void parse_load(struct run_options *run, const char *value)
 {
     if (!number_parse_real(value, &run->software.load) || !(run->software.load > 0) || run->software.load > 1)
@@ -195,6 +226,12 @@ static bool parse_software(struct run_options *run, int key, const char *value)
         break;
     case KEY_LOAD:
         parse_load(run, value);
+        break;
+    case KEY_STREAMS:
+        parse_streams(run, value);
+        break;
+    case KEY_START_AT:
+        parse_start(run, value);
         break;
     case KEY_CHECK:
         run->software.check = true;
@@ -247,7 +284,10 @@ static void check_machine(const struct run_options *run, struct argp_state *stat
     const struct output *outputs = run->outputs;
     bool observed = outputs[RUN_TRACE].path || outputs[RUN_TIMELINE].path || outputs[RUN_CONSOLE].path;
     if (run->for_software && !run->in_software)
-        argp_error(state, "--epoch, --launching, --load, --check, --fence and --native are for --machine software");
+        argp_error(state, "--epoch, --launching, --load, --streams, --start-at, --check, --fence and --native are for "
+                          "--machine software");
+    if (run->software.start_at > 0 && !run->software.native)
+        argp_error(state, "--start-at is for --native: a simulated GPU has a time of its own");
     if (observed && !run->in_hardware)
         argp_error(state, "--trace, --timeline and --console show the simulated GPU: --machine hardware or both");
     if (run->samples && run->in_software)

@@ -31,6 +31,16 @@ struct driver_rows {
     size_t bytes, rows; /* of a row; their number */
 };
 
+/* CUdevResource: SMs of a device, or a part of them. */
+enum { DRIVER_RESOURCE_SMS = 1 };
+struct driver_resource {
+    _Alignas(8) int kind;
+    unsigned char reserved[92];
+    unsigned sms;
+    unsigned char more[44];
+};
+_Static_assert(sizeof(struct driver_resource) == 144, "the driver fills it");
+
 /* Every function returns a CUresult, 0 is success. */
 struct driver {
     void *library;

@@ -210,6 +210,9 @@ enum corun_status evaluation_collect(struct evaluation *evaluation)
     common->applications = rows;
     result->applications = applications;
     result->launching = evaluation->request->launching;
+    result->favour = evaluation->request->favour;
+    result->own_sms = evaluation->device.own_sms;
+    memcpy(result->device, evaluation->device.device, sizeof result->device);
     result->simulated = evaluation->device.simulated;
     result->native = evaluation->request->native;
     result->check = evaluation->request->check;

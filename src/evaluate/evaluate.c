@@ -5,6 +5,7 @@
 #include "driver/driver.h"
 #include "runtime/runtime.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +128,8 @@ static enum corun_status create_shared(struct evaluation *evaluation)
     options.user = job->policy_call_user;
     options.check = evaluation->request->check;
     options.fence = evaluation->request->fence;
+    options.favour = evaluation->request->favour;
+    options.own_sms = evaluation->request->own_sms;
     for (uint32_t i = 0; i < evaluation->count; i++) {
         struct member *member = &evaluation->members[i];
         double rate = goal_rate(evaluation, member);
@@ -150,6 +153,17 @@ static enum corun_status create_shared(struct evaluation *evaluation)
     return software_create(&options, applications, evaluation->count, evaluation->list, &evaluation->software);
 }
 
+/* Several processes that share a GPU begin together. */
+static void wait_for_start(const struct evaluation *evaluation)
+{
+    double start = evaluation->request->start_at, part = start - floor(start);
+    if (!(start > 0) || evaluation->device.simulated)
+        return;
+    struct timespec time = {(time_t)floor(start), (long)(part * 1e9)};
+    while (clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &time, NULL) == EINTR)
+        ;
+}
+
 static enum corun_status run_shared(struct evaluation *evaluation)
 {
     const struct corun_case *job = evaluation->job;
@@ -161,6 +175,8 @@ static enum corun_status run_shared(struct evaluation *evaluation)
     double begin = evaluation_clock();
     enum corun_status status = create_shared(evaluation);
     evaluation->stage = CORUN_STAGE_SHARED;
+    if (status == CORUN_OK)
+        wait_for_start(evaluation);
     if (status == CORUN_OK)
         status = software_run(evaluation->software, &limits, evaluation->list);
     if (status == CORUN_OK)

@@ -15,6 +15,10 @@ struct evaluate_request {
     const char *library;          /* the driver's, as driver_open takes it */
     bool native; /* the driver is not corun's: the GPU is what it says, and nothing is kept in the cache */
     enum software_launching launching;
+    enum software_favour favour; /* of the first application, beside others; as are its SMs */
+    uint32_t own_sms;
+    double
+        start_at; /* seconds since 1970: the shared run begins then, on a GPU that is not corun's; 0: as soon as it can */
     uint64_t epoch_cycles; /* of the device; 0: as the machine has it */
     /*
      * Requests come to the first application at random (Poisson), at a rate at which it would be busy for this part of the time alone; each is
@@ -49,6 +53,9 @@ struct evaluate_result {
     const struct evaluate_application *applications; /* [common.application_count] */
     struct software_control control;
     enum software_launching launching;
+    enum software_favour favour;
+    char device[128];
+    uint32_t own_sms;
     bool simulated, native, check;
     double load;
     uint64_t epoch_cycles;

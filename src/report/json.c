@@ -388,10 +388,14 @@ static json_t *control(struct json_writer *writer, const struct evaluate_result 
 static json_t *evaluation_object(struct json_writer *writer, const struct evaluate_result *result)
 {
     static const char *const launchings[] = {"workers", "slices", "whole"};
+    static const char *const favours[] = {"plain", "priority", "sms"};
     const struct corun_case_result *common = &result->common;
     json_t *object = json_object(), *applications = json_array();
     put_case(writer, object, common);
+    json_put(writer, object, "device", json_text(result->device));
     json_put(writer, object, "launching", json_text(launchings[result->launching]));
+    json_put(writer, object, "streams", json_text(favours[result->favour]));
+    json_put(writer, object, "own_sms", json_count(result->own_sms));
     if (result->load > 0)
         json_put(writer, object, "load", json_number(result->load));
     for (uint32_t a = 0; a < common->application_count; a++) {

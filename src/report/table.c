@@ -460,16 +460,26 @@ static void print_requests(const struct evaluate_result *result, FILE *stream)
                 result->applications[0].requests, result->load * 100, result->common.applications[0].result.runs);
 }
 
+static void print_favour(const struct evaluate_result *result, FILE *stream)
+{
+    if (result->favour == SOFTWARE_PRIORITY)
+        fputs("launches of the first application have the highest priority\n", stream);
+    if (result->favour == SOFTWARE_OWN_SMS)
+        fprintf(stream, "the first application has %" PRIu32 " SMs of its own, and no others\n", result->own_sms);
+}
+
 static bool print_software(const struct evaluate_result *result, struct arena *arena, const struct report_style *style,
                            FILE *stream)
 {
     const struct corun_case_result *common = &result->common;
     print_heading(common, stream);
-    fprintf(stream, "on the software machine, launches as %s, %s\n\n",
+    fprintf(stream, "on the software machine, launches as %s, %s\n",
             result->launching == SOFTWARE_WORKERS  ? "workers"
             : result->launching == SOFTWARE_SLICES ? "slices"
                                                    : "the programs have them",
             result->simulated ? "through corun's driver on the simulated GPU" : "through the driver of this machine");
+    print_favour(result, stream);
+    fputc('\n', stream);
     bool whole = print_speed(common, arena, style, stream);
     print_idle(common, stream);
     whole = whole && print_split(common, arena, style, stream);

@@ -54,14 +54,17 @@ enum corun_status runtime_trouble(const struct runtime *runtime)
 
 bool runtime_make_context(struct runtime *runtime)
 {
-    if (!CALL(runtime, context_create(&runtime->context, CONTEXT_BLOCKING, runtime->device)))
+    bool made = runtime->options.favour == RUNTIME_OWN_SMS
+                    ? CALL(runtime, context_retain(&runtime->context, runtime->device)) &&
+                          CALL(runtime, context_set(runtime->context))
+                    : CALL(runtime, context_create(&runtime->context, CONTEXT_BLOCKING, runtime->device));
+    if (!made)
         return false;
     bool good = CALL(runtime, stream_create(&runtime->clock_stream, STREAM_ON_ITS_OWN)) &&
                 CALL(runtime, stream_create(&runtime->between_stream, STREAM_ON_ITS_OWN));
-    for (uint32_t i = 0; i < STREAMS && good; i++)
-        if (i < runtime->options.streams || i >= RUNTIME_MOST_STREAMS)
-            good = CALL(runtime, stream_create(&runtime->streams[i].stream, STREAM_ON_ITS_OWN));
-    return good && clock_begin(runtime, runtime->latest) && table_create(runtime);
+    for (uint32_t i = RUNTIME_MOST_STREAMS; i < STREAMS && good; i++)
+        good = CALL(runtime, stream_create(&runtime->streams[i].stream, STREAM_ON_ITS_OWN));
+    return good && favour_make_streams(runtime) && clock_begin(runtime, runtime->latest) && table_create(runtime);
 }
 
 void runtime_drop_context(struct runtime *runtime)
@@ -74,7 +77,11 @@ void runtime_drop_context(struct runtime *runtime)
     memset(runtime->copies_known, 0, sizeof runtime->copies_known);
     vector_free(&runtime->events); /* they go with the context, as streams do */
     runtime->base_event = NULL;
-    (void)(runtime->context && runtime->driver.context_destroy(runtime->context));
+    favour_drop(runtime);
+    if (runtime->context && runtime->options.favour == RUNTIME_OWN_SMS)
+        (void)runtime->driver.context_release(runtime->device);
+    else if (runtime->context)
+        (void)runtime->driver.context_destroy(runtime->context);
     runtime->context = NULL;
 }
 
@@ -135,6 +142,8 @@ enum corun_status runtime_open(const struct runtime_options *options, struct cor
     runtime->free_job = runtime->waiting_first = runtime->waiting_last = NO_JOB;
     enum corun_status status =
         driver_open(&runtime->driver, options->library, needed, sizeof needed / sizeof *needed, list);
+    if (status == CORUN_OK)
+        status = favour_check(runtime, list);
     if (status == CORUN_OK)
         status = open_device(runtime, list);
     if (status != CORUN_OK)

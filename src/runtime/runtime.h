@@ -26,6 +26,13 @@
 struct runtime;
 struct workload_commands;
 
+/* What the first streams have that the others have not: `favoured` of them. */
+enum runtime_favour {
+    RUNTIME_NO_FAVOUR,
+    RUNTIME_PRIORITY, /* the highest priority: thread blocks that wait begin before those of other streams */
+    RUNTIME_OWN_SMS /* SMs of their own; the others have the rest. Green contexts, which a driver has since CUDA 12.4 */
+};
+
 struct runtime_options {
     const char *library; /* the driver's, as driver_open takes it */
     uint32_t device;     /* of the driver's */
@@ -50,7 +57,10 @@ struct runtime_options {
      * when it ends.
      */
     bool fence;
-    bool workers; /* kernels are rewritten into workers (runtime/crew.h), and not into slices */
+    enum runtime_favour favour;
+    uint32_t favoured; /* streams */
+    uint32_t own_sms;  /* OWN_SMS: at least so many; the driver gives them in groups */
+    bool workers;      /* kernels are rewritten into workers (runtime/crew.h), and not into slices */
 };
 
 struct runtime_info {
@@ -59,7 +69,8 @@ struct runtime_info {
     uint32_t threads_per_sm;
     uint32_t clock_khz; /* of the SMs */
     uint64_t memory_bytes;
-    bool simulated; /* times are simulated times */
+    uint32_t own_sms; /* that the favoured streams have got; 0: they are everybody's */
+    bool simulated;   /* times are simulated times */
 };
 
 /* ARGUMENT (streams, device), what driver_open returns, FAULT (the driver's error), MEMORY. */

@@ -3,6 +3,7 @@
  * What a runtime consists of, for its files:
  *
  *   runtime.c    opens and closes it: context, streams, base of time
+ *   favour.c     streams that have what others have not: priority, SMs
  *   clock.c      events of the driver, and what time they tell
  *   workload.c   modules as they are and sliced, loaded as often as jobs need them
  *   transfer.c   the memory command scheduler: memory for jobs, copies in and out
@@ -132,6 +133,7 @@ struct runtime {
     int device;
     int error; /* first one of the driver since it was looked at; 0: none */
     void *context, *outside;
+    void *parts[2]; /* OWN_SMS: green contexts of the favoured streams and of the others */
     void *clock_stream, *between_stream;
     struct flights streams[STREAMS]; /* streams of slices; copies in; copies out (in turns: all are copies in) */
     void *last_copy;                 /* in turns: event of the copy that was given last; belongs to its flight */
@@ -219,6 +221,12 @@ static inline enum image_form runtime_form(const struct runtime *runtime)
 }
 /* What a call that has failed is to return: the driver's error is noted, or memory of the host has run out. */
 enum corun_status runtime_trouble(const struct runtime *runtime);
+
+/* favour.c */
+/* Has the driver what is wanted? UNSUPPORTED: not, by name. */
+enum corun_status favour_check(const struct runtime *runtime, struct corun_diagnostics *list);
+bool favour_make_streams(struct runtime *runtime); /* those of slices */
+void favour_drop(struct runtime *runtime);
 
 /* table.c */
 bool table_create(struct runtime *runtime); /* if one is wanted; false: runtime->error, or out of memory */

@@ -43,6 +43,9 @@ static enum corun_status open_runtime(struct software *software, uint32_t count,
                                      .refilled = true,
                                      .no_results = !options->check && !options->keep,
                                      .fence = options->fence,
+                                     .favour = (enum runtime_favour)options->favour,
+                                     .favoured = RUNTIME_MOST_STREAMS / count,
+                                     .own_sms = options->own_sms,
                                      .workers = options->launching == SOFTWARE_WORKERS};
     struct runtime_info info;
     enum corun_status status = runtime_open(&opened, list, &software->runtime);
@@ -53,6 +56,7 @@ static enum corun_status open_runtime(struct software *software, uint32_t count,
     software->info.sms = software->places = info.sms;
     software->info.clock_khz = info.clock_khz;
     software->info.simulated = info.simulated;
+    software->info.own_sms = info.own_sms;
     software->threads_per_sm = info.threads_per_sm;
     status = runtime_make_table(software->runtime, queues_offset(software, count), list);
     return status == CORUN_OK ? time_look(software, list) : status;

@@ -26,11 +26,16 @@ enum software_launching {
     SOFTWARE_WHOLE /* as the program has them, in a stream of each application: what CUDA does by itself. By grants, if there is a policy */
 };
 
+/* What launches of the first application have that others have not: as in enum runtime_favour. */
+enum software_favour { SOFTWARE_NO_FAVOUR, SOFTWARE_PRIORITY, SOFTWARE_OWN_SMS };
+
 struct software_options {
     const char *library;   /* the driver's, as driver_open takes it */
     uint32_t device;       /* of the driver's */
     uint64_t memory_bytes; /* of the device, for data; 0: what there is */
     enum software_launching launching;
+    enum software_favour favour;
+    uint32_t own_sms;                  /* OWN_SMS: at least so many */
     uint64_t epoch_ns;                 /* 0: 1 ms, or 10 000 cycles on a simulated GPU */
     const struct corun_policy *policy; /* NULL: everybody may have every place */
     const double *parameters;          /* of the policy; NULL: the initial ones */
@@ -86,6 +91,7 @@ enum corun_status software_run(struct software *software, const struct software_
 struct software_info {
     char device[128];
     uint32_t sms, clock_khz;
+    uint32_t own_sms; /* of the first application, with OWN_SMS */
     bool simulated;
     uint64_t epoch_ns;
     enum corun_progress progress_unit;

@@ -7,7 +7,7 @@ import sys
 import unittest
 
 CORUN = sys.argv.pop(1)
-USAGE, ARGUMENT, POLICY = 2, 6, 12
+USAGE, ARGUMENT, FAULT, POLICY = 2, 6, 8, 12
 GPU = "gtx980:sms=4"
 PAIR = ["hotspot@small:goal=60%", "pathfinder@small"]
 
@@ -99,6 +99,11 @@ class Machine(unittest.TestCase):
         self.assertLess(first["applications"][0]["run_cycles"]["p99"], plain["applications"][0]["run_cycles"]["p99"])
         self.assertGreater(first["applications"][1]["normalised_ipc"], 0.1)
 
+    def test_priority_of_streams(self):
+        found = result("-m", "software", "--launching", "whole", "-c", "100K", "--streams", "priority", *PAIR)
+        self.assertEqual((found["streams"], found["own_sms"]), ("priority", 0))
+        self.assertIn("the highest priority", run("-m", "software", "-c", "50K", "--streams", "priority", *PAIR).stdout)
+
     def test_profile(self):
         found = result("-m", "software", "-p", "profile:window=60K,points=2", "-c", "200K", "hotspot@small", "gesummv@small")
         split = [max(share["sms"]) for share in found["history"]["applications"]]
@@ -127,6 +132,11 @@ class Machine(unittest.TestCase):
         self.fails(POLICY, "the simulated GPU does not", "-p", "turns", *PAIR)
         self.fails(USAGE, "--launching: expected workers, slices or whole", "--launching", "half", *software)
         self.fails(USAGE, "--load: expected a share of the time", "--load", "2", *software)
+        self.fails(USAGE, "--streams: expected plain, priority or sms=N", "--streams", "more", *software)
+        self.fails(USAGE, "--streams sms: expected a whole number from 1", "--streams", "sms=0", *software)
+        self.fails(FAULT, "CUDA_ERROR_NOT_SUPPORTED", "--streams", "sms=2", *software)
+        self.fails(USAGE, "--start-at: expected seconds since 1970", "--native", "--start-at", "soon", *software)
+        self.fails(USAGE, "--start-at is for --native", "--start-at", "1", *software)
         self.fails(USAGE, "expected hardware, software or both", "-m", "firmware", *PAIR)
         self.fails(USAGE, "are for --machine software", "--epoch", "1M", *PAIR)
         self.fails(USAGE, "show the simulated GPU", "--trace", "/dev/null", *software)

@@ -145,6 +145,40 @@ static void results_are_kept(void **state)
     stage_end(&stage);
 }
 
+/* Thread blocks of the first application begin before those of the other one that wait. */
+static void priority_of_streams(void **state)
+{
+    (void)state;
+    uint32_t runs[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        struct stage stage = stage_begin();
+        stage_add(&stage, 8, 50, 1);
+        stage_add(&stage, 2000, 50, 1);
+        stage.options.check = false;
+        stage.options.launching = SOFTWARE_WHOLE;
+        stage.options.favour = i ? SOFTWARE_PRIORITY : SOFTWARE_NO_FAVOUR;
+        stage_run(&stage, &(struct software_limits){.window_ns = 1000000});
+        runs[i] = stage.results[0].runs;
+        assert_true(stage.results[1].runs > 1);
+        stage_end(&stage);
+    }
+    print_message("%u runs, %u with priority\n", runs[0], runs[1]);
+    assert_true(runs[1] > 2 * runs[0]);
+}
+
+/* The simulated GPU has no green contexts. */
+static void own_sms_are_refused(void **state)
+{
+    (void)state;
+    struct stage stage = stage_begin();
+    stage_add(&stage, 8, 50, 1);
+    stage.options.favour = SOFTWARE_OWN_SMS;
+    stage.options.own_sms = 2;
+    assert_int_equal(stage_create(&stage), CORUN_FAULT);
+    assert_non_null(strstr(corun_diagnostics_get(stage.list, 0)->message, "CUDA_ERROR_NOT_SUPPORTED"));
+    stage_end(&stage);
+}
+
 /* An application that writes all over the device fails, by name; the other one goes on as if it were not there. */
 static void a_fence(void **state)
 {
@@ -193,7 +227,8 @@ int main(void)
         cmocka_unit_test(the_same_again),       cmocka_unit_test(a_window),
         cmocka_unit_test(short_launches_alone), cmocka_unit_test(long_thread_blocks),
         cmocka_unit_test(what_is_refused),      cmocka_unit_test(a_fence),
-        cmocka_unit_test(results_are_kept),
+        cmocka_unit_test(results_are_kept),     cmocka_unit_test(priority_of_streams),
+        cmocka_unit_test(own_sms_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
