@@ -211,6 +211,7 @@ enum corun_status evaluation_collect(struct evaluation *evaluation)
     result->applications = applications;
     result->launching = evaluation->request->launching;
     result->favour = evaluation->request->favour;
+    result->clock_khz = evaluation->device.clock_khz;
     result->own_sms = evaluation->device.own_sms;
     memcpy(result->device, evaluation->device.device, sizeof result->device);
     result->simulated = evaluation->device.simulated;

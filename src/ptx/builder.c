@@ -422,6 +422,12 @@ const struct ptx_variable *ptx_builder_parameter_bytes(struct ptx_builder *build
     return parameter;
 }
 
+void ptx_builder_need_version(struct ptx_builder *builder, uint32_t version)
+{
+    if (builder->module && builder->module->version < version)
+        builder->module->version = version;
+}
+
 const struct ptx_variable *ptx_builder_variable(struct ptx_builder *builder, enum ptx_suffix space, const char *name,
                                                 enum ptx_type type, uint64_t count, uint32_t align)
 {

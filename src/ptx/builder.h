@@ -55,6 +55,9 @@ const struct ptx_variable *ptx_builder_parameter(struct ptx_builder *builder, ui
 const struct ptx_variable *ptx_builder_parameter_bytes(struct ptx_builder *builder, uint32_t function, const char *name,
                                                        uint64_t bytes, uint32_t align);
 
+/* The new module is of that version of PTX at least, as 603: for instructions that older ones have not. */
+void ptx_builder_need_version(struct ptx_builder *builder, uint32_t version);
+
 /*
  * A new variable at the top level, an array of `count` elements, zero at first, aligned to `align` bytes, a power of two of at least an
  * element. `space` is PTX_SPACE_GLOBAL, CONST or SHARED. The name is made unique by a suffix.

@@ -393,6 +393,7 @@ static json_t *evaluation_object(struct json_writer *writer, const struct evalua
     json_t *object = json_object(), *applications = json_array();
     put_case(writer, object, common);
     json_put(writer, object, "device", json_text(result->device));
+    json_put(writer, object, "clock_mhz", json_number(result->clock_khz / 1e3));
     json_put(writer, object, "launching", json_text(launchings[result->launching]));
     json_put(writer, object, "streams", json_text(favours[result->favour]));
     json_put(writer, object, "own_sms", json_count(result->own_sms));

@@ -17,6 +17,7 @@ struct endings {
     bool *ends;     /* per block: a way from its beginning to the end acts as no warp */
     uint32_t *acts; /* per block: the first instruction to which a way from its beginning leads; PTX_NONE: to none */
     uint32_t *visited, *stack; /* per block: of mark_parted */
+    bool calls;                /* functions: what they return is loaded like a parameter */
     bool changed;
 };
 
@@ -64,11 +65,11 @@ static bool operand_differs(const struct endings *endings, const struct ptx_oper
 }
 
 /* What it gives is another value for each thread, whatever it is given. */
-static bool makes_differences(const struct ptx_instruction *instruction)
+static bool makes_differences(const struct endings *endings, const struct ptx_instruction *instruction)
 {
     switch (instruction->opcode) {
     case PTX_OP_LD:
-        return instruction->space != PTX_SPACE_PARAM && instruction->space != PTX_SPACE_CONST;
+        return instruction->space == PTX_SPACE_PARAM ? endings->calls : instruction->space != PTX_SPACE_CONST;
     case PTX_OP_LDU:
     case PTX_OP_ATOM:
     case PTX_OP_TEX:
@@ -91,7 +92,8 @@ static bool makes_differences(const struct ptx_instruction *instruction)
 
 static bool instruction_differs(const struct endings *endings, const struct ptx_instruction *instruction)
 {
-    if (makes_differences(instruction) || (instruction->guard != PTX_NONE && endings->differs[instruction->guard]) ||
+    if (makes_differences(endings, instruction) ||
+        (instruction->guard != PTX_NONE && endings->differs[instruction->guard]) ||
         (instruction->carry_flag != PTX_NONE && endings->differs[instruction->carry_flag]))
         return true;
     for (uint32_t i = 0; i < instruction->operand_count; i++)
@@ -234,6 +236,8 @@ enum corun_status endings_before_warp_acts(const struct ptx_function *kernel, ac
     endings.stack = ARENA_ARRAY(arena, uint32_t, blocks);
     if (!endings.differs || !endings.parted || !endings.ends || !endings.acts || !endings.visited || !endings.stack)
         return CORUN_MEMORY;
+    for (uint32_t i = 0; i < kernel->instruction_count; i++)
+        endings.calls |= kernel->instructions[i].opcode == PTX_OP_CALL;
     memset(endings.acts, 0xff, blocks * sizeof *endings.acts);
     follow(&endings);
     find_ways(&endings);

@@ -126,10 +126,10 @@ static void write_old_reduction(const struct barrier_writer *writer, const struc
 void worker_barrier_write(const struct worker_barriers *barriers, const struct pass *pass, uint32_t function,
                           const struct ptx_instruction *instruction, uint32_t none)
 {
-    bool parts = pass->source->version >= 600; /* a part of a warp may come: others have ended */
-    struct barrier_writer writer = {{pass->builder, function},
-                                    ptx_make(parts ? PTX_OP_BARRIER_RED : PTX_OP_BAR_RED, PTX_TYPE_PRED),
-                                    barriers->number};
+    struct barrier_writer writer = {
+        {pass->builder, function},
+        ptx_make(PTX_OP_BARRIER_RED, PTX_TYPE_PRED), /* a part of a warp may come: others have ended */
+        barriers->number};
     writer.barrier.guard = instruction->guard;
     writer.barrier.guard_negated = instruction->guard_negated;
     if (words_of(instruction).reduces)

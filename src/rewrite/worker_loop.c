@@ -119,7 +119,7 @@ static const char prologue[] = "ld.param.v4.u32 {%row, %reciprocal, %rows, %flag
  * It joins, where the launch has not as many workers on the SM as it wants there, and looks at the launch before at the same time; then it draws what the worker begins with, and is alive from then on. %state: what is
  * known of the queue before, next and alive; %time: its total.
  */
-static const char joining[] = "@%others bra SYNC;\n"
+static const char joining[] = "@%others bra FIRST;\n"
                               "<true claimed>"
                               "mov.u32 %drawn, -1;\n"
                               "<test 2>"
@@ -227,7 +227,7 @@ static const char body[] = "bra SYNC;\n"
 
 /* What was drawn becomes what is next. */
 static const char ending[] = "xor.b32 %slot, %slot, 16;\n"
-                             "@%others bra SYNC;\n"
+                             "@%others bra NEXT;\n"
                              "ld.param.v4.u32 {%row, %reciprocal, %rows, %flags}, [arguments+32];\n"
                              "@!%quiet bra LATE;\n"
                              "TAKE:\n"
@@ -237,7 +237,7 @@ static const char ending[] = "xor.b32 %slot, %slot, 16;\n"
 /* The same for a kernel that has no register to spare: nothing is kept while the body runs, and it is drawn only now. */
 static const char thrifty_ending[] = "mov.u32 %slot, worker;\n"
                                      "@!%odd add.u32 %slot, %slot, 16;\n"
-                                     "@%others bra SYNC;\n"
+                                     "@%others bra NEXT;\n"
                                      "mov.u32 %drawn, -1;\n"
                                      "mov.u64 %state, <UNLIMITED>;\n"
                                      "ld.param.v4.u32 {%row, %reciprocal, %rows, %flags}, [arguments+32];\n"
@@ -253,9 +253,7 @@ static const char staying[] = "cvt.u32.u64 %word, %state;\n"
                               "<too-many>"
                               "@%p bra CLAIM;\n";
 
-static const char going[] = "ON:\n"
-
-                            "setp.eq.u32 %out, %x, -1;\n"
+static const char going[] = "setp.eq.u32 %out, %x, -1;\n"
                             "@!%out bra BODY;\n"
                             "@%others ret;\n"
                             "<place>"
@@ -410,23 +408,34 @@ static void put_slot_reads(FILE *stream, const struct worker_shape *shape)
                                  : "ld.shared.b32 %x, [%slot];\n");
 }
 
+/*
+ * Threads of a warp that went different ways come together. A barrier is one of warps: a warp that comes in two parts would count twice. Where threads
+ * may wait at other barriers, a part of a warp may come, and the barrier is one that allows for that.
+ */
+static void put_warp(FILE *stream, const struct worker_shape *shape)
+{
+    if (shape->meeting == WORKER_MEETS_PLAINLY)
+        put(stream, "bar.warp.sync 4294967295;\n");
+}
+
 /* All threads, in a barrier or as many as it takes. %out is false here. */
 static void put_meeting(FILE *stream, const struct worker_shape *shape)
 {
-    const char *any = shape->module->version >= 600 ? "barrier" : "bar"; /* a part of a warp may come */
+    put(stream, "NEXT:\n");
+    put_warp(stream, shape);
     put(stream, "SYNC:\n");
     switch (shape->meeting) {
     case WORKER_MEETS_PLAINLY:
         fprintf(stream, "bar.sync %u;\n", shape->barrier);
         break;
     case WORKER_MEETS_BY_OR:
-        fprintf(stream, "%s.red.or.pred %%p, %u, %%out;\n@%%p bra SYNC;\n", any, shape->barrier);
+        fprintf(stream, "barrier.red.or.pred %%p, %u, %%out;\n@%%p bra SYNC;\n", shape->barrier);
         break;
     case WORKER_MEETS_BY_COUNT:
         fprintf(stream,
-                "%s.red.popc.u32 %%t, %u, %%out;\nsetp.ne.u32 %%p, %%t, 0;\n@%%p bra SYNC;\n"
-                "%s.red.popc.u32 %%t, %u, %%out;\nsetp.ne.u32 %%p, %%t, 0;\n@%%p bra SYNC;\n",
-                any, shape->barrier, any, shape->barrier);
+                "barrier.red.popc.u32 %%t, %u, %%out;\nsetp.ne.u32 %%p, %%t, 0;\n@%%p bra SYNC;\n"
+                "barrier.red.popc.u32 %%t, %u, %%out;\nsetp.ne.u32 %%p, %%t, 0;\n@%%p bra SYNC;\n",
+                shape->barrier, shape->barrier);
         break;
     }
 }
@@ -441,6 +450,8 @@ static void put_beginning(FILE *stream, const struct worker_shape *shape)
 
 static void put_round(FILE *stream, const struct worker_shape *shape)
 {
+    put(stream, "FIRST:\n");
+    put_warp(stream, shape);
     put(stream, body);
     put(stream, shape->waits_for_copies ? "cp.async.wait_all;\n" : "");
     put(stream, shape->waits_for_bulk ? "cp.async.bulk.wait_group 0;\n" : "");
@@ -457,6 +468,8 @@ static void put_round(FILE *stream, const struct worker_shape *shape)
         put(stream, "@%others bra ON;\nsetp.ne.u32 %quiet, %slot, %slot;\n");
         put(stream, staying);
     }
+    put(stream, "ON:\n");
+    put_warp(stream, shape);
     put(stream, going);
     put(stream, shape->thrifty ? "" : late);
     const bool sleeps = shape->module->target_sm >= 70 && shape->module->version >= 603;
@@ -465,7 +478,7 @@ static void put_round(FILE *stream, const struct worker_shape *shape)
     put(stream, rare_waiting);
     put(stream, sleeps ? sleeping : "");
     put(stream, rare_beginning_end);
-    put_at(stream, rare, shape->thrifty ? "SYNC" : "ON"); /* ends where a thread block runs that is no worker */
+    put_at(stream, rare, shape->thrifty ? "NEXT" : "ON"); /* ends where a thread block runs that is no worker */
     put(stream, reads_y(shape) ? "mov.u32 %y, %ctaid.y;\n" : "");
     put(stream, reads_z(shape) ? "mov.u32 %z, %ctaid.z;\n" : "");
     put(stream, shape->meeting == WORKER_MEETS_PLAINLY ? "" : "<false out>");
@@ -475,13 +488,14 @@ static void put_round(FILE *stream, const struct worker_shape *shape)
 static FILE *begin_text(const struct ptx_module *module, char **text, size_t *bytes)
 {
     *text = NULL;
+    uint32_t version = module->version < WORKER_PTX_VERSION ? WORKER_PTX_VERSION : module->version;
     FILE *stream = open_memstream(text, bytes);
     if (stream)
         fprintf(stream,
                 ".version %u.%u\n.target %s\n.address_size 64\n.shared .align 32 .b32 worker[%u];\n"
                 ".entry text(.param .align 16 .b8 arguments[%zu])\n{\n%s",
-                module->version / 100, module->version % 100, module->target, WORKER_SHARED_WORDS,
-                sizeof(struct worker_arguments), declarations);
+                version / 100, version % 100, module->target, WORKER_SHARED_WORDS, sizeof(struct worker_arguments),
+                declarations);
     return stream;
 }
 

@@ -18,6 +18,7 @@
 #include "ptx/module.h"
 #include "rewrite/grid_reads.h"
 
+#define WORKER_PTX_VERSION 600u /* at least: barriers of a warp, and of parts of warps */
 #define WORKER_SHARED_WORDS 8u  /* two slots of x, y, z, - */
 #define WORKER_SHARED_ALIGN 32u /* so that the address of one is that of the other, but for a bit */
 
@@ -29,7 +30,7 @@ enum worker_meeting {
 };
 
 struct worker_shape {
-    const struct ptx_module *module; /* the version and target are its own */
+    const struct ptx_module *module; /* the target is its own */
     uint32_t reads;                  /* set of enum grid_value */
     enum worker_meeting meeting;
     uint32_t barrier;      /* number of the barrier */

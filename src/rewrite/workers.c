@@ -91,6 +91,25 @@ static void refuse_endings(struct pass *pass, const struct ptx_function *kernel)
         pass_refuse(pass, "threads of a warp may end before others come to this, which names them", found->place);
 }
 
+static bool meets_all(void *user, const struct ptx_instruction *instruction)
+{
+    struct pass *pass = user;
+    const struct ptx_call *call = instruction->call;
+    bool found = worker_barrier_is_for_all(instruction);
+    for (uint32_t i = 0; call && !found && i < pass->source->function_count; i++)
+        if (call->function ? call->function->index == i : pass->reads[i].address_taken)
+            found = pass_find(pass, pass->source->functions[i], worker_barrier_is_for_all);
+    return found;
+}
+
+/* May threads have ended when others come to a barrier for all? */
+static bool ends_before_barriers(struct pass *pass, const struct ptx_function *kernel)
+{
+    const struct ptx_instruction *found = NULL;
+    return pass_find(pass, kernel, worker_barrier_is_for_all) &&
+           (endings_before_warp_acts(kernel, meets_all, pass, pass->arena, &found) != CORUN_OK || found);
+}
+
 static void decide(struct pass *pass, const struct ptx_function *kernel)
 {
     const struct working *working = pass->user;
@@ -124,6 +143,8 @@ static enum corun_status prepare(struct pass *pass)
     for (uint32_t i = 0; i < pass->kernel_count; i++)
         any |= !pass->kernels[i].refusal;
     if (any)
+        ptx_builder_need_version(pass->builder, WORKER_PTX_VERSION);
+    if (any)
         working->shared = ptx_builder_variable(pass->builder, PTX_SPACE_SHARED, "corun_worker", PTX_TYPE_B32,
                                                WORKER_SHARED_WORDS, WORKER_SHARED_ALIGN);
     return any && !working->shared ? CORUN_MEMORY : CORUN_OK;
@@ -132,7 +153,7 @@ static enum corun_status prepare(struct pass *pass)
 static struct splice *make_loop(struct pass *pass, const struct ptx_function *kernel)
 {
     const struct working *working = pass->user;
-    bool meets = pass_find(pass, kernel, worker_barrier_is_for_all);
+    bool meets = ends_before_barriers(pass, kernel);
     const struct worker_shape shape = {.module = pass->source,
                                        .reads = pass->reads[kernel->index].reads,
                                        .meeting = worker_barriers_meeting(&working->barriers, meets),
@@ -182,6 +203,7 @@ struct kernel_writer {
     uint32_t function;
     struct splice *loop, *asking;
     struct worker_points points;
+    bool meets; /* threads that have ended take part in barriers */
 };
 
 /* The elected thread asks for what is next. False when out of memory. */
@@ -215,7 +237,7 @@ static bool write_kernel(const struct kernel_writer *writer)
             continue; /* its register has the value */
         if (next->opcode == PTX_OP_RET || next->opcode == PTX_OP_EXIT)
             write_end(pass, next, end, i + 1 == source->instruction_count);
-        else if (worker_barrier_is_for_all(next))
+        else if (writer->meets && worker_barrier_is_for_all(next))
             worker_barrier_write(&working->barriers, pass, writer->function, next, none);
         else
             pass_write(pass, writer->function, next);
@@ -252,8 +274,11 @@ static enum corun_status write_body(struct pass *pass, uint32_t function)
         return CORUN_OK;
     }
     const struct ptx_function *kernel = pass->source->functions[function];
-    struct kernel_writer writer = {
-        .pass = pass, .function = function, .loop = make_loop(pass, kernel), .asking = make_asking(pass->source)};
+    struct kernel_writer writer = {.pass = pass,
+                                   .function = function,
+                                   .loop = make_loop(pass, kernel),
+                                   .asking = make_asking(pass->source),
+                                   .meets = ends_before_barriers(pass, kernel)};
     enum corun_status status = writer.loop && writer.asking ? CORUN_OK : CORUN_MEMORY;
     if (status == CORUN_OK && !((struct working *)pass->user)->thrifty[function])
         status = worker_points_create(kernel, pass->arena, &writer.points);

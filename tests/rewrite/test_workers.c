@@ -140,6 +140,45 @@ static void threads_end_before_barriers(void **state)
     }
 }
 
+static uint32_t count_in(const char *text, const char *what)
+{
+    uint32_t count = 0;
+    for (const char *at = text; (at = strstr(at, what)); at++)
+        count++;
+    return count;
+}
+
+/*
+ * A barrier is one of warps: GPUs count a warp that comes in two parts twice. So where the thread that talks has gone another way than its
+ * warp, the warp meets again before the barrier: a compiler of machine code does not see to it at the head of a loop. Where no thread can have ended
+ * before others come to a barrier, barriers stay what they are: the branch round this one is the same for all threads.
+ */
+static void warps_come_whole(void **state)
+{
+    (void)state;
+    static const char text[] = HEAD
+        ".visible .entry k(.param .u64 out, .param .u32 more)\n{\n.reg .b32 %r<8>; .reg .b64 %d<2>; .reg .pred %p<2>;\n"
+        ".shared .b32 cells[64];\nmov.u32 %r0, %ctaid.x;\nmov.u32 %r1, %tid.x;\nld.param.u32 %r7, [more];\n"
+        "setp.eq.u32 %p0, %r7, 1;\n@%p0 ret;\nsetp.gt.u32 %p1, %r1, 40;\n@%p1 bra ON;\nmov.u32 %r2, cells;\n"
+        "mad.lo.u32 %r2, %r1, 4, %r2;\nst.shared.u32 [%r2], %r0;\nON:\nbar.sync 0;\nld.shared.u32 %r3, [cells];\n"
+        "mad.lo.u32 %r6, %r0, 64, %r1;\nld.param.u64 %d0, [out];\nmul.wide.u32 %d1, %r6, 4;\n"
+        "add.u64 %d0, %d0, %d1;\nst.global.u32 [%d0], %r3;\nret;\n}\n";
+    const struct test_launch launch = {"k", {40, 1, 1}, {64, 1, 1}, {0}, 0};
+    free(expect_same_by_workers(text, &launch));
+    struct rewrite_case item = rewrite_case_create(workers_module, text, sizeof text - 1);
+    assert_null(strstr(item.text, ".red."));
+    assert_int_equal(count_in(item.text, "bar.sync 0;"), 2); /* its own, and that between two thread blocks */
+    assert_int_equal(count_in(item.text, "bar.warp.sync"), 3);
+    assert_int_equal(count_in(item.text, "NEXT:\n    bar.warp.sync 4294967295;\nSYNC:\n"), 1);
+    assert_int_equal(count_in(item.text, "FIRST:\n    bar.warp.sync 4294967295;\n"), 1);
+    rewrite_case_destroy(&item);
+    static const char old[] = ".version 5.0\n.target sm_52\n.address_size 64\n.entry k() { bar.sync 0; ret; }\n";
+    item = rewrite_case_create(workers_module, old, sizeof old - 1);
+    assert_non_null(strstr(item.text, ".version 6.0\n.target sm_52\n"));
+    assert_int_equal(count_in(item.text, "bar.warp.sync"), 3);
+    rewrite_case_destroy(&item);
+}
+
 /* Barriers that count their threads wait for nobody else: two warps of three meet, while the third has ended. */
 static void counted_barriers_stay(void **state)
 {
@@ -512,6 +551,7 @@ int main(void)
         cmocka_unit_test(each_thread_block_runs_once),
         cmocka_unit_test(threads_end_before_barriers),
         cmocka_unit_test(counted_barriers_stay),
+        cmocka_unit_test(warps_come_whole),
         cmocka_unit_test(functions_are_told),
         cmocka_unit_test(refused_kernel_hands_on),
         cmocka_unit_test(refusals),
