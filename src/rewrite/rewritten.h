@@ -11,7 +11,12 @@ struct rewritten_kernel {
     const struct ptx_function *function; /* in the new module */
     const char *refusal; /* NULL: it was rewritten. Else why not: the kernel is what it was, and has no new parameter */
     struct ptx_place place; /* in the source: of what the refusal is about, perhaps in a function that it calls */
-    uint32_t reads;         /* set of enum grid_value: by the kernel and the functions that it calls */
+    /*
+     * NULL, or why the new kernel is wrong on GPUs of compute capability 7.0 and above, although it is right on those that the module is for: there
+     * the threads of a warp go their own ways.
+     */
+    const char *only_before_volta;
+    uint32_t reads; /* set of enum grid_value: by the kernel and the functions that it calls */
     /*
      * It, or a function that it calls, loads by a path that need not be coherent within a launch (ld.global.nc, ldu, textures, surfaces):
      * what others write while it runs may not be seen.

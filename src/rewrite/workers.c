@@ -82,13 +82,17 @@ static bool acts(void *user, const struct ptx_instruction *instruction)
  */
 static void refuse_endings(struct pass *pass, const struct ptx_function *kernel)
 {
+    const char *reason = "threads of a warp may end before others come to this, which names them";
     const struct ptx_instruction *found = NULL;
-    if (pass->source->target_sm < 70 || !pass_find(pass, kernel, acts_by_itself))
+    if (!pass_find(pass, kernel, acts_by_itself))
         return;
     if (endings_before_warp_acts(kernel, acts, pass, pass->arena, &found) != CORUN_OK)
         pass_refuse(pass, "out of memory", kernel->place);
+    else if (found && pass->source->target_sm < 70)
+        pass->kernels[pass->kernel_count - 1].only_before_volta =
+            "threads of a warp may end before others come to a shuffle or a vote that names them";
     else if (found)
-        pass_refuse(pass, "threads of a warp may end before others come to this, which names them", found->place);
+        pass_refuse(pass, reason, found->place);
 }
 
 static bool meets_all(void *user, const struct ptx_instruction *instruction)
@@ -131,6 +135,9 @@ static void decide(struct pass *pass, const struct ptx_function *kernel)
     if (working->barriers.obstacle)
         pass_refuse(pass, working->barriers.obstacle, working->barriers.place);
     refuse_endings(pass, kernel);
+    if (pass->source->target_sm < 70 && ends_before_barriers(pass, kernel))
+        pass->kernels[pass->kernel_count - 1].only_before_volta =
+            "threads of a warp may end before others come to a barrier, and its PTX is for GPUs before sm_70";
 }
 
 /*

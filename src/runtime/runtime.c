@@ -7,7 +7,13 @@
 #include <string.h>
 
 enum { CONTEXT_BLOCKING = 4, STREAM_ON_ITS_OWN = 1 };
-enum { CLOCK_RATE = 13, MULTIPROCESSORS = 16, THREADS_PER_MULTIPROCESSOR = 39 }; /* attributes of a device */
+enum {
+    CLOCK_RATE = 13,
+    MULTIPROCESSORS = 16,
+    THREADS_PER_MULTIPROCESSOR = 39,
+    MAJOR = 75,
+    MINOR = 76
+}; /* attributes of a device */
 
 static const enum driver_entry needed[] = {
     DRIVER_device_get,      DRIVER_device_name,       DRIVER_device_attribute, DRIVER_context_create,
@@ -88,7 +94,7 @@ void runtime_drop_context(struct runtime *runtime)
 static enum corun_status find_device(struct runtime *runtime, struct corun_diagnostics *list)
 {
     struct runtime_info *info = &runtime->info;
-    int sms = 0, threads = 0, clock = 0;
+    int sms = 0, threads = 0, clock = 0, major = 0, minor = 0;
     snprintf(info->device, sizeof info->device, "GPU %u", runtime->options.device);
     if (runtime->options.device >= runtime->driver.count)
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "there is no device %u: the driver has %u",
@@ -97,9 +103,12 @@ static enum corun_status find_device(struct runtime *runtime, struct corun_diagn
         !CALL(runtime, device_name(info->device, (int)sizeof info->device, runtime->device)) ||
         !CALL(runtime, device_attribute(&sms, MULTIPROCESSORS, runtime->device)) ||
         !CALL(runtime, device_attribute(&threads, THREADS_PER_MULTIPROCESSOR, runtime->device)) ||
-        !CALL(runtime, device_attribute(&clock, CLOCK_RATE, runtime->device)))
+        !CALL(runtime, device_attribute(&clock, CLOCK_RATE, runtime->device)) ||
+        !CALL(runtime, device_attribute(&major, MAJOR, runtime->device)) ||
+        !CALL(runtime, device_attribute(&minor, MINOR, runtime->device)))
         return runtime_fault(runtime, list, "the device");
     info->sms = (uint32_t)sms;
+    info->capability = (uint32_t)(10 * major + minor);
     info->threads_per_sm = (uint32_t)threads;
     info->clock_khz = (uint32_t)clock;
     info->simulated = runtime->driver.simulated;

@@ -67,7 +67,8 @@ struct runtime_info {
     char device[128];
     uint32_t sms;
     uint32_t threads_per_sm;
-    uint32_t clock_khz; /* of the SMs */
+    uint32_t capability; /* compute capability, as 90 */
+    uint32_t clock_khz;  /* of the SMs */
     uint64_t memory_bytes;
     uint32_t own_sms; /* that the favoured streams have got; 0: they are everybody's */
     bool simulated;   /* times are simulated times */

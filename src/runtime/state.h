@@ -140,6 +140,7 @@ struct runtime {
     uint64_t copies_given, copies_known[RUNTIME_MOST_STREAMS]; /* in turns: which of them a stream waits for */
     void *base_event;
     uint64_t base_time, idle_time, latest;
+    uint64_t base_wall;    /* the host's clock at the base event */
     VECTOR(void *) events; /* that nobody uses */
     VECTOR(struct workload) workloads;
     VECTOR(struct job) jobs;

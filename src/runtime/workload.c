@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define VOLTA 70u /* compute capability 7.0 */
+
 static bool is_set(const struct workload_commands *commands, const char *name)
 {
     for (size_t i = 0; i < commands->buffer_count; i++)
@@ -28,13 +30,16 @@ static void find_variables(struct workload *workload, const struct ptx_module *m
 }
 
 /* What the pass says of the kernel of a launch. */
-static enum corun_status note_kernel(const struct rewritten *rewritten, struct workload_launch *launch, bool workers)
+static enum corun_status note_kernel(const struct runtime *runtime, const struct rewritten *rewritten,
+                                     struct workload_launch *launch, bool workers)
 {
     const struct command *command = launch->command;
     const struct rewritten_kernel *kernel = command ? rewritten_kernel_find(rewritten, command->kernel) : NULL;
     const char *refusal = kernel ? kernel->refusal : NULL;
     if (workers && !refusal && launch->tbs > WORKERS_MOST_BLOCKS)
         refusal = "its grid has more thread blocks than a queue of workers";
+    if (workers && !refusal && kernel && runtime->info.capability >= VOLTA)
+        refusal = kernel->only_before_volta;
     launch->noncoherent = kernel && kernel->reads_noncoherent;
     return !refusal || (launch->refusal = strdup(refusal)) ? CORUN_OK : CORUN_MEMORY;
 }
@@ -53,7 +58,7 @@ static enum corun_status rewrite_module(const struct runtime *runtime, struct wo
     if (status != CORUN_OK)
         return status;
     for (uint32_t i = 0; i < workload->commands->launch_count && status == CORUN_OK; i++)
-        status = note_kernel(&rewritten, &workload->launches[i], workers);
+        status = note_kernel(runtime, &rewritten, &workload->launches[i], workers);
     if (status == CORUN_OK)
         status = ptx_print(rewritten.module, &workload->texts[form], &bytes);
     rewritten_destroy(&rewritten);

@@ -179,6 +179,35 @@ static void warps_come_whole(void **state)
     rewrite_case_destroy(&item);
 }
 
+/* What holds for the GPUs that a module is for need not for those on which threads of a warp go their own ways. */
+static void only_before_volta(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *target, *body, *reason;
+    } rows[] = {
+        {"sm_52", "bar.sync 0;", NULL},
+        {"sm_52", "@%p ret;\nbar.sync 0;", "to a barrier"},
+        {"sm_75", "@%p ret;\nbar.sync 0;", NULL},
+        {"sm_60", "@%p ret;\nshfl.sync.down.b32 %r, %r, 1, 31, -1;", "to a shuffle or a vote"},
+        {"sm_60", "shfl.sync.down.b32 %r, %r, 1, 31, -1;\n@%p ret;", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[512];
+        int bytes = snprintf(text, sizeof text,
+                             ".version 6.3\n.target %s\n.address_size 64\n.entry k() { .reg .u32 %%r; .reg .pred %%p;\n"
+                             "mov.u32 %%r, %%tid.x;\nsetp.gt.u32 %%p, %%r, 5;\n%s\nret; }\n",
+                             rows[i].target, rows[i].body);
+        struct rewrite_case item = rewrite_case_create(workers_module, text, (size_t)bytes);
+        const struct rewritten_kernel *kernel = rewritten_kernel_find(&item.rewritten, "k");
+        assert_null(kernel->refusal);
+        assert_int_equal(kernel->only_before_volta != NULL, rows[i].reason != NULL);
+        if (rows[i].reason)
+            assert_non_null(strstr(kernel->only_before_volta, rows[i].reason));
+        rewrite_case_destroy(&item);
+    }
+}
+
 /* Barriers that count their threads wait for nobody else: two warps of three meet, while the third has ended. */
 static void counted_barriers_stay(void **state)
 {
@@ -552,6 +581,7 @@ int main(void)
         cmocka_unit_test(threads_end_before_barriers),
         cmocka_unit_test(counted_barriers_stay),
         cmocka_unit_test(warps_come_whole),
+        cmocka_unit_test(only_before_volta),
         cmocka_unit_test(functions_are_told),
         cmocka_unit_test(refused_kernel_hands_on),
         cmocka_unit_test(refusals),
