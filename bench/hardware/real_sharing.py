@@ -154,6 +154,10 @@ def row_of(experiment, way, first, second, goal, load, found, trouble, window_ms
     return row
 
 
+def shares_of(text):
+    return () if text == "none" else tuple(int(share) for share in text.split(","))
+
+
 def main():
     parser = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter, description=__doc__)
     parser.add_argument("experiment", choices=("pairs", "server"))
@@ -163,7 +167,7 @@ def main():
     parser.add_argument("--cycles", default="200M", help="window of each run, in cycles of the GPU [200M]")
     parser.add_argument("--mhz", type=float, default=1980, help="its clock as the driver has it, for the window in the rows [1980]")
     parser.add_argument("--sms", type=int, default=132, help="SMs of the GPU [132]")
-    parser.add_argument("--shares", type=int, nargs="*", default=SHARES, help="percent of SMs, or of threads, for the first one [25 50 75]")
+    parser.add_argument("--shares", type=shares_of, default=SHARES, help="percent of SMs, or of threads, for the first one [25,50,75]; none")
     parser.add_argument("--prepared", type=float, default=PREPARED_SECONDS, help="seconds in which a process measures itself alone [5]")
     parser.add_argument("--seconds", type=float, default=30, help="a run may take so long [30]")
     parser.add_argument("--ways", help="only those whose name begins with one of these, with commas between")
