@@ -469,7 +469,8 @@ static void put_round(FILE *stream, const struct worker_shape *shape)
         put(stream, staying);
     }
     put(stream, "ON:\n");
-    put_warp(stream, shape);
+    if (shape->acts)
+        put_warp(stream, shape);
     put(stream, going);
     put(stream, shape->thrifty ? "" : late);
     const bool sleeps = shape->module->target_sm >= 70 && shape->module->version >= 603;

@@ -166,6 +166,8 @@ static struct splice *make_loop(struct pass *pass, const struct ptx_function *ke
                                        .meeting = worker_barriers_meeting(&working->barriers, meets),
                                        .barrier = working->barriers.number,
                                        .thrifty = working->thrifty[kernel->index],
+                                       .acts = pass_find(pass, kernel, worker_barrier_is_any) ||
+                                               pass_find(pass, kernel, acts_by_itself),
                                        .waits_for_copies = pass_find(pass, kernel, copies),
                                        .waits_for_bulk = pass_find(pass, kernel, copies_in_bulk)};
     size_t bytes;
