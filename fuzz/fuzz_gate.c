@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rules of a GPU of hardware, and boards on which programs write what they like: with turns, no two programs may launch at once; under priority, none without
- * a goal may while one with a goal is busy; left over, all may.
+ * Rules of a GPU of hardware, and boards on which programs write what they like: with turns, no two programs may launch at once; under priority, none are
+ * closed, and those with a goal are the ones that go first; left over, all may.
  */
 #include "daemon/gate.h"
 
@@ -12,8 +12,8 @@ enum { CLIENTS = 8, MOST_TEXT = 64 };
 
 static void check(const struct gate *gate)
 {
-    uint32_t there = 0, open = 0, bounded = 0;
-    bool urgent_busy = false;
+    uint32_t there = 0, open = 0;
+    uint64_t first = 0;
     for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
         const struct gate_client *client = &gate->clients[i];
         if (!client->board)
@@ -21,8 +21,9 @@ static void check(const struct gate *gate)
         uint32_t value = atomic_load(&client->board->gate);
         there++;
         open += value != BOARD_CLOSED;
-        bounded += value == BOARD_BOUNDED && !client->urgent;
-        urgent_busy |= client->urgent && client->busy;
+        first |= (uint64_t)client->urgent << i;
+        if (gate->rules.policy == GATE_PRIORITY && client->urgent && value == BOARD_BOUNDED)
+            abort();
     }
     switch (gate->rules.policy) {
     case GATE_LEFT_OVER:
@@ -30,7 +31,7 @@ static void check(const struct gate *gate)
             abort();
         break;
     case GATE_PRIORITY:
-        if (urgent_busy && bounded)
+        if (open != there || atomic_load(&gate->front->first) != first)
             abort();
         break;
     default:
@@ -43,7 +44,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static struct gate gate;
-    static struct board boards[CLIENTS];
+    static _Alignas(BOARD_BYTES) unsigned char pages[BOARD_FILE_BYTES];
+    struct board_front *front = (struct board_front *)(void *)pages;
     char text[MOST_TEXT + 1] = "";
     struct gate_rules rules;
     uint32_t numbers[CLIENTS];
@@ -52,18 +54,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     memcpy(text, data, taken);
     if (gate_rules_read(text, &rules, NULL) != CORUN_OK)
         return 0;
-    gate_begin(&gate, &rules);
-    memset(boards, 0, sizeof boards);
+    memset(pages, 0, sizeof pages);
+    gate_begin(&gate, &rules, front);
     for (size_t i = 0; i < CLIENTS; i++)
         numbers[i] = GATE_MOST_CLIENTS;
     for (size_t i = taken + 1; i + 2 < bytes; i += 3) {
         uint32_t which = data[i] % CLIENTS;
-        struct board *board = &boards[which];
         bool is_there = numbers[which] < GATE_MOST_CLIENTS;
+        struct board *board = board_at(front, is_there ? numbers[which] : which);
         switch (data[i + 1] % 6) {
         case 0:
             if (!is_there)
-                numbers[which] = gate_enter(&gate, board, data[i + 2] & 1);
+                numbers[which] = gate_enter(&gate, data[i + 2] & 1);
             break;
         case 1:
             if (is_there)

@@ -94,9 +94,9 @@ static void set(const struct gate *gate, struct board *board, enum board_gate va
         (void)syscall(SYS_futex, &board->gate, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-void gate_begin(struct gate *gate, const struct gate_rules *rules)
+void gate_begin(struct gate *gate, const struct gate_rules *rules, struct board_front *front)
 {
-    *gate = (struct gate){.rules = *rules, .holder = GATE_MOST_CLIENTS};
+    *gate = (struct gate){.rules = *rules, .front = front, .holder = GATE_MOST_CLIENTS};
 }
 
 void gate_change(struct gate *gate, const struct gate_rules *rules)
@@ -106,19 +106,25 @@ void gate_change(struct gate *gate, const struct gate_rules *rules)
     gate->ends = false;
 }
 
-uint32_t gate_enter(struct gate *gate, struct board *board, bool urgent)
+uint32_t gate_enter(struct gate *gate, bool urgent)
 {
     uint32_t number = GATE_MOST_CLIENTS;
     uint64_t least = GATE_NEVER;
     for (uint32_t i = GATE_MOST_CLIENTS; i-- > 0;) {
-        if (!gate->clients[i].board)
-            number = i;
-        else if (gate->clients[i].had_ns < least)
-            least = gate->clients[i].had_ns;
+        uint32_t at = (gate->next + i) % GATE_MOST_CLIENTS;
+        if (!gate->clients[at].board)
+            number = at;
+        else if (gate->clients[at].had_ns < least)
+            least = gate->clients[at].had_ns;
     }
-    if (number < GATE_MOST_CLIENTS) /* who comes does not make up for the time before */
-        gate->clients[number] =
-            (struct gate_client){.board = board, .urgent = urgent, .had_ns = least == GATE_NEVER ? 0 : least};
+    if (number == GATE_MOST_CLIENTS)
+        return number;
+    struct board *board = board_at(gate->front, number);
+    memset((void *)board, 0, sizeof *board);
+    /* who comes does not make up for the time before */
+    gate->clients[number] =
+        (struct gate_client){.board = board, .urgent = urgent, .had_ns = least == GATE_NEVER ? 0 : least};
+    gate->next = (number + 1) % GATE_MOST_CLIENTS;
     return number;
 }
 
@@ -144,23 +150,25 @@ static void note(struct gate *gate, uint64_t now)
     }
 }
 
+/* Programs see themselves when one that goes first is busy: that needs nobody who would have to wake up in between. */
 static uint64_t look_priority(struct gate *gate)
 {
-    bool urgent = false, others = false, busy = false;
+    uint64_t first = 0;
+    bool others = false;
     for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
         const struct gate_client *client = &gate->clients[i];
-        urgent |= client->board && client->urgent;
+        first |= (uint64_t)(client->board && client->urgent) << i;
         others |= client->board && !client->urgent;
-        busy |= client->board && client->urgent && client->busy;
     }
+    atomic_store(&gate->front->first, first);
     for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
         const struct gate_client *client = &gate->clients[i];
         if (client->board && client->urgent)
             set(gate, client->board, others ? BOARD_COUNTED : BOARD_FREE);
         else if (client->board)
-            set(gate, client->board, !urgent ? BOARD_FREE : busy ? BOARD_CLOSED : BOARD_BOUNDED);
+            set(gate, client->board, first ? BOARD_BOUNDED : BOARD_FREE);
     }
-    return urgent && others && busy ? GATE_LOOK_NS : GATE_NEVER;
+    return first && others ? GATE_SAMPLE_NS : GATE_NEVER;
 }
 
 static bool wants(const struct gate_client *client)
@@ -222,6 +230,8 @@ uint64_t gate_look(struct gate *gate, uint64_t now_ns)
     uint64_t passed = gate->looked ? now_ns - gate->looked : 0;
     gate->looked = now_ns;
     note(gate, now_ns);
+    if (gate->rules.policy != GATE_PRIORITY)
+        atomic_store(&gate->front->first, 0);
     switch (gate->rules.policy) {
     case GATE_PRIORITY:
         return look_priority(gate);

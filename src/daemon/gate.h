@@ -13,6 +13,8 @@
 
 struct corun_diagnostics;
 
+#define GATE_SAMPLE_NS \
+    UINT64_C(2000000) /* how often it is looked at who is busy, where nothing depends on it but the list */
 #define GATE_LATE_NS \
     UINT64_C(1000000000) /* behind its turn: a program that has something under way for so long loses it all the same */
 
@@ -32,7 +34,7 @@ enum gate_policy {
 #undef GATE_POLICY_ENUM
 };
 
-#define GATE_MOST_CLIENTS 64u
+#define GATE_MOST_CLIENTS BOARD_CLIENTS
 #define GATE_NEVER UINT64_MAX
 #define GATE_LOOK_NS UINT64_C(20000) /* how often boards are looked at while somebody waits for another one's end */
 
@@ -52,7 +54,9 @@ struct gate_client {
 
 struct gate {
     struct gate_rules rules;
+    struct board_front *front;
     struct gate_client clients[GATE_MOST_CLIENTS];
+    uint32_t next;   /* number that is given when it is free: one that was given up long ago */
     uint32_t holder; /* whose turn it is; GATE_MOST_CLIENTS: nobody's */
     bool ends;       /* its turn is over when nothing of it is under way */
     uint64_t turn_ns, looked;
@@ -64,11 +68,12 @@ struct gate {
 enum corun_status gate_rules_read(const char *text, struct gate_rules *rules, struct corun_diagnostics *list);
 const char *gate_policy_name(enum gate_policy policy);
 
-void gate_begin(struct gate *gate, const struct gate_rules *rules);
+/* `front`: of BOARD_FILE_BYTES, zeroed; it lives as long as the gate. */
+void gate_begin(struct gate *gate, const struct gate_rules *rules, struct board_front *front);
 /* Other rules; turns begin anew. */
 void gate_change(struct gate *gate, const struct gate_rules *rules);
-/* The number of a new client; GATE_MOST_CLIENTS: there are too many. The board lives until gate_leave. */
-uint32_t gate_enter(struct gate *gate, struct board *board, bool urgent);
+/* The number of a new client, whose board is empty then; GATE_MOST_CLIENTS: there are too many. */
+uint32_t gate_enter(struct gate *gate, bool urgent);
 void gate_leave(struct gate *gate, uint32_t number);
 /*
  * Looks at the boards and writes their gates. Returns after how many nanoseconds to look again in any case, GATE_NEVER: when a client rings, comes

@@ -24,7 +24,8 @@ struct hardware {
     uv_loop_t loop;
     uv_poll_t listener, clock;
     uv_signal_t signals[3];
-    int socket, timer;
+    int socket, timer, file; /* of the boards */
+    struct board_front *front;
     struct gate gate;
     struct hardware_settings *settings;
     struct client *clients; /* a list */
@@ -35,7 +36,8 @@ struct client {
     struct hardware *hardware;
     struct client *next;
     struct peer peer;
-    int socket, file;
+    int socket;
+    bool sends_file; /* with the next bytes */
     struct buffer in, out;
     struct board *board; /* NULL: it has not attached */
     uint32_t number;
@@ -142,12 +144,8 @@ static void drop(struct client *client)
     while (*at != client)
         at = &(*at)->next;
     *at = client->next;
-    if (client->board) {
+    if (client->board)
         gate_leave(&hardware->gate, client->number);
-        munmap(client->board, BOARD_BYTES);
-    }
-    if (client->file >= 0)
-        close(client->file);
     uv_close((uv_handle_t *)&client->poll, on_closed);
     look(hardware);
 }
@@ -168,17 +166,6 @@ static void refuse(struct client *client, enum corun_status status, const char *
     answer(client, WIRE_REFUSED, &body, text);
 }
 
-/* A page that both have, which cannot become shorter under anybody. */
-static struct board *make_board(int *file)
-{
-    *file = memfd_create("corun-board", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (*file < 0 || ftruncate(*file, BOARD_BYTES) != 0 ||
-        fcntl(*file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-        return NULL;
-    void *page = mmap(NULL, BOARD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, *file, 0);
-    return page == MAP_FAILED ? NULL : page;
-}
-
 static void attach(struct client *client, const struct wire_frame *frame)
 {
     struct wire_attach *attach = &client->attach;
@@ -196,16 +183,13 @@ static void attach(struct client *client, const struct wire_frame *frame)
         client->ends = true;
         return;
     }
-    client->board = make_board(&client->file);
-    if (client->board)
-        client->number = gate_enter(&hardware->gate, client->board, attach->goal != CORUN_GOAL_NONE);
-    if (!client->board || client->number == GATE_MOST_CLIENTS) {
-        if (client->board)
-            munmap(client->board, BOARD_BYTES);
-        client->board = NULL;
+    client->number = gate_enter(&hardware->gate, attach->goal != CORUN_GOAL_NONE);
+    if (client->number == GATE_MOST_CLIENTS) {
         refuse(client, CORUN_MEMORY, "there are too many clients");
         return;
     }
+    client->board = board_at(hardware->front, client->number);
+    client->sends_file = true;
     const struct wire_attached body = {client->number, 0};
     look(hardware); /* its gate, before it sees the board */
     answer(client, WIRE_BOARD, &body, NULL);
@@ -362,12 +346,12 @@ static void tell(struct client *client)
         } control = {.room = {0}};
         struct iovec part = {client->out.data + client->out.taken, client->out.bytes - client->out.taken};
         struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-        if (client->file >= 0) {
+        if (client->sends_file) {
             message.msg_control = control.room;
             message.msg_controllen = sizeof control.room;
             struct cmsghdr *head = CMSG_FIRSTHDR(&message);
             *head = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
-            memcpy(CMSG_DATA(head), &client->file, sizeof client->file);
+            memcpy(CMSG_DATA(head), &client->hardware->file, sizeof client->hardware->file);
         }
         ssize_t sent = sendmsg(client->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR)
@@ -377,10 +361,7 @@ static void tell(struct client *client)
             return;
         }
         client->out.taken += (size_t)sent;
-        if (client->file >= 0) {
-            close(client->file);
-            client->file = -1;
-        }
+        client->sends_file = false;
     }
     client->out.taken = client->out.bytes = 0;
 }
@@ -412,7 +393,6 @@ static void on_connect(uv_poll_t *handle, int status, int events)
     }
     client->hardware = hardware;
     client->socket = socket;
-    client->file = -1;
     client->poll.data = client;
     client->next = hardware->clients;
     hardware->clients = client;
@@ -426,6 +406,18 @@ static void on_signal(uv_signal_t *handle, int number)
 {
     (void)number;
     uv_stop(handle->loop);
+}
+
+/* Boards that programs have, too, and that cannot become shorter under anybody. */
+static bool make_boards(struct hardware *hardware)
+{
+    hardware->file = memfd_create("corun-boards", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (hardware->file < 0 || ftruncate(hardware->file, BOARD_FILE_BYTES) != 0 ||
+        fcntl(hardware->file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+        return false;
+    void *front = mmap(NULL, BOARD_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, hardware->file, 0);
+    hardware->front = front == MAP_FAILED ? NULL : front;
+    return hardware->front != NULL;
 }
 
 static bool start(struct hardware *hardware)
@@ -455,8 +447,10 @@ static void close_handle(uv_handle_t *handle, void *user)
 static void stop(struct hardware *hardware)
 {
     const struct gate_rules none = {.policy = GATE_LEFT_OVER};
-    gate_change(&hardware->gate, &none);
-    (void)gate_look(&hardware->gate, now());
+    if (hardware->front) {
+        gate_change(&hardware->gate, &none);
+        (void)gate_look(&hardware->gate, now());
+    }
     while (hardware->clients)
         drop(hardware->clients);
     uv_walk(&hardware->loop, close_handle, NULL);
@@ -464,6 +458,10 @@ static void stop(struct hardware *hardware)
     (void)uv_loop_close(&hardware->loop);
     if (hardware->timer >= 0)
         close(hardware->timer);
+    if (hardware->front)
+        munmap(hardware->front, BOARD_FILE_BYTES);
+    if (hardware->file >= 0)
+        close(hardware->file);
 }
 
 enum corun_status hardware_run(struct hardware_settings *settings, struct corun_diagnostics *list)
@@ -475,10 +473,13 @@ enum corun_status hardware_run(struct hardware_settings *settings, struct corun_
         return CORUN_MEMORY;
     }
     hardware->settings = settings;
-    hardware->timer = -1;
-    gate_begin(&hardware->gate, &settings->rules);
-    hardware->socket = listen_at(settings->path, false);
-    if (hardware->socket < 0)
+    hardware->timer = hardware->file = -1;
+    bool boards = make_boards(hardware);
+    gate_begin(&hardware->gate, &settings->rules, hardware->front);
+    hardware->socket = boards ? listen_at(settings->path, false) : -1;
+    if (!boards)
+        status = CORUN_MEMORY;
+    else if (hardware->socket < 0)
         status = corun_report(list, CORUN_FILE, (struct corun_place){settings->path, 0, 0},
                               "no clients can be served there: %s",
                               errno == EADDRINUSE ? "a daemon serves there already" : strerror(errno));

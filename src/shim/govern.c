@@ -2,7 +2,7 @@
 /*
  * Launches under corund. The board is a page that corund, this process and the GPU have. A launch looks at the gate there; where launches are
  * noted, the GPU writes the launch's number behind the launch into the board, in the order of its stream: so nobody asks the driver whether a
- * launch has ended. corund hears (RING) when the first launch begins after none was under way, and when one waits at the gate.
+ * launch has ended, and programs see of each other whether they are busy. corund hears (RING) when one waits at the gate.
  *
  * Launches into a stream that is captured become nodes of a graph, and are not looked at; the launch of the graph is.
  */
@@ -48,6 +48,8 @@ static struct {
     pthread_once_t once;
     pthread_mutex_t lock;
     _Atomic(struct board *) board; /* NULL: ungoverned */
+    struct board_front *front;     /* of that board, whose number it is */
+    uint32_t number;
     struct wire_link link;
     char socket[4096];
     uint64_t tried; /* to reach corund */
@@ -99,11 +101,24 @@ static void fill_name(char *name)
     snprintf(name, WIRE_NAME_BYTES, "%.63s", given && *given ? given : slash ? slash + 1 : "program");
 }
 
-static struct board *map_board(struct wire_link *link)
+/* All boards. NULL: they did not come. */
+static struct board_front *map_boards(const struct wire_link *link)
 {
-    void *page =
-        link->file >= 0 ? mmap(NULL, BOARD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, link->file, 0) : MAP_FAILED;
-    return page == MAP_FAILED ? NULL : page;
+    void *pages =
+        link->file >= 0 ? mmap(NULL, BOARD_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, link->file, 0) : MAP_FAILED;
+    return pages == MAP_FAILED ? NULL : pages;
+}
+
+static struct board *take_board(const struct wire_frame *frame)
+{
+    struct wire_attached attached;
+    wire_body(frame, &attached);
+    struct board_front *front = map_boards(&state.link);
+    if (!front || attached.number >= BOARD_CLIENTS)
+        return NULL;
+    state.front = front;
+    state.number = attached.number;
+    return board_at(front, attached.number);
 }
 
 /* Under the lock. A board that was there before stays mapped: the GPU may still write to it. */
@@ -129,7 +144,7 @@ static void attach(void)
         if (frame.type == WIRE_REFUSED)
             snprintf(text, sizeof text, "%.*s", (int)frame.tail_bytes, (const char *)frame.tail);
         else if (frame.type == WIRE_BOARD)
-            board = map_board(&state.link);
+            board = take_board(&frame);
         if (!board)
             say("corund refuses, the program runs ungoverned", text);
     }
@@ -190,12 +205,13 @@ static void ring(void)
 
 /* ---- waiting ---- */
 
-static void nap(uint64_t since)
+/* `own`: for what the program itself has under way. */
+static void nap(uint64_t since, bool own)
 {
     const struct timespec time = {0, NAP_NS};
-    if (state.driver.sleep)
+    if (own && state.driver.sleep) /* simulated time goes on in calls alone, and not faster than the host's */
         (void)state.driver.sleep(NAP_NS);
-    else if (now() - since < SPIN_NS)
+    if (!state.driver.sleep && now() - since < SPIN_NS)
         sched_yield();
     else
         nanosleep(&time, NULL);
@@ -227,6 +243,27 @@ static void wait_at_gate(struct board *board)
     while (atomic_load(&board->gate) == BOARD_CLOSED && atomic_load(&state.board) == board) {
         if (doze(board))
             continue;
+        pthread_mutex_lock(&state.lock);
+        if (atomic_load(&state.board) == board && is_gone())
+            detach();
+        pthread_mutex_unlock(&state.lock);
+    }
+    atomic_fetch_sub(&board->waiting, 1);
+    atomic_fetch_add(&board->held, 1);
+    atomic_fetch_add(&board->held_ns, now() - since);
+}
+
+/* Until no program that goes first is busy. A short wait is spent awake: such programs are busy for microseconds. */
+static void yield_to_others(struct board *board, struct board_front *front, uint32_t number)
+{
+    uint64_t since = now(), looked = since;
+    atomic_fetch_add(&board->waiting, 1);
+    while (atomic_load(&board->gate) == BOARD_BOUNDED && atomic_load(&state.board) == board &&
+           board_yields(front, number)) {
+        nap(since, false);
+        if (now() - looked < GATE_NS)
+            continue;
+        looked = now();
         pthread_mutex_lock(&state.lock);
         if (atomic_load(&state.board) == board && is_gone())
             detach();
@@ -279,7 +316,7 @@ static bool is_healthy(const struct governed *launch)
 static void rest(const struct governed *launch, struct board *board, uint64_t since, uint64_t *looked)
 {
     pthread_mutex_unlock(&state.lock);
-    nap(since);
+    nap(since, true);
     bool due = now() - *looked > HEALTH_NS, healthy = !due || is_healthy(launch);
     if (due)
         *looked = now();
@@ -396,6 +433,26 @@ void govern_measure(const struct governed *launch)
     pthread_mutex_unlock(&state.lock);
 }
 
+/* Waits until the launch may go, and takes the lock. */
+static void enter_gate(const struct governed *launch, struct board *board)
+{
+    for (;;) {
+        while (atomic_load(&board->gate) == BOARD_CLOSED && atomic_load(&state.board) == board)
+            wait_at_gate(board);
+        pthread_mutex_lock(&state.lock);
+        if (atomic_load(&board->gate) == BOARD_BOUNDED)
+            wait_for_room(launch, board);
+        bool yields = atomic_load(&board->gate) == BOARD_BOUNDED && atomic_load(&state.board) == board &&
+                      board_yields(state.front, state.number);
+        struct board_front *front = state.front;
+        uint32_t number = state.number;
+        if (!yields)
+            return;
+        pthread_mutex_unlock(&state.lock);
+        yield_to_others(board, front, number);
+    }
+}
+
 void govern_begin(struct governed *launch, void *stream, bool per_thread, struct kernel *kernel, uint64_t blocks)
 {
     *launch = (struct governed){NULL, stream, per_thread, kernel, blocks};
@@ -409,19 +466,11 @@ void govern_begin(struct governed *launch, void *stream, bool per_thread, struct
         atomic_fetch_add_explicit(&board->launches, 1, memory_order_relaxed);
         return;
     }
-    while (atomic_load(&board->gate) == BOARD_CLOSED && atomic_load(&state.board) == board)
-        wait_at_gate(board);
-    pthread_mutex_lock(&state.lock);
-    if (atomic_load(&board->gate) == BOARD_BOUNDED)
-        wait_for_room(launch, board);
-    bool first = !board_is_busy(board);
+    enter_gate(launch, board);
     if (atomic_load(&state.board) == board && !state.mute)
         launch->lane = lane_of(board, key_of(stream, per_thread));
-    if (launch->lane) {
+    if (launch->lane)
         atomic_fetch_add(&board->starting, 1);
-        if (first && atomic_load(&board->gate) == BOARD_COUNTED)
-            ring();
-    }
     pthread_mutex_unlock(&state.lock);
 }
 

@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A board: what corund and a program on a GPU of hardware tell each other without messages. One for each program, a page that both have
- * mapped and that the GPU writes to, too. corund writes the first part and trusts nothing of the others.
+ * Boards: what corund and programs on a GPU of hardware tell each other without messages. One for each program, a page that the GPU writes
+ * to, too. All lie in one file that corund and its programs have mapped, so that one program sees what another one has on the GPU without asking
+ * corund; they are of one user. corund writes the first part of a board and the page in front of them, and trusts nothing of the others.
  */
 #ifndef CORUN_WIRE_BOARD_H
 #define CORUN_WIRE_BOARD_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define BOARD_BYTES 4096u
 #define BOARD_LANES 64u
+#define BOARD_CLIENTS 64u
+#define BOARD_FILE_BYTES ((BOARD_CLIENTS + 1) * BOARD_BYTES)
 
 /* What launches of the program may do. G(name, word, meaning) */
 #define BOARD_GATES(G) \
     G(FREE, "free", "they go to the driver, and nothing is noted") \
     G(COUNTED, "counted", "they go to the driver; what is under way is noted") \
-    G(BOUNDED, "bounded", "as COUNTED, and what is under way takes no longer than bound_ns, or is one launch") \
+    G(BOUNDED, "bounded", \
+      "as COUNTED; what is under way takes no longer than bound_ns, or is one launch; and they wait while a program " \
+      "that goes first is busy") \
     G(CLOSED, "closed", "they wait")
 enum board_gate {
 #define BOARD_GATE_ENUM(name, word, meaning) BOARD_##name,
@@ -45,6 +51,17 @@ struct board {
 };
 _Static_assert(sizeof(struct board) <= BOARD_BYTES, "a board is a page");
 
+/* The page in front of the boards, corund's. */
+struct board_front {
+    _Atomic uint64_t first; /* bit i: the program of board i goes first */
+};
+
+/* The board of a number, below BOARD_CLIENTS, in the file. */
+static inline struct board *board_at(struct board_front *front, uint32_t number)
+{
+    return (struct board *)(void *)((unsigned char *)front + (size_t)(number + 1) * BOARD_BYTES);
+}
+
 /* Launches under way in a lane, or in all of them. */
 static inline uint32_t board_lane_under_way(const struct board_lane *lane)
 {
@@ -64,6 +81,16 @@ static inline uint64_t board_under_way(const struct board *board)
 static inline bool board_is_busy(const struct board *board)
 {
     return atomic_load(&board->starting) || board_under_way(board);
+}
+
+/* Whether another program that goes first is busy. */
+static inline bool board_yields(struct board_front *front, uint32_t number)
+{
+    uint64_t first = atomic_load(&front->first) & ~(UINT64_C(1) << number);
+    for (uint32_t i = 0; first; i++, first >>= 1)
+        if (first & 1 && board_is_busy(board_at(front, i)))
+            return true;
+    return false;
 }
 
 #endif

@@ -113,17 +113,18 @@ class Client:
         self.kind = MESSAGES[struct.unpack_from("I", data)[0]][0]
         self.text = data[12:]
         if self.kind == "BOARD":
-            self.board = mmap.mmap(files[0], 4096)
+            self.boards = mmap.mmap(files[0], 65 * 4096)
+            self.at = 4096 * (1 + struct.unpack_from("I", data, 8)[0])
             os.close(files[0])
 
     def send(self, kind, body=bytes(4)):
         self.socket.sendall(struct.pack("II", NUMBER[kind], len(body)) + body)
 
     def gate(self):
-        return GATES[struct.unpack_from("I", self.board, GATE)[0]]
+        return GATES[struct.unpack_from("I", self.boards, self.at + GATE)[0]]
 
     def put(self, offset, value):
-        struct.pack_into("I", self.board, offset, value)
+        struct.pack_into("I", self.boards, self.at + offset, value)
         self.send("RING")
 
     def close(self):
