@@ -133,13 +133,16 @@ def page(paths):
     for row in rows:
         groups.setdefault((row["service"], row["batch"], row["policy"], row["slices"]), []).append(row)
     print("# share-h100: two programs on an H100, with corund and without\n")
-    print("* made by: `bench/hardware/share.py`, from rows in `bench/hardware/published`")
+    print("* made by: `bench/hardware/share.py`, from rows in `bench/hardware/measured`")
     for head in heads:
         print(f"* machine: {re.sub(r'; bench/hardware.*', '', head)}")
     repeats = max(int(row["repeat"]) for row in rows) + 1
     print(f"* a server (each millisecond a request of four kernels of 132 thread blocks, and a wait), and a batch program that keeps eight launches under way: "
           "*short* ones of 1056 thread blocks, a wave, *long* ones of five waves")
-    print(f"* {repeats} repeats; medians, and lowest to highest. *Batch* is its launches a second over those alone\n")
+    print(f"* {repeats} repeat{'s' if repeats > 1 else ''} of {re.search(r'([0-9.]+) s a run', heads[0])[1]} s; medians, and lowest to highest. *Batch* is its launches a second "
+          "over those alone")
+    print("* latency is counted from when a request was due. Where requests take longer than the interval between them, they queue up, and latency is that of a "
+          "queue that grows: it says that the server cannot keep up, and depends on how long the run is\n")
     for service, title in (("no", "Without the multi-process service"), ("yes", "With the multi-process service")):
         if not any(key[0] == service for key in groups):
             continue
@@ -149,9 +152,8 @@ def page(paths):
         print("| batch | policy | P50 | P99 | its range | P99 over alone | batch |\n|---|---|--:|--:|--:|--:|--:|")
         for batch in BATCHES:
             rate = middle(groups.get((service, batch, "alone", ""), []), "batch_per_second")
-            for policy, slices in WAYS:
-                some = groups.get((service, batch, policy, slices))
-                if not some:
+            for (its_service, its_batch, policy, slices), some in groups.items():
+                if (its_service, its_batch) != (service, batch) or policy == "alone":
                     continue
                 name = "without corund" if policy == "none" else f"`{policy}`{', --slices' if slices else ''}"
                 print(f"| {batch} | {name} | {middle(some, 'p50_us'):.0f} us | {middle(some, 'p99_us'):.0f} us | {span(some, 'p99_us')} | "
