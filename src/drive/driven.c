@@ -32,7 +32,7 @@ struct served {
 struct driven {
     struct corun_diagnostics *list;
     struct runtime *runtime;
-    uint32_t *workloads;
+    uint32_t *workloads, count;
     bool *seen; /* [kind]: had a submission; NULL: results of all are copied */
     const struct workload_commands *const *kinds;
     uint64_t begin_ns, begin_tick, last_tick, clock_khz, mismatches, failures;
@@ -78,6 +78,7 @@ enum corun_status driven_create(const struct driven_request *request, struct cor
     driven->list = list;
     driven->clock_khz = request->clock_khz;
     driven->kinds = request->kinds;
+    driven->count = request->count;
     driven->workloads = calloc(request->count + 1, sizeof *driven->workloads);
     driven->seen = request->results_stay ? calloc(request->count + 1, sizeof *driven->seen) : NULL;
     bool room = driven->workloads && (driven->seen || !request->results_stay);
@@ -148,6 +149,22 @@ enum corun_status driven_smallest_slice(struct driven *driven, uint32_t kind, do
         runtime_smallest_slice(driven->runtime, driven->workloads[kind], 0, most, driven->list, &tbs, nanoseconds);
     *slice = (uint32_t)tbs;
     return status;
+}
+
+enum corun_status driven_prepare(struct driven *driven, uint32_t submissions)
+{
+    enum corun_status status = CORUN_OK;
+    uint64_t nanoseconds;
+    for (uint32_t k = 0; k < driven->count && status == CORUN_OK; k++) {
+        struct runtime_launch about;
+        runtime_launch_at(driven->runtime, driven->workloads[k], 0, &about);
+        for (uint64_t parts = 1; parts <= 2 && status == CORUN_OK; parts++)
+            status = runtime_measure(driven->runtime, driven->workloads[k], 0, about.tbs / parts + (parts > 1), 1,
+                                     driven->list, &nanoseconds);
+    }
+    return status == CORUN_OK
+               ? runtime_reserve(driven->runtime, driven->workloads, driven->count, submissions, driven->list)
+               : status;
 }
 
 static uint32_t emptiest_stream(const struct driven *driven)

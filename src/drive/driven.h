@@ -40,6 +40,11 @@ struct runtime *driven_runtime(struct driven *driven);
  */
 enum corun_status driven_smallest_slice(struct driven *driven, uint32_t kind, double most, uint32_t *slice,
                                         uint64_t *nanoseconds);
+/*
+ * Every kind runs twice, whole and in two slices, and memory of so many submissions of each is allocated, as far as there is some: then
+ * modules are loaded, data that stay are there, and the time of what follows has none of that in it. To be called before driven_start. Statuses as above.
+ */
+enum corun_status driven_prepare(struct driven *driven, uint32_t submissions);
 /* Submission `number`, a small one that no other has, comes now; of that kind. MEMORY. */
 enum corun_status driven_submit(struct driven *driven, size_t number, uint32_t kind);
 /* Begins a slice of the submission, which is ready. What runtime_slice returns. */

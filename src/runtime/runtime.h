@@ -102,6 +102,13 @@ uint32_t runtime_launch_count(const struct runtime *runtime, uint32_t workload);
 void runtime_launch_at(const struct runtime *runtime, uint32_t workload, uint32_t launch,
                        struct runtime_launch *result);
 
+/*
+ * Allocates what so many jobs of each of these workloads need on the device at a time, as far as there is memory, so that their beginning does not wait
+ * for allocations. To be called while there are no jobs. FAULT, MEMORY.
+ */
+enum corun_status runtime_reserve(struct runtime *runtime, const uint32_t *workloads, uint32_t count, uint32_t jobs,
+                                  struct corun_diagnostics *list);
+
 /* Nanoseconds since the runtime was opened. */
 uint64_t runtime_now(struct runtime *runtime);
 /* The host does nothing for so long, while the device goes on: in simulated time on a simulated GPU. */

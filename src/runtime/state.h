@@ -52,7 +52,7 @@ struct workload {
     const struct workload_commands *commands;
     char *texts[IMAGE_FORMS];         /* rewritten ones */
     struct workload_launch *launches; /* [commands->launch_count] */
-    bool has_variables; /* which jobs use as buffers and which do not stay: each job needs an image of its own */
+    bool has_variables;     /* which jobs use as buffers and which do not stay: each job needs an image of its own */
     bool fresh;             /* variables that runs change and nobody sets: each job needs modules that no job has had */
     bool rewritten_only;    /* kernels write variables: whole launches use the rewritten module, too */
     uint64_t cost;          /* of a job's blocks, those that stay left out */

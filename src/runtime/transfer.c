@@ -184,6 +184,42 @@ enum corun_status transfer_begin(struct runtime *runtime, uint32_t index, bool *
     return CORUN_OK;
 }
 
+/* Blocks of one job more. False: there is no room, or an error that is noted. */
+static bool reserve_job(struct runtime *runtime, uint32_t index, struct block *held, size_t *count)
+{
+    struct workload *workload = &runtime->workloads.data[index];
+    bool good = true;
+    for (size_t i = 0; i < workload->commands->buffer_count && good; i++) {
+        const struct command_buffer *buffer = &workload->commands->buffers[i];
+        bool full = false, own = !buffer->symbol && buffer->bytes && !workload->resident[i].bytes;
+        held[*count] = (struct block){0};
+        good = !own || take_block(runtime, fence_blocks(runtime, workload), buffer->bytes, &held[*count], &full);
+        *count += own && good;
+    }
+    return good;
+}
+
+enum corun_status runtime_reserve(struct runtime *runtime, const uint32_t *workloads, uint32_t count, uint32_t jobs,
+                                  struct corun_diagnostics *list)
+{
+    size_t buffers = 0, held = 0;
+    for (uint32_t k = 0; k < count; k++)
+        buffers += runtime->workloads.data[workloads[k]].commands->buffer_count;
+    struct block *blocks = calloc(buffers * jobs + 1, sizeof *blocks);
+    bool good = blocks && !runtime->options.fence; /* an arena is one allocation */
+    runtime_enter(runtime);
+    for (uint32_t j = 0; j < jobs && good; j++)
+        for (uint32_t k = 0; k < count && good; k++)
+            good = reserve_job(runtime, workloads[k], blocks, &held);
+    while (held)
+        blocks_give(&runtime->memory, &blocks[--held]);
+    runtime_leave(runtime);
+    free(blocks);
+    if (runtime->error)
+        return runtime_fault(runtime, list, "memory of jobs");
+    return blocks ? CORUN_OK : CORUN_MEMORY;
+}
+
 enum corun_status transfer_admit(struct runtime *runtime)
 {
     while (runtime->waiting_first != NO_JOB) {

@@ -390,6 +390,8 @@ static enum corun_status run_driven(struct server *server, const struct workload
         return status;
     if (!server->run)
         status = measure_driven(server, machine.driven);
+    if (status == CORUN_OK)
+        status = driven_prepare(machine.driven, request->load.instances);
     if (status != CORUN_OK) {
         driven_destroy(machine.driven);
         return status;

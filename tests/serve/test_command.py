@@ -102,6 +102,7 @@ class Queue(unittest.TestCase):
             for run in result["runs"]:
                 self.assertEqual([kernel["launches"] for kernel in run["kernels"]], [3, 3])
                 self.assertGreater(run["bytes_out"], 0)
+                self.assertEqual(run["bytes_in"] == 0, transfers == "none")  # data that are on the device are there when time begins
                 if hidden is not None:
                     self.assertEqual(run["overlapped_copy_ticks"] > 0, hidden)
 
