@@ -146,6 +146,8 @@ struct corun_split_view {
     uint64_t flat[CORUN_SPLIT_MAX_DEVICES], full[CORUN_SPLIT_MAX_DEVICES], piece[CORUN_SPLIT_MAX_DEVICES];
     double delivery
         [CORUN_SPLIT_MAX_DEVICES]; /* seconds that results of fed parts took to go back the last time; 0: not known */
+    double handing
+        [CORUN_SPLIT_MAX_DEVICES]; /* the least seconds that the host has needed to enqueue a part; 0: not known */
     bool may_race; /* what GPUs have not computed may be computed by the CPU as well: no buffer is READ_WRITE */
     uint32_t step_count;
     const struct corun_split_step *steps;

@@ -28,6 +28,7 @@ struct executor_event {
     uint32_t device;
     double time;                  /* since the run began */
     struct corun_split_part part; /* what became of it */
+    double handing_seconds;       /* that the host needed to enqueue it, for a GPU in wall time */
     double setup_seconds;         /* before it: buffers that every part needs */
     double setup_again_seconds;   /* of these, those that the next run needs again */
     uint64_t kept_bytes;          /* of its bytes_in: those of `kept` buffers */

@@ -111,26 +111,33 @@ bool gpu_worked(struct corun_split_gpu *gpu, int result, const char *what)
     return result == 0 || gpu_fail(gpu, "%s: %s", what, driver_error(gpu->driver, result));
 }
 
+/* A kernel of the module, looked up once; its function is NULL if memory has ended, or there is none: `problem` is the driver's. */
+static struct kernel find_kernel(struct corun_split_gpu *gpu, const char *name, size_t length, int *problem)
+{
+    for (size_t i = 0; i < gpu->kernels.count; i++)
+        if (strlen(gpu->kernels.data[i].name) == length && !memcmp(gpu->kernels.data[i].name, name, length))
+            return gpu->kernels.data[i];
+    struct kernel kernel = {.name = strndup(name, length)};
+    *problem = kernel.name ? gpu->driver->module_function(&kernel.function, gpu->module, kernel.name) : 0;
+    if (kernel.name && !*problem && vector_push(&gpu->kernels, kernel))
+        return kernel;
+    free(kernel.name);
+    return (struct kernel){0};
+}
+
 enum corun_status corun_split_gpu_launch(struct corun_split_gpu *gpu, const char *name, const uint32_t grid[3],
                                          const uint32_t block[3], uint32_t shared_bytes, void **arguments)
 {
-    struct kernel kernel = {0};
-    for (size_t i = 0; i < gpu->kernels.count && !kernel.function; i++)
-        if (!strcmp(gpu->kernels.data[i].name, name))
-            kernel = gpu->kernels.data[i];
     if (!gpu->module) {
         gpu_fail(gpu, "kernel %s: the task has no module", name);
         return CORUN_NOT_FOUND;
     }
-    if (!kernel.function) {
-        if (!TRY(gpu, module_function(&kernel.function, gpu->module, name), name))
-            return CORUN_NOT_FOUND;
-        kernel.name = strdup(name);
-        if (!kernel.name || !vector_push(&gpu->kernels, kernel)) {
-            free(kernel.name);
-            return CORUN_MEMORY;
-        }
-    }
+    int problem = 0;
+    struct kernel kernel = find_kernel(gpu, name, strlen(name), &problem);
+    if (!gpu_worked(gpu, problem, name))
+        return CORUN_NOT_FOUND;
+    if (!kernel.function)
+        return CORUN_MEMORY;
     return TRY(gpu,
                launch(kernel.function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared_bytes, gpu->work,
                       arguments, NULL),
@@ -164,6 +171,17 @@ static void **stream_at(struct corun_split_gpu *gpu, uint32_t index)
                                       : NULL;
 }
 
+/* A driver makes its own objects for a stream when the stream is first used: now, and not in the first parts. */
+static bool use_streams(struct corun_split_gpu *gpu)
+{
+    void **place;
+    for (uint32_t i = 0; !gpu->driver->simulated && (place = stream_at(gpu, i)); i++)
+        if (!TRY(gpu, event_record(gpu->origin, *place), "an event") ||
+            !TRY(gpu, event_synchronize(gpu->origin), "an event"))
+            return false;
+    return true;
+}
+
 static bool create_streams_and_events(struct corun_split_gpu *gpu)
 {
     void **place;
@@ -174,7 +192,7 @@ static bool create_streams_and_events(struct corun_split_gpu *gpu)
         if (!TRY(gpu, event_create(place, EVENT_BLOCKING), "an event"))
             return false;
     gpu->work = gpu->works[0];
-    return true;
+    return use_streams(gpu);
 }
 
 /* Memory, streams and events; the device is known. */
@@ -194,6 +212,20 @@ static bool create_objects(struct corun_split_gpu *gpu)
     return true;
 }
 
+/* Drivers load a kernel when it is first asked for: now, and not in the first part. The module is PTX, or else nothing is found. */
+static void look_kernels_up(struct corun_split_gpu *gpu, const char *text)
+{
+    static const char entry[] = ".entry", blank[] = " \t\r\n";
+    int problem;
+    while ((text = strstr(text, entry))) { /* in a comment as well: what is no kernel is not found, and not missed */
+        text += sizeof entry - 1;
+        text += strspn(text, blank);
+        size_t length = strcspn(text, " \t\r\n({;");
+        if (length)
+            (void)find_kernel(gpu, text, length, &problem);
+    }
+}
+
 static enum corun_status load_module(struct corun_split_gpu *gpu, struct corun_diagnostics *diagnostics)
 {
     char *text = NULL;
@@ -205,6 +237,8 @@ static enum corun_status load_module(struct corun_split_gpu *gpu, struct corun_d
         image = text;
     }
     int result = image ? gpu->driver->module_load(&gpu->module, image) : 0;
+    if (text && !result)
+        look_kernels_up(gpu, text);
     free(text);
     return result == 0 ? CORUN_OK
                        : corun_report(diagnostics, CORUN_SYNTAX, (struct corun_place){gpu->task->module_file, 0, 0},

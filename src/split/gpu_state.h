@@ -36,6 +36,7 @@ struct flight {
     bool fed, ok;                     /* fed: its results are moved back by a delivery */
     bool sets_up;                     /* it moves what every part needs, up to the event `set` */
     double started;                   /* by the clock */
+    double handing;                   /* seconds that the host needed to enqueue it */
     uint64_t setup_bytes, setup_kept; /* what it moves of these; of `kept` buffers */
     struct traffic traffic;
     struct snapshot *saved;
@@ -67,6 +68,8 @@ struct corun_split_gpu {
     void *context, *module;
     void *in, *out, *works[MOST_CHUNKS]; /* streams; kernels of different chunks and parts run at once */
     void *work;                          /* the one for the chunk that is being enqueued */
+    void *arrived; /* an event of a flight: all that was moved in so far is there; NULL: nothing was */
+    bool moving;   /* something has been moved in since that event */
     uint32_t next_work;
     void *origin;                      /* an event: simulated times count from it */
     uint64_t begun, ended;             /* parts; the first changes with gpu_begin_part, the second with gpu_end_part */

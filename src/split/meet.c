@@ -21,6 +21,8 @@
 
 #define CPU 0u
 
+enum { HANDING = 20 }; /* a further piece of a GPU takes at least so many times what the host needs to enqueue it */
+
 /* What a strategy can tell of a device's work in this run. */
 struct record {
     uint64_t under_way, given; /* iterations */
@@ -227,7 +229,8 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
     double back = line.fixed + balanced * line.each, shortest = record->shortest + view->delivery[device];
     if (back < shortest) /* hardly any part is faster than that */
         return shared - others * shortest;
-    double piece = fmax(full / 4, 1e-6 * view->parameters->chunk_us * record->rate);
+    double shortest_piece = fmax(1e-6 * view->parameters->chunk_us, HANDING * view->handing[device]);
+    double piece = fmax(full / 4, shortest_piece * record->rate);
     return fmin(balanced, fmax(full / 8, fmin(balanced / 2, piece)));
 }
 

@@ -85,6 +85,7 @@ static void fill_view(struct corun_split *split, struct corun_split_view *view)
         view->queued[d] = split->lines[d].count;
         view->most[d] = gpu ? MOST_PARTS : split->rates && split->rates[d].most ? split->rates[d].most : 1;
         view->stale[d] = split->executor->operations->stale(split->executor, d) > 0;
+        view->handing[d] = split->handing[d];
         view->delivery[d] = split->deliveries[d].seconds;
         view->flat[d] = split->rates ? split->rates[d].flat : gpu ? gpu_flat(gpu) : 0;
         view->full[d] = gpu ? gpu_full(gpu) : 0;
@@ -297,6 +298,9 @@ static enum corun_status note_end(struct corun_split *split, const struct execut
         return fail_device(split, d, event->failure);
     if (d != CPU && split->raced_device == d && split->raced_step == index)
         end_race(split, part);
+    if (event->handing_seconds > 0)
+        split->handing[d] =
+            split->handing[d] > 0 ? fmin(split->handing[d], event->handing_seconds) : event->handing_seconds;
     uint64_t begin = part->begin, end = part->end;
     *part = event->part;
     part->fed = fed;

@@ -7,8 +7,10 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 enum { HURRIED = 5 }; /* so many chunks in the time of one */
+enum { NICER = 10 };
 
 struct team {
     const struct corun_split_task *task;
@@ -35,7 +37,7 @@ struct team {
 struct member {
     struct team *team;
     uint32_t index;
-    bool pinned;
+    bool pinned, yields;
 };
 
 static void pin(uint32_t index)
@@ -129,6 +131,16 @@ static void compute_chunk(struct team *team, uint32_t index)
     end_if_over(team);
 }
 
+/*
+ * A GPU's threads have something to do only now and then, but at once: where all processors compute, a thread that wakes would wait for
+ * milliseconds. So computing threads let others go first.
+ */
+static void let_others_go_first(void)
+{
+    (void)setpriority(PRIO_PROCESS, 0,
+                      getpriority(PRIO_PROCESS, 0) + NICER); /* of the calling thread alone, on Linux */
+}
+
 static void *member_main(void *argument)
 {
     struct member *member = argument;
@@ -136,6 +148,8 @@ static void *member_main(void *argument)
     uint32_t index = member->index;
     if (member->pinned)
         pin(index);
+    if (member->yields)
+        let_others_go_first();
     free(member);
     pthread_mutex_lock(&team->mutex);
     while (!team->quit) {
@@ -148,7 +162,7 @@ static void *member_main(void *argument)
     return NULL;
 }
 
-struct team *split_team_create(uint32_t threads, bool measured, double chunk_seconds,
+struct team *split_team_create(uint32_t threads, bool measured, bool yields, double chunk_seconds,
                                const struct corun_split_task *task)
 {
     struct team *team = calloc(1, sizeof *team);
@@ -165,7 +179,7 @@ struct team *split_team_create(uint32_t threads, bool measured, double chunk_sec
         struct member *member = malloc(sizeof *member);
         if (!member)
             break;
-        *member = (struct member){team, team->thread_count, measured};
+        *member = (struct member){team, team->thread_count, measured, yields};
         if (pthread_create(&team->threads[team->thread_count], NULL, member_main, member)) {
             free(member);
             break;
