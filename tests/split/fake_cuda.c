@@ -162,6 +162,9 @@ int cuStreamDestroy_v2(void *stream)
 
 int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 {
+    pthread_mutex_lock(&fake_control.mutex);
+    fake_control.waits++;
+    pthread_mutex_unlock(&fake_control.mutex);
     return stream && event && !flags ? state_of() : INVALID;
 }
 
@@ -229,6 +232,9 @@ int cuModuleUnload(void *module)
 
 int cuModuleGetFunction(void **function, void *module, const char *name)
 {
+    pthread_mutex_lock(&fake_control.mutex);
+    fake_control.lookups++;
+    pthread_mutex_unlock(&fake_control.mutex);
     *function = dlsym(module, name);
     return *function ? 0 : NOT_FOUND;
 }

@@ -16,6 +16,7 @@ struct fake_control {
     int hangs_at_launch;           /* from that launch on nothing ends any more, until this is -1 again */
     size_t memory_bytes;           /* of an allocation at most; 0: any */
     int pinned;
+    unsigned waits, lookups; /* of streams for events; of kernels */
     uint64_t bytes_in, bytes_out;
 };
 

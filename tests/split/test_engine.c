@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -83,7 +85,7 @@ static void prepare(struct world *world, const char *strategy)
     assert_non_null(world->fake);
     world->fake->launches = 0;
     world->fake->fails_at_launch = world->fake->hangs_at_launch = -1;
-    world->fake->broken = 0;
+    world->fake->broken = world->fake->waits = world->fake->lookups = 0;
     world->fake->memory_bytes = world->fake->bytes_in = world->fake->bytes_out = 0;
     struct problem *problem = &world->problem;
     problem->x = malloc(COUNT * sizeof *problem->x);
@@ -299,6 +301,88 @@ static enum corun_status sleeps(void *user, struct corun_split_gpu *gpu, uint64_
     return on_gpu(user, gpu, begin, end_);
 }
 
+static enum corun_status launches_nothing(void *user, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end_)
+{
+    (void)user;
+    (void)gpu;
+    (void)begin;
+    (void)end_;
+    return CORUN_OK;
+}
+
+/* A call of a real driver may take 10 us: a part for which nothing is moved waits for nothing, and others wait. */
+static void a_part_waits_for_bytes_alone(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "static");
+    world.options.no_cpu = true;
+    world.task.gpu = launches_nothing;
+    world.buffers[0] = world.buffers[2]; /* what is only written */
+    world.buffers[0].access = CORUN_SPLIT_WRITE;
+    world.task.buffer_count = 1;
+    go(&world);
+    assert_int_equal(world.fake->waits, 0);
+    end(&world);
+    prepare(&world, "static");
+    world.options.no_cpu = true;
+    go(&world);
+    check(&world, 1);
+    assert_true(world.fake->waits > 0);
+    end(&world);
+}
+
+/* Before the first part; what stands in a comment alone is not missed. */
+static void kernels_are_looked_up_early(void **state)
+{
+    static const char text[] = "fake // .entry nothing\n.visible .entry weigh(\n)\n";
+    char name[] = "/tmp/corun-split-XXXXXX";
+    int file = mkstemp(name);
+    struct world world;
+    (void)state;
+    assert_true(file >= 0);
+    assert_int_equal(write(file, text, sizeof text - 1), sizeof text - 1);
+    close(file);
+    prepare(&world, "static");
+    world.task.module = NULL;
+    world.task.module_file = name;
+    assert_int_equal(corun_split_create(&world.task, &world.options, &world.split, NULL), CORUN_OK);
+    assert_int_equal(world.fake->lookups, 2);
+    go(&world);
+    check(&world, 1);
+    assert_int_equal(world.fake->lookups, 2);
+    end(&world);
+    unlink(name);
+}
+
+static int niceness;
+
+static enum corun_status notes_niceness(void *user, uint64_t begin, uint64_t end_, unsigned thread)
+{
+    if (!thread)
+        niceness = getpriority(PRIO_PROCESS, 0);
+    return on_cpu(user, begin, end_, thread);
+}
+
+/* Threads that compute let those of a GPU go first, and only they. */
+static void computing_threads_yield_to_a_gpu(void **state)
+{
+    int own = getpriority(PRIO_PROCESS, 0);
+    (void)state;
+    for (unsigned gpus = 0; gpus < 2; gpus++) {
+        struct world world;
+        prepare(&world, "static");
+        world.options.no_gpu = !gpus;
+        world.options.threads = 1;
+        world.task.cpu = notes_niceness;
+        go(&world);
+        check(&world, 1);
+        assert_int_equal(niceness > own, gpus && own < 19);
+        assert_int_equal(getpriority(PRIO_PROCESS, 0), own);
+        end(&world);
+    }
+}
+
 static void set_hanging(struct world *world, int launch)
 {
     pthread_mutex_lock(&world->fake->mutex);
@@ -501,6 +585,9 @@ int main(void)
         cmocka_unit_test(a_part_that_is_fed_is_one_launch),
         cmocka_unit_test(the_cpu_finishes_what_a_gpu_does_not),
         cmocka_unit_test(other_gpus_continue),
+        cmocka_unit_test(a_part_waits_for_bytes_alone),
+        cmocka_unit_test(kernels_are_looked_up_early),
+        cmocka_unit_test(computing_threads_yield_to_a_gpu),
         cmocka_unit_test(a_gpu_that_hangs_is_left_out),
         cmocka_unit_test(the_only_gpu_is_waited_for),
         cmocka_unit_test(meet_needs_no_time_limit),

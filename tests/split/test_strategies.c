@@ -460,6 +460,39 @@ static void meet_gives_a_small_task_whole(void **state)
     assert_int_equal(first_part_of_meet(400, 0), 100);   /* half of what occupies it, in pieces of a quarter */
 }
 
+/* A GPU has ended 100 of 100000 iterations in 1 ms, and the CPU as many; nothing is under way there. */
+static uint64_t further_part_of_meet(double handing)
+{
+    struct corun_split_step step = {.iterations = 100000, .end = 1e-3};
+    struct corun_split_view view = {.iterations = 100000,
+                                    .granularity = 1,
+                                    .device_count = 2,
+                                    .threads = 1,
+                                    .now = 1e-3,
+                                    .step_count = 1,
+                                    .steps = &step,
+                                    .parameters = &defaults};
+    struct corun_split_decision decision = {0};
+    step.part[0] = (struct corun_split_part){.end = 99900, .done = 100, .seconds = 1e-3, .busy = true};
+    step.part[1] = (struct corun_split_part){.begin = 99900, .end = 100000, .done = 100, .seconds = 1e-3, .fed = true};
+    view.usable[0] = view.usable[1] = view.may_race = view.busy[0] = true;
+    view.queued[0] = view.most[0] = 1;
+    view.most[1] = 8;
+    view.full[1] = 4;
+    view.handing[1] = handing;
+    corun_split_strategy_find("meet")(&view, &decision);
+    return decision.parts[1];
+}
+
+/* A piece is as long as `chunk_us`, 25 us, or 20 times what the host needs to enqueue one; at most half of the balance. */
+static void meet_gives_no_pieces_that_the_host_is_late_with(void **state)
+{
+    (void)state;
+    assert_in_range(further_part_of_meet(0), 1, 3);
+    assert_in_range(further_part_of_meet(100e-6), 199, 200);
+    assert_in_range(further_part_of_meet(10e-3), 19000, 20001);
+}
+
 static void meet_survives_a_failure(void **state)
 {
     (void)state;
@@ -552,6 +585,7 @@ int main(void)
         cmocka_unit_test(meet_does_not_race_in_place),
         cmocka_unit_test(meet_costs_nothing_at_any_ratio),
         cmocka_unit_test(meet_gives_a_small_task_whole),
+        cmocka_unit_test(meet_gives_no_pieces_that_the_host_is_late_with),
         cmocka_unit_test(meet_survives_a_failure),
         cmocka_unit_test(users_bring_their_own),
         cmocka_unit_test(strategies_have_names),
