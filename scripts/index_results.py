@@ -23,7 +23,7 @@ cap-tesla-m2090 are of version 5. The V100 of kernelet-queue-quadro-v100 and ker
 fairness is 27 % below Spart's, 16 % before. In isca17-fig6a
 Rollover meets 16.1 % fewer goals than Spart (14.9 % before), among memory-bound pairs 4.2 % more (20.7 % fewer before: the sign is the paper's now); in 6b and 6c 2.9 and 3.3 % fewer (8.1 and 18.8 % before).
 The paper has more in all of them. History-based quotas
-help Naive, too, now, which is the paper's sign. Pages of EMU and cap-study have no simulated GPU in them.
+help Naive, too, now, which is the paper's sign. Pages of EMU and cap-study have no simulated GPU in them, and rh-smqos-h100 is of a real one.
 
 | experiment | | window | same sign |
 |---|---|---|--:|
