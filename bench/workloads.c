@@ -3,11 +3,12 @@
  * How fast workloads are simulated, one thread: warp instructions per second with timing, functional only, and their
  * ratio.
  *
- *     bench_workloads [-g GPU] [-n RUNS] [-s SIZE] [WORKLOAD …]
+ *     bench_workloads [-g GPU] [-n RUNS] [-s SIZE] [-c CYCLES] [WORKLOAD …]
  *
- * Each row is one run of the workload from its first launch to its last; rates are medians over RUNS (default 3),
- * loading and filling buffers excluded; seconds are those that the processor spent on it, so that other work on the
- * machine counts less. Without names: every workload. The last line has the geometric means.
+ * Each row is the workload from its first launch to its last, or its first CYCLES (default 100000; 0: all): a few long ones took more time
+ * than all others. Timed rates are medians over RUNS (default 3), the functional one is that of one whole run; loading and filling
+ * buffers are excluded; seconds are those that the processor spent on it, so that other work on the machine counts less. Without
+ * names: every workload. The last line has the geometric means.
  */
 #include "corun/gpu.h"
 #include "corun/workload.h"
@@ -43,17 +44,28 @@ static double median(double *values, int count)
 
 struct row {
     uint64_t instructions, cycles;
-    double timed[MOST_RUNS], functional[MOST_RUNS];
+    double timed[MOST_RUNS];
+    double functional; /* warp instructions a second */
 };
 
-static bool time_once(const struct corun_gpu_config *config, const struct corun_workload *workload,
+static bool time_functional(struct corun_instance *instance, struct corun_diagnostics *list, struct row *row)
+{
+    struct corun_functional_result counted = {0};
+    bool fine = corun_instance_restart(instance) == CORUN_OK;
+    double start = seconds();
+    fine = fine && corun_instance_run(instance, 0, list, NULL, NULL, &counted) == CORUN_OK;
+    row->functional = (double)counted.warp_instructions / (seconds() - start);
+    return fine;
+}
+
+static bool time_once(const struct corun_gpu_config *config, const struct corun_workload *workload, uint64_t cycles,
                       struct corun_diagnostics *list, struct row *row, int run)
 {
     struct corun_instance *instance = NULL;
     struct corun_gpu *gpu = NULL;
     struct corun_application_description description = {0};
     struct corun_application_result result = {0};
-    struct corun_limits limits = {.runs = 1, .threads = 1};
+    struct corun_limits limits = {.cycles = cycles, .runs = 1, .threads = 1};
     uint32_t index;
     bool fine = corun_instance_create(workload, 0, 1, list, &instance) == CORUN_OK &&
                 corun_gpu_create(config, list, &gpu) == CORUN_OK;
@@ -63,24 +75,19 @@ static bool time_once(const struct corun_gpu_config *config, const struct corun_
         fine = corun_gpu_add(gpu, &description, &index) == CORUN_OK && corun_gpu_run(gpu, &limits, list) == CORUN_OK;
         row->timed[run] = seconds() - start;
         corun_gpu_application(gpu, 0, &result);
-        fine = fine && result.status == CORUN_OK && result.runs == 1;
+        fine = fine && result.status == CORUN_OK && (result.runs == 1 || cycles);
         row->instructions = result.warp_instructions;
         row->cycles = corun_gpu_cycles(gpu);
     }
-    if (fine) {
-        struct corun_functional_result counted;
-        fine = corun_instance_restart(instance) == CORUN_OK;
-        double start = seconds();
-        fine = fine && corun_instance_run(instance, 0, list, NULL, NULL, &counted) == CORUN_OK;
-        row->functional[run] = seconds() - start;
-    }
+    if (run == 0)
+        fine = fine && time_functional(instance, list, row);
     corun_gpu_destroy(gpu);
     corun_instance_destroy(instance);
     return fine;
 }
 
 static bool measure(const struct corun_gpu_config *config, const char *specification, const char *data, int runs,
-                    struct corun_diagnostics *list, double *log_timed, double *log_functional)
+                    uint64_t cycles, struct corun_diagnostics *list, double *log_timed, double *log_functional)
 {
     struct corun_workload *workload = NULL;
     static struct row row; /* a program's main, not the library */
@@ -88,18 +95,17 @@ static bool measure(const struct corun_gpu_config *config, const char *specifica
         return false;
     bool fine = true;
     for (int run = 0; run < runs && fine; run++)
-        fine = time_once(config, workload, list, &row, run);
+        fine = time_once(config, workload, cycles, list, &row, run);
     corun_workload_destroy(workload);
     if (!fine)
         return false;
-    double timed = median(row.timed, runs), functional = median(row.functional, runs);
+    double timed = median(row.timed, runs);
     double rate = (double)row.instructions / timed;
     printf("%-22s %14llu %12llu %9.3f %12.2f %12.2f %8.3f\n", specification, (unsigned long long)row.instructions,
-           (unsigned long long)row.cycles, timed, rate * 1e-6, (double)row.instructions / functional * 1e-6,
-           functional / timed);
+           (unsigned long long)row.cycles, timed, rate * 1e-6, row.functional * 1e-6, rate / row.functional);
     fflush(stdout);
     *log_timed += log(rate);
-    *log_functional += log((double)row.instructions / functional);
+    *log_functional += log(row.functional);
     return true;
 }
 
@@ -107,8 +113,12 @@ int main(int argc, char **argv)
 {
     const char *gpu = "gtx980", *size = NULL;
     int runs = 3, option;
-    while ((option = getopt(argc, argv, "g:n:s:")) != -1) {
+    uint64_t cycles = 100000;
+    while ((option = getopt(argc, argv, "c:g:n:s:")) != -1) {
         switch (option) {
+        case 'c':
+            cycles = strtoull(optarg, NULL, 10);
+            break;
         case 'g':
             gpu = optarg;
             break;
@@ -139,7 +149,7 @@ int main(int argc, char **argv)
         snprintf(name, sizeof name, "%s%s%s",
                  argc > optind ? argv[optind + (int)i] : corun_workload_list_get(workloads, i)->name, size ? "@" : "",
                  size ? size : "");
-        fine = measure(&config, name, data, runs, list, &log_timed, &log_functional);
+        fine = measure(&config, name, data, runs, cycles, list, &log_timed, &log_functional);
     }
     if (fine && count) {
         struct rusage usage;
