@@ -60,18 +60,15 @@ bool network_create(struct network *network, const struct corun_gpu_config *conf
         .is_mesh = config->icnt == CORUN_ICNT_MESH,
     };
     network->ports = (uint32_t)divide_up(network->sources, network->port_sources);
-    network->injection = calloc(network->ports, sizeof *network->injection);
-    network->ejection = calloc(network->destinations, sizeof *network->ejection);
-    network->incoming = calloc(network->destinations, sizeof *network->incoming);
-    if (!network->injection || !network->ejection || !network->incoming)
+    network->injection = allocate_lines(network->ports * sizeof *network->injection);
+    network->arrivals = allocate_lines(network->destinations * sizeof *network->arrivals);
+    if (!network->injection || !network->arrivals)
         return false;
     if (requests) {
         size_t lists = (size_t)network->destinations * network->sources;
-        network->waiting = calloc(lists, sizeof *network->waiting);
-        network->waiting_sources = calloc(network->destinations * BIT_WORDS(network->sources), sizeof(uint64_t));
-        network->last_source = calloc(network->destinations, sizeof *network->last_source);
-        network->turns_left = calloc(network->destinations, sizeof *network->turns_left);
-        if (!network->waiting || !network->waiting_sources || !network->last_source || !network->turns_left)
+        network->waiting = allocate_lines(lists * sizeof *network->waiting);
+        network->turns = allocate_lines(network->destinations * sizeof *network->turns);
+        if (!network->waiting || !network->turns)
             return false;
         for (size_t i = 0; i < lists; i++)
             network->waiting[i].first = NO_REQUEST;
@@ -81,15 +78,12 @@ bool network_create(struct network *network, const struct corun_gpu_config *conf
 
 void network_free(struct network *network)
 {
-    for (uint32_t i = 0; network->incoming && i < network->destinations; i++)
-        request_queue_free(&network->incoming[i]);
-    free(network->incoming);
+    for (uint32_t i = 0; network->arrivals && i < network->destinations; i++)
+        request_queue_free(&network->arrivals[i].incoming);
+    free(network->arrivals);
     free(network->waiting);
-    free(network->waiting_sources);
-    free(network->last_source);
-    free(network->turns_left);
+    free(network->turns);
     free(network->injection);
-    free(network->ejection);
     free(network->mesh.source_position);
     free(network->mesh.destination_position);
     free(network->mesh.links);
@@ -125,7 +119,7 @@ bool network_route(struct network *network, const struct request_pool *pool, uin
         uint32_t source = (uint32_t)entry.key & ((1u << REQUEST_SOURCE_BITS) - 1);
         uint64_t head = walk(network, mesh->source_position[source], mesh->destination_position[r->destination],
                              entry.key >> REQUEST_SOURCE_BITS, r->flits);
-        if (!request_queue_push(&network->incoming[r->destination], head, source, entry.request))
+        if (!request_queue_push(&network->arrivals[r->destination].incoming, head, source, entry.request))
             return false;
     }
     return true;
@@ -148,13 +142,13 @@ static uint32_t next_source(const uint64_t *sources, uint32_t count, uint32_t la
 }
 
 /* A packet of the source goes, while others wait or not: how many more may follow it in this turn. */
-static void count_turn(struct network *network, uint32_t destination, uint32_t source)
+static void count_turn(const struct network *network, struct turns *turns, uint32_t source)
 {
-    if (network->turns_left[destination] && network->last_source[destination] == source)
-        network->turns_left[destination]--;
+    if (turns->left && turns->last_source == source)
+        turns->left--;
     else
-        network->turns_left[destination] = network->turn_packets - 1;
-    network->last_source[destination] = (uint16_t)source;
+        turns->left = network->turn_packets - 1;
+    turns->last_source = (uint16_t)source;
 }
 
 /* No packet waits, and of those that come the second is not there before `ready`: the first goes, without a queue. */
@@ -170,17 +164,18 @@ static bool comes_alone(const struct network *network, const struct request_queu
 uint32_t network_eject_in_turn(struct network *network, struct request_pool *pool, uint32_t destination, uint64_t limit,
                                uint64_t ready, uint64_t *delivery)
 {
-    struct request_queue *queue = &network->incoming[destination];
+    struct request_queue *queue = &network->arrivals[destination].incoming;
+    struct turns *turns = &network->turns[destination];
     struct request_list *lists = network->waiting + (size_t)destination * network->sources;
-    uint64_t *sources = network->waiting_sources + destination * BIT_WORDS(network->sources);
-    struct link *port = &network->ejection[destination];
+    uint64_t *sources = turns->waiting;
+    struct link *port = &network->arrivals[destination].ejection;
     if (port->free > ready)
         ready = port->free;
     uint64_t first = request_queue_time(queue), wait = ready < limit ? ready : limit;
     if (first < wait && comes_alone(network, queue, sources, wait)) {
         struct queued_request entry = request_queue_pop(queue);
         uint32_t flits = pool->slots[entry.request].flits;
-        count_turn(network, destination, (uint32_t)entry.key & ((1u << REQUEST_SOURCE_BITS) - 1));
+        count_turn(network, turns, (uint32_t)entry.key & ((1u << REQUEST_SOURCE_BITS) - 1));
         *delivery = link_take(port, first, flits) + flits - 1;
         return entry.request;
     }
@@ -197,16 +192,16 @@ uint32_t network_eject_in_turn(struct network *network, struct request_pool *poo
     uint32_t request;
     uint64_t head;
     if (any) {
-        uint32_t source = network->last_source[destination];
-        if (!network->turns_left[destination] || !bits_test(sources, source)) {
+        uint32_t source = turns->last_source;
+        if (!turns->left || !bits_test(sources, source)) {
             source = next_source(sources, network->sources, source);
-            network->turns_left[destination] = network->turn_packets;
+            turns->left = network->turn_packets;
         }
-        network->turns_left[destination]--;
+        turns->left--;
         request = request_list_pop(pool, &lists[source]);
         if (lists[source].first == NO_REQUEST)
             bits_clear(sources, source);
-        network->last_source[destination] = (uint16_t)source;
+        turns->last_source = (uint16_t)source;
         head = pool->slots[request].ready;
     } else {
         if (first >= limit)
@@ -214,8 +209,8 @@ uint32_t network_eject_in_turn(struct network *network, struct request_pool *poo
         struct queued_request entry = request_queue_pop(queue);
         request = entry.request;
         head = entry.key >> REQUEST_SOURCE_BITS;
-        network->last_source[destination] = (uint16_t)(entry.key & ((1u << REQUEST_SOURCE_BITS) - 1));
-        network->turns_left[destination] = network->turn_packets - 1;
+        turns->last_source = (uint16_t)(entry.key & ((1u << REQUEST_SOURCE_BITS) - 1));
+        turns->left = network->turn_packets - 1;
     }
     uint32_t flits = pool->slots[request].flits;
     *delivery = link_take(port, head, flits) + flits - 1;
@@ -224,7 +219,7 @@ uint32_t network_eject_in_turn(struct network *network, struct request_pool *poo
 
 uint64_t network_next(const struct network *network, uint32_t destination)
 {
-    uint64_t next = request_queue_time(&network->incoming[destination]);
+    uint64_t next = request_queue_time(&network->arrivals[destination].incoming);
     if (network->is_mesh) {
         uint64_t injected = request_queue_time(&network->mesh.injected);
         if (injected != UINT64_MAX && injected + network->least_latency < next)
@@ -233,14 +228,18 @@ uint64_t network_next(const struct network *network, uint32_t destination)
     return next;
 }
 
+static uint64_t link_busy_before(const struct link *link, uint64_t cycle)
+{
+    /* What lies ahead of `cycle` has been given to packets without a gap, or nearly so. */
+    uint64_t ahead = link->free > cycle ? link->free - cycle : 0;
+    return link->busy > ahead ? link->busy - ahead : 0;
+}
+
 static uint64_t busy_before(const struct link *links, size_t count, uint64_t cycle)
 {
     uint64_t busy = 0;
-    for (size_t i = 0; i < count; i++) {
-        /* What lies ahead of `cycle` has been given to packets without a gap, or nearly so. */
-        uint64_t ahead = links[i].free > cycle ? links[i].free - cycle : 0;
-        busy += links[i].busy > ahead ? links[i].busy - ahead : 0;
-    }
+    for (size_t i = 0; i < count; i++)
+        busy += link_busy_before(&links[i], cycle);
     return busy;
 }
 
@@ -248,9 +247,10 @@ uint64_t network_busy(const struct network *network, uint64_t cycle, uint64_t *l
 {
     size_t inner = (size_t)network->mesh.columns * network->mesh.rows * DIRECTIONS;
     *links = network->ports + network->destinations + inner;
-    return busy_before(network->injection, network->ports, cycle) +
-           busy_before(network->ejection, network->destinations, cycle) +
-           busy_before(network->mesh.links, inner, cycle);
+    uint64_t busy = busy_before(network->injection, network->ports, cycle);
+    for (uint32_t i = 0; i < network->destinations; i++)
+        busy += link_busy_before(&network->arrivals[i].ejection, cycle);
+    return busy + busy_before(network->mesh.links, inner, cycle);
 }
 
 /* Payload of replies: the data of a read, the old values of an atomic; an acknowledgement is a header alone. */
@@ -286,15 +286,13 @@ void network_archive(struct corun_archive *archive, struct network *network)
     archive_same(archive, network->sources, "sources of the network");
     archive_same(archive, network->destinations, "destinations of the network");
     archive_bytes(archive, network->injection, network->ports * sizeof *network->injection);
-    archive_bytes(archive, network->ejection, network->destinations * sizeof *network->ejection);
-    for (uint32_t i = 0; i < network->destinations && archive_fine(archive); i++)
-        request_queue_archive(archive, &network->incoming[i]);
+    for (uint32_t i = 0; i < network->destinations && archive_fine(archive); i++) {
+        archive_bytes(archive, &network->arrivals[i].ejection, sizeof network->arrivals[i].ejection);
+        request_queue_archive(archive, &network->arrivals[i].incoming);
+    }
     if (network->waiting) {
         archive_bytes(archive, network->waiting, lists * sizeof *network->waiting);
-        archive_bytes(archive, network->waiting_sources,
-                      network->destinations * BIT_WORDS(network->sources) * sizeof *network->waiting_sources);
-        archive_bytes(archive, network->last_source, network->destinations * sizeof *network->last_source);
-        archive_bytes(archive, network->turns_left, network->destinations * sizeof *network->turns_left);
+        archive_bytes(archive, network->turns, network->destinations * sizeof *network->turns);
     }
     if (!network->is_mesh)
         return;

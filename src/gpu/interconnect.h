@@ -16,6 +16,7 @@
 #ifndef CORUN_GPU_INTERCONNECT_H
 #define CORUN_GPU_INTERCONNECT_H
 
+#include "gpu/cache_lines.h"
 #include "gpu/request.h"
 
 struct link {
@@ -30,18 +31,29 @@ struct mesh {
     struct request_queue injected; /* packets that have not been given their way yet */
 };
 
+/* Where packets leave a network. Slices of different channels are played side by side: a line of the host's cache for each. */
+struct network_port {
+    _Alignas(HOST_LINE_BYTES) struct request_queue incoming; /* by delivery of the head */
+    struct link ejection;
+};
+
+/* Requests at a slice whose heads have arrived, and whose turn it is. */
+struct turns {
+    _Alignas(HOST_LINE_BYTES) uint16_t last_source;     /* whose turn it is */
+    uint16_t left;                                      /* packets that it may still have in this turn */
+    uint64_t waiting[(1u << REQUEST_SOURCE_BITS) / 64]; /* sources whose list is not empty, as bits */
+};
+
 struct network {
     uint32_t sources, destinations;
-    uint32_t ports, port_sources;      /* injection ports, and sources that share each */
-    uint64_t latency;                  /* end to end, or per hop */
-    uint64_t least_latency;            /* of the shortest way, first flit */
-    struct link *injection, *ejection; /* [ports], [destinations] */
-    struct request_queue *incoming;    /* per destination, by delivery of the head */
-    struct request_list *waiting; /* requests: [destination][source], heads that have arrived; `ready` holds when */
-    uint64_t *waiting_sources;    /* [destination] sources whose list is not empty, as bits */
-    uint16_t *last_source;        /* [destination] whose turn it is */
-    uint16_t turn_packets;        /* that a source may have in one turn */
-    uint16_t *turns_left;         /* [destination] packets that it may still have in this turn */
+    uint32_t ports, port_sources;  /* injection ports, and sources that share each */
+    uint64_t latency;              /* end to end, or per hop */
+    uint64_t least_latency;        /* of the shortest way, first flit */
+    struct link *injection;        /* [ports] */
+    struct network_port *arrivals; /* [destinations] */
+    struct turns *turns;           /* requests: [destinations] */
+    struct request_list *waiting;  /* requests: [destination][source], heads that have arrived; `ready` holds when */
+    uint16_t turn_packets;         /* that a source may have in one turn */
     bool is_mesh;
     struct mesh mesh;
 };
@@ -76,7 +88,7 @@ static inline bool network_forward(struct network *network, uint32_t request, ui
 {
     if (network->is_mesh)
         return request_queue_push(&network->mesh.injected, start, source, request);
-    return request_queue_push(&network->incoming[destination], start + network->latency, source, request);
+    return request_queue_push(&network->arrivals[destination].incoming, start + network->latency, source, request);
 }
 
 /* Both. */
@@ -97,13 +109,14 @@ bool network_route(struct network *network, const struct request_pool *pool, uin
 static inline uint32_t network_eject(struct network *network, const struct request_pool *pool, uint32_t destination,
                                      uint64_t limit, uint64_t *delivery)
 {
-    struct request_queue *queue = &network->incoming[destination];
+    struct request_queue *queue = &network->arrivals[destination].incoming;
     *delivery = NEVER;
     if (request_queue_time(queue) >= limit)
         return NO_REQUEST;
     struct queued_request entry = request_queue_pop(queue);
     uint32_t flits = pool->slots[entry.request].flits;
-    *delivery = link_take(&network->ejection[destination], entry.key >> REQUEST_SOURCE_BITS, flits) + flits - 1;
+    *delivery =
+        link_take(&network->arrivals[destination].ejection, entry.key >> REQUEST_SOURCE_BITS, flits) + flits - 1;
     return entry.request;
 }
 

@@ -120,9 +120,10 @@ struct l2_slice {
 };
 
 struct memory_channel {
-    struct memory_shared *shared;
-    struct channel_counters *counters; /* by kernel slot, as many as the memory system's */
-    struct served_atomic *atomics;     /* since the last step */
+    _Alignas(
+        64) struct memory_shared *shared; /* channels are played side by side: no line of the host's cache for two */
+    struct channel_counters *counters;    /* by kernel slot, as many as the memory system's */
+    struct served_atomic *atomics;        /* since the last step */
     uint32_t atomic_count, atomic_capacity;
     struct departure *departures; /* since the last step, slice by slice */
     uint32_t departure_count, departure_capacity;

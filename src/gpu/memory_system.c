@@ -15,6 +15,7 @@
 #include "gpu/memory_system.h"
 
 #include "base/bits.h"
+#include "gpu/cache_lines.h"
 #include "gpu/l2.h"
 
 #include <assert.h>
@@ -91,8 +92,8 @@ struct memory_system *memory_system_create(const struct corun_gpu_config *config
     create_clocks(shared);
     create_flits(shared);
     address_map_create(&shared->map, config);
-    memory->channels = calloc(config->memory_controllers, sizeof *memory->channels);
-    memory->rings = calloc(config->sms, sizeof *memory->rings);
+    memory->channels = allocate_lines(config->memory_controllers * sizeof *memory->channels);
+    memory->rings = allocate_lines(config->sms * sizeof *memory->rings);
     bool complete = memory->channels && memory->rings && network_create(&shared->requests, config, true) &&
                     network_create(&shared->replies, config, false);
     for (uint32_t i = 0; complete && i < config->memory_controllers; i++)

@@ -16,6 +16,7 @@
 
 #include "base/archive.h"
 #include "corun/gpu.h"
+#include "gpu/cache_lines.h"
 #include "gpu/clock.h"
 #include "gpu/retired_kernels.h"
 #include "gpu/team.h"
@@ -61,7 +62,7 @@ struct reply {
 /* Replies to one SM in order of delivery. The memory system appends at tail, the SM takes from head. The capacity is a
  * power of two and never exceeded: an SM has at most icnt_buffer packets under way. */
 struct reply_ring {
-    struct reply *slots;
+    _Alignas(HOST_LINE_BYTES) struct reply *slots; /* SMs run side by side: a line of the host's cache for each */
     uint32_t mask, head, tail;
     uint64_t *first_cycle; /* the SM's: gets the cycle of a reply that finds the ring empty; NULL: nobody asks */
 };

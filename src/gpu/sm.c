@@ -2,6 +2,7 @@
 /* The loop over the cycles of an SM: what is due, which warps issue, until when it sleeps. */
 #include "gpu/sm.h"
 
+#include "gpu/cache_lines.h"
 #include "gpu/issue.h"
 #include "gpu/residency.h"
 #include "gpu/stall.h"
@@ -16,7 +17,7 @@ static uint32_t units_of(uint32_t configured)
 
 struct sm *sm_create(const struct corun_gpu_config *config, uint32_t index, struct reply_ring *replies)
 {
-    struct sm *sm = calloc(1, sizeof *sm);
+    struct sm *sm = allocate_lines(sizeof *sm);
     if (!sm)
         return NULL;
     sm->config = config;
@@ -92,7 +93,7 @@ struct corun_counters *sm_counters(struct sm *sm, uint32_t slot)
         sm->counters_capacity = capacity;
     }
     if (!sm->counters[slot])
-        sm->counters[slot] = calloc(1, sizeof **sm->counters);
+        sm->counters[slot] = allocate_lines(sizeof **sm->counters);
     return sm->counters[slot];
 }
 
