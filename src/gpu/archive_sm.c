@@ -175,9 +175,10 @@ static void archive_sm_warp(struct corun_archive *archive, const struct corun_gp
                             bool live)
 {
     static const struct archive_hole holes[] = {
-        ARCHIVE_HOLE(struct sm_warp, source),   ARCHIVE_HOLE(struct sm_warp, op),
-        ARCHIVE_HOLE(struct sm_warp, counters), ARCHIVE_HOLE(struct sm_warp, ready),
-        ARCHIVE_HOLE(struct sm_warp, kernel),   ARCHIVE_HOLE(struct sm_warp, ready_capacity)};
+        ARCHIVE_HOLE(struct sm_warp, source),    ARCHIVE_HOLE(struct sm_warp, op),
+        ARCHIVE_HOLE(struct sm_warp, counters),  ARCHIVE_HOLE(struct sm_warp, ready),
+        ARCHIVE_HOLE(struct sm_warp, kernel),    ARCHIVE_HOLE(struct sm_warp, ready_capacity),
+        ARCHIVE_HOLE(struct sm_warp, operations)};
     struct sm_warp *warp = &sm->warps[slot];
     ARCHIVE_RECORD(archive, warp, holes);
     if (!live || !archive_fine(archive))
@@ -189,6 +190,7 @@ static void archive_sm_warp(struct corun_archive *archive, const struct corun_gp
     if (!archive_fine(archive))
         return;
     archive_warp(archive, tb->launch, &warp->source);
+    warp->operations = tb->launch->grid->operations;
     archive_op(archive, gpu, &warp->op);
     archive_counters_of(archive, sm, &warp->counters);
     archive_ready(archive, warp);

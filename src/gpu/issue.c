@@ -142,12 +142,11 @@ void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
     struct scheduler *scheduler = &sm->schedulers[index];
     struct sm_warp *warp = &sm->warps[slot];
     const struct machine_op *op = warp->op;
-    const struct corun_source_operations *source = sm->tbs[warp->tb].launch->grid->operations;
 
     uint64_t start = reserve_pipe(sm, index, op, collect_operands(sm, scheduler, slot, op));
     if (sm->profiling)
         warp_profile(sm, slot);
-    source->issue(warp->source, &sm->issue);
+    warp->operations->issue(warp->source, &sm->issue);
     count_issue(sm, slot, op);
     if (sm->tracing)
         trace_issue(sm, index, slot);
@@ -176,14 +175,15 @@ void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
         break;
     }
     warp->pc = sm->issue.pc;
-    warp_set_next(sm, slot);
     if (sm->issue.jumped) {
         warp->not_before = sm->now + sm->config->branch_cycles;
         if (!sm->config->icache_perfect)
             warp->not_before += sm->config->icache_latency_cycles - 1;
     }
-    if (sm->issue.outcome == CORUN_OUTCOME_BARRIER)
+    if (sm->issue.outcome == CORUN_OUTCOME_BARRIER) {
+        warp_set_next(sm, slot);
         sm_barrier_arrive(sm, slot);
-    else
-        warp_evaluate(sm, slot);
+    } else {
+        warp_go_on(sm, slot);
+    }
 }

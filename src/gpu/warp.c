@@ -22,6 +22,7 @@ bool warp_begin(struct sm *sm, uint32_t slot, uint32_t tb_slot, struct corun_war
     }
     memset(warp->ready, 0, kernel->hazard_entries * sizeof *warp->ready);
     warp->source = source;
+    warp->operations = launch->grid->operations;
     warp->kernel = kernel;
     warp->counters = sm->counters[kernel->slot];
     warp->pc = launch->grid->operations->warp_pc(source);
@@ -71,7 +72,7 @@ void warp_profile(struct sm *sm, uint32_t slot)
     }
 }
 
-void warp_set_state(struct sm *sm, uint32_t slot, enum warp_state state)
+static inline __attribute__((always_inline)) void set_state(struct sm *sm, uint32_t slot, enum warp_state state)
 {
     struct sm_warp *warp = &sm->warps[slot];
     uint64_t bit = UINT64_C(1) << slot;
@@ -83,7 +84,12 @@ void warp_set_state(struct sm *sm, uint32_t slot, enum warp_state state)
     warp->state = (uint8_t)state;
 }
 
-void warp_set_next(struct sm *sm, uint32_t slot)
+void warp_set_state(struct sm *sm, uint32_t slot, enum warp_state state)
+{
+    set_state(sm, slot, state);
+}
+
+static inline __attribute__((always_inline)) void set_next(struct sm *sm, uint32_t slot)
 {
     struct sm_warp *warp = &sm->warps[slot];
     uint64_t bit = UINT64_C(1) << slot;
@@ -91,6 +97,11 @@ void warp_set_next(struct sm *sm, uint32_t slot)
     sm->wants[warp->pipe] &= ~bit;
     warp->pipe = warp->op->pipe;
     sm->wants[warp->pipe] |= bit;
+}
+
+void warp_set_next(struct sm *sm, uint32_t slot)
+{
+    set_next(sm, slot);
 }
 
 void warps_become_ready(struct sm *sm, uint64_t warps)
@@ -123,7 +134,7 @@ __attribute__((noinline)) static bool fetched(struct sm *sm, uint32_t slot, uint
 }
 
 /* What the warp waits for, and until when (NEVER: until something else wakes it). */
-static enum warp_state judge(struct sm *sm, uint32_t slot, uint64_t *until)
+static inline __attribute__((always_inline)) enum warp_state judge(struct sm *sm, uint32_t slot, uint64_t *until)
 {
     struct sm_warp *warp = &sm->warps[slot];
     const struct machine_op *op = warp->op;
@@ -152,13 +163,24 @@ static enum warp_state judge(struct sm *sm, uint32_t slot, uint64_t *until)
     return WARP_READY;
 }
 
-void warp_evaluate(struct sm *sm, uint32_t slot)
+static inline __attribute__((always_inline)) void evaluate(struct sm *sm, uint32_t slot)
 {
     uint64_t until;
     enum warp_state state = judge(sm, slot, &until);
-    warp_set_state(sm, slot, state);
+    set_state(sm, slot, state);
     if (until != NEVER)
         wheel_set(&sm->wheel, sm->now, until, slot);
+}
+
+void warp_evaluate(struct sm *sm, uint32_t slot)
+{
+    evaluate(sm, slot);
+}
+
+void warp_go_on(struct sm *sm, uint32_t slot)
+{
+    set_next(sm, slot);
+    evaluate(sm, slot);
 }
 
 void warp_end(struct sm *sm, uint32_t slot)

@@ -8,6 +8,7 @@
 #ifndef CORUN_GPU_WARP_H
 #define CORUN_GPU_WARP_H
 
+#include "gpu/cache_lines.h"
 #include "gpu/kernel.h"
 #include "gpu/sm_limits.h"
 
@@ -38,8 +39,9 @@ static inline uint64_t ready_entry(uint64_t cycle, bool from_memory)
 }
 
 struct sm_warp {
-    struct corun_warp *source;
-    const struct machine_op *op; /* next instruction */
+    _Alignas(HOST_LINE_BYTES) struct corun_warp *source;
+    const struct corun_source_operations *operations; /* of the source */
+    const struct machine_op *op;                      /* next instruction */
     struct corun_counters *counters;
     uint64_t *ready; /* [kernel->hazard_entries] */
     uint32_t ready_capacity;
@@ -68,6 +70,8 @@ void warp_set_next(struct sm *sm, uint32_t warp);
 void warps_become_ready(struct sm *sm, uint64_t warps);
 /* Finds out what the warp's next instruction waits for, sets its state and the wake-up that it needs. */
 void warp_evaluate(struct sm *sm, uint32_t warp);
+/* Both: the instruction at warp->pc is its next one. */
+void warp_go_on(struct sm *sm, uint32_t warp);
 /* It has issued its last instruction; and again when what it had under way is there. */
 void warp_end(struct sm *sm, uint32_t warp);
 /* Profile: adds the time in the warp's present state to its next instruction. */
