@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What host threads can share: the time of every SM and of every channel in each step, taken on one thread, and from these how long the steps
- * take on more threads, which take the next SM or channel whenever they are done with one (src/gpu/team.c).
+ * take on more threads, which take the next SM or channel whenever they are done with one. That is a bound: caches of the host are left out,
+ * and the simulator's threads keep to SMs of their own as long as these have work (src/gpu/team.c); bench_scaling takes real times.
  *
  *     bench_threads [-g GPU]… [-c CYCLES] [-n RUNS] [-b NANOSECONDS] WORKLOAD …
  *

@@ -72,7 +72,7 @@ static enum corun_status build_key(struct builder *builder, const struct yaml_no
         struct yaml_node text = {0};
         status = build_text(builder, &event, &text);
         *key = text.text;
-        if (!status && yaml_find(map, text.text))
+        if (!status && *key && yaml_find(map, *key))
             status = corun_report(builder->list, CORUN_SYNTAX, *place, "key '%s' is given twice", text.text);
     } else if (event.type == YAML_ALIAS_EVENT) {
         status = refuse(builder, &event, "aliases are not supported");

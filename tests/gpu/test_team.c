@@ -8,7 +8,6 @@
 
 #include "gpu/team.h"
 
-
 enum { MOST = 40, ROUNDS = 200 };
 
 struct account {
