@@ -111,11 +111,11 @@ static const char *nearest_parameter(const char *key)
     return nearest_name(key, names, CONFIG_PARAMETERS);
 }
 
-static const struct corun_gpu_parameter *find_exact(const char *key, size_t length, const char *ending)
+static const struct corun_gpu_parameter *find_exact(const char *name, size_t length, const char *ending)
 {
     for (size_t i = 0; i < COUNT_OF(parameter_rows); i++) {
-        const char *name = parameter_rows[i].name;
-        if (strlen(name) == length + strlen(ending) && !strncmp(name, key, length) && !strcmp(name + length, ending))
+        const char *row = parameter_rows[i].name;
+        if (length && row[0] == name[0] && !strncmp(row, name, length) && !strcmp(row + length, ending))
             return &parameter_rows[i];
     }
     return NULL;
