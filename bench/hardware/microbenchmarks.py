@@ -1,0 +1,1067 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Measures a GPU through a CUDA driver: latencies, rates, bandwidths, caches, atomics, launches. The same PTX for a real and a simulated one.
+
+    microbenchmarks.py --csv h100.csv                  # NVIDIA's libcuda.so.1
+    microbenchmarks.py --driver .../libcuda.so.1 ...   # any other, corun's for example
+    microbenchmarks.py --compare real.csv simulated.csv
+
+Cycles are those of the SMs, as the kernels themselves count them with %clock64; times are the driver's events. docs/hardware.md
+says what each row is.
+"""
+import argparse
+import array
+import csv
+import ctypes
+import os
+import random
+import statistics
+import sys
+import time
+from ctypes import POINTER, byref, c_int, c_size_t, c_uint, c_ulonglong, c_void_p
+
+import real_gpu
+
+ADDRESS = real_gpu.ADDRESS
+MORE = {
+    "cuMemcpyHtoDAsync_v2": [ADDRESS, c_void_p, c_size_t, c_void_p],
+    "cuMemcpyDtoHAsync_v2": [c_void_p, ADDRESS, c_size_t, c_void_p],
+    "cuStreamSynchronize": [c_void_p],
+}
+ATTRIBUTES = {"threads_per_tb": 1, "shared_bytes_per_tb": 8, "constant_bytes": 9, "registers_per_tb": 12, "clock_khz": 13, "sms": 16,
+              "memory_clock_khz": 36, "bus_bits": 37, "l2_bytes": 38, "threads_per_sm": 39, "copy_engines": 40, "shared_bytes_per_sm": 81,
+              "registers_per_sm": 82, "shared_bytes_opt_in": 97, "tbs_per_sm": 106, "reserved_shared_per_tb": 111}
+COLUMNS = ("quantity", "parameter", "unit", "value", "lowest", "highest")
+HEAD = ".version 7.0\n.target sm_80\n.address_size 64\n"
+
+
+class Gpu:
+    """A device and its open context."""
+
+    def __init__(self, options):
+        self.driver = real_gpu.Driver(options.driver)
+        self.device = real_gpu.Device(self.driver, options.nvml, options.device)
+        self.repetitions = options.repetitions
+        self.quick = options.quick
+        for name, types in MORE.items():
+            getattr(self.driver.library, name).argtypes = types
+        self.sms = self.device.facts["sms"]
+        self.out = self.allocate(16 << 20)
+        self.events = [c_void_p(), c_void_p()]
+        for event in self.events:
+            self.driver("cuEventCreate", byref(event), 0)
+        self.modules = {}
+
+    def allocate(self, size, clear=True):
+        address = ADDRESS()
+        self.driver("cuMemAlloc_v2", byref(address), size)
+        if clear:
+            self.driver("cuMemsetD8_v2", address.value, 0, size)
+        return address.value
+
+    def free(self, address):
+        self.driver("cuMemFree_v2", address)
+
+    def write(self, address, data):
+        self.driver("cuMemcpyHtoD_v2", address, bytes(data), len(data))
+
+    def read(self, address, count):
+        data = ctypes.create_string_buffer(8 * count)
+        self.driver("cuMemcpyDtoH_v2", data, address, 8 * count)
+        return array.array("Q", data.raw)
+
+    def module(self, text):
+        if text not in self.modules:
+            module = c_void_p()
+            self.driver("cuModuleLoadData", byref(module), text.encode() + b"\0")
+            self.modules[text] = module
+        return self.modules[text]
+
+    def kernel(self, text, name):
+        function = c_void_p()
+        self.driver("cuModuleGetFunction", byref(function), self.module(text), name.encode())
+        return function
+
+    def launch(self, function, tbs, threads, arguments, shared=0):
+        values = [c_ulonglong(a) for a in arguments]
+        pointers = (c_void_p * max(len(values), 1))(*[ctypes.addressof(v) for v in values])
+        self.driver("cuLaunchKernel", function, tbs, 1, 1, threads, 1, 1, shared, None, pointers, None)
+
+    def run(self, function, tbs, threads, arguments, shared=0):
+        """Microseconds between events on either side."""
+        self.driver("cuEventRecord", self.events[0], None)
+        self.launch(function, tbs, threads, arguments, shared)
+        self.driver("cuEventRecord", self.events[1], None)
+        self.driver("cuCtxSynchronize")
+        elapsed = ctypes.c_float()
+        self.driver("cuEventElapsedTime", byref(elapsed), *self.events)
+        return elapsed.value * 1000
+
+
+ROWS = []
+
+
+def row(quantity, unit, values, parameter=""):
+    values = values if isinstance(values, list) else [values]
+    if not values:
+        print(f"{quantity} {parameter}: nothing to measure", file=sys.stderr)
+        return
+    ROWS.append({"quantity": quantity, "parameter": parameter, "unit": unit, "value": f"{statistics.median(values):.6g}",
+                 "lowest": f"{min(values):.6g}", "highest": f"{max(values):.6g}"})
+    print(f"{quantity:34} {str(parameter):>12} {statistics.median(values):12.5g} {unit}", flush=True)
+
+
+# ---- chains of dependent operations, and rates ----
+
+# name: one operation; # is the number of the chain. %a, %b, %x, %y, %v and %w were loaded, so that no compiler knows what they are.
+OPERATIONS = {
+    "integer add and xor": ("add.u32 %r#, %r#, %a; xor.b32 %r#, %r#, %b;", 2),
+    "integer shift and xor": ("shl.b32 %r#, %r#, %a; xor.b32 %r#, %r#, %b;", 2),
+    "integer maximum and add": ("max.u32 %r#, %r#, %a; add.u32 %r#, %r#, %b;", 2),
+    "integer multiply": ("mul.lo.u32 %r#, %r#, %a;", 1),
+    "integer multiply-add": ("mad.lo.u32 %r#, %r#, %a, %b;", 1),
+    "integer multiply-high": ("mul.hi.u32 %r#, %r#, %a;", 1),
+    "integer divide": ("div.u32 %r#, %r#, %a;", 1),
+    "integer divide by 3": ("div.u32 %r#, %r#, 3;", 1),
+    "population count and add": ("popc.b32 %r#, %r#; add.u32 %r#, %r#, %a;", 2),
+    "fp32 add": ("add.f32 %f#, %f#, %x;", 1),
+    "fp32 multiply": ("mul.f32 %f#, %f#, %x;", 1),
+    "fp32 multiply-add": ("fma.rn.f32 %f#, %f#, %x, %y;", 1),
+    "fp32 maximum and add": ("max.f32 %f#, %f#, %x; add.f32 %f#, %f#, %y;", 2),
+    "fp32 divide": ("div.rn.f32 %f#, %f#, %x;", 1),
+    "fp32 square root": ("sqrt.rn.f32 %f#, %f#;", 1),
+    "fp32 reciprocal": ("rcp.rn.f32 %f#, %f#;", 1),
+    "fp64 add": ("add.f64 %d#, %d#, %v;", 1),
+    "fp64 multiply": ("mul.f64 %d#, %d#, %v;", 1),
+    "fp64 multiply-add": ("fma.rn.f64 %d#, %d#, %v, %w;", 1),
+    "fp64 divide": ("div.rn.f64 %d#, %d#, %v;", 1),
+    "fp64 square root": ("sqrt.rn.f64 %d#, %d#;", 1),
+    "special function ex2": ("ex2.approx.ftz.f32 %f#, %f#;", 1),
+    "special function rsqrt": ("rsqrt.approx.ftz.f32 %f#, %f#;", 1),
+    "special function sin": ("sin.approx.ftz.f32 %f#, %f#;", 1),
+    "convert to fp32 and back": ("cvt.rn.f32.u32 %f#, %r#; cvt.rzi.u32.f32 %r#, %f#;", 2),
+    "shuffle": ("shfl.sync.idx.b32 %r#, %r#, %a, 31, -1;", 1),
+    "matrices f16 m16n8k16": ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f#, %f1#, %f2#, %f3#}, {%a, %a, %b, %b}, {%a, %b}, "
+                              "{%f#, %f1#, %f2#, %f3#};", 1),
+    "matrices tf32 m16n8k8": ("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f#, %f1#, %f2#, %f3#}, {%a, %a, %b, %b}, {%a, %b}, "
+                              "{%f#, %f1#, %f2#, %f3#};", 1),
+    "matrices s8 m16n8k32": ("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r#, %r1#, %r2#, %r3#}, {%a, %a, %b, %b}, {%a, %b}, "
+                             "{%r#, %r1#, %r2#, %r3#};", 1),
+    "matrices f64 m8n8k4": ("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d#, %d1#}, {%v}, {%w}, {%d#, %d1#};", 1),
+}
+ROUGH = ("divide", "square root", "reciprocal")  # tens of instructions: fewer of them
+
+BODY = HEAD + """.visible .entry body(.param .u64 out, .param .u64 in, .param .u64 turns)
+{{
+    .reg .u64 %o, %i, %n, %t<3>, %e;
+    .reg .u32 %r<50>, %s, %u;
+    .reg .b32 %a, %b;
+    .reg .f32 %f<50>, %x, %y;
+    .reg .f64 %d<50>, %v, %w;
+    .reg .pred %q;
+    ld.param.u64 %o, [out];
+    ld.param.u64 %i, [in];
+    ld.param.u64 %n, [turns];
+    ld.global.u32 %a, [%i];
+    ld.global.u32 %b, [%i+4];
+    ld.global.f32 %x, [%i+8];
+    ld.global.f32 %y, [%i+12];
+    ld.global.f64 %v, [%i+16];
+    ld.global.f64 %w, [%i+24];
+{begin}    mov.u64 %e, 0;
+    bar.sync 0;
+    mov.u64 %t0, %clock64;
+again:
+    add.u64 %e, %e, 1;
+{steps}    setp.lt.u64 %q, %e, %n;
+    @%q bra again;
+{use}    st.global.u32 [%o+8], %s;
+    mov.u64 %t1, %clock64;
+    mov.u32 %u, %tid.x;
+    shr.u32 %u, %u, 5;
+    mul.wide.u32 %t2, %u, 16;
+    add.u64 %o, %o, %t2;
+    st.global.u64 [%o+64], %t0;
+    st.global.u64 [%o+72], %t1;
+    exit;
+}}
+"""
+
+
+def body(operation, count, chains):
+    """`count` operations on each of `chains` chains per turn."""
+    begin = use = ""
+    for k in range(chains):
+        for more in ("", "1", "2", "3"):
+            begin += f"    add.u32 %r{more}{k}, %a, {7 * k + 3};\n    add.f32 %f{more}{k}, %x, 0f3F800000;\n    add.f64 %d{more}{k}, %v, 0d3FF0000000000000;\n"
+    steps = "".join(f"    {operation.replace('#', str(k))}\n" for _ in range(count) for k in range(chains))
+    use = "    mov.u32 %s, 0;\n"
+    for k in range(chains):
+        use += f"    xor.b32 %s, %s, %r{k};\n    mov.b32 %u, %f{k};\n    xor.b32 %s, %s, %u;\n    cvt.rn.f32.f64 %f{k}, %d{k};\n" \
+               f"    mov.b32 %u, %f{k};\n    xor.b32 %s, %s, %u;\n"
+    return BODY.format(begin=begin, steps=steps, use=use)
+
+
+def spans(gpu, function, inputs, threads, turns):
+    """Cycles from the first warp's beginning to the last one's end."""
+    gpu.run(function, 1, threads, [gpu.out, inputs, turns])
+    warps = (threads + 31) // 32
+    stamps = gpu.read(gpu.out + 64, 2 * warps)
+    return max(stamps[1::2]) - min(stamps[0::2])
+
+
+def operations(gpu):
+    inputs = gpu.allocate(64)
+    data = array.array("I", [5, 3]).tobytes() + array.array("f", [0.75, 1.25]).tobytes() + array.array("d", [0.75, 1.25]).tobytes()
+    gpu.write(inputs, data)
+    for name, (text, number) in OPERATIONS.items():
+        rough = any(word in name for word in ROUGH)
+        count = 8 if rough else 32
+        try:
+            function = gpu.kernel(body(text, count, 1), "body")
+            values = [(spans(gpu, function, inputs, 32, 9) - spans(gpu, function, inputs, 32, 5)) / (4 * count * number)
+                      for _ in range(gpu.repetitions)]
+            row("latency of " + name, "cycles", values)
+            count = max(count // 4, 2)
+            function = gpu.kernel(body(text, count, 4), "body")
+            values = [32 * 4 * 8 * count * number / (spans(gpu, function, inputs, 1024, 13) - spans(gpu, function, inputs, 1024, 5))
+                      for _ in range(gpu.repetitions)]
+            row("throughput of " + name, "warp instructions per cycle and SM", values)
+        except real_gpu.DriverError as error:
+            print(f"{name}: {error}", file=sys.stderr)
+    gpu.free(inputs)
+
+
+def instruction_cache(gpu):
+    inputs = gpu.allocate(64)
+    for kib in (8, 16, 24, 32, 64, 96, 112, 128, 144, 192, 256, 384):
+        if gpu.quick and kib > 32:
+            break
+        count = kib * 64
+        function = gpu.kernel(body(OPERATIONS["fp32 multiply-add"][0], count // 4, 4), "body")
+        values = [(spans(gpu, function, inputs, 32, 4) - spans(gpu, function, inputs, 32, 2)) / (2 * count) for _ in range(gpu.repetitions)]
+        row("a loop of code, one warp", "cycles per instruction", values, f"{kib} KiB")
+    gpu.free(inputs)
+
+
+# ---- latencies of memory ----
+
+CHASE = HEAD + """.const .align 16 .b8 table[65536];
+.shared .align 16 .b8 words[16384];
+.visible .entry where(.param .u64 out)
+{{
+    .reg .u64 %o, %z;
+    ld.param.u64 %o, [out];
+    mov.u64 %z, table;
+    st.global.u64 [%o], %z;
+    exit;
+}}
+.visible .entry chase_{name}(.param .u64 out, .param .u64 start, .param .u64 warm, .param .u64 steps)
+{{
+    .reg .u64 %o, %p, %w, %n, %i, %t<2>, %z;
+    .reg .pred %q;
+    ld.param.u64 %o, [out];
+    ld.param.u64 %p, [start];
+    ld.param.u64 %w, [warm];
+    ld.param.u64 %n, [steps];
+{before}    mov.u64 %i, 0;
+warming:
+    setp.ge.u64 %q, %i, %w;
+    @%q bra warmed;
+    {load}
+    add.u64 %i, %i, 1;
+    bra warming;
+warmed:
+    mov.u64 %i, 0;
+    st.global.u64 [%o+8], %p;
+    mov.u64 %t0, %clock64;
+step:
+{loads}    add.u64 %i, %i, 16;
+    setp.lt.u64 %q, %i, %n;
+    @%q bra step;
+    st.global.u64 [%o+8], %p;
+    mov.u64 %t1, %clock64;
+    sub.u64 %t1, %t1, %t0;
+    st.global.u64 [%o], %t1;
+    exit;
+}}
+"""
+LOADS = {
+    "ca": ("ld.global.ca.u64 %p, [%p];", ""),
+    "cg": ("ld.global.cg.u64 %p, [%p];", ""),
+    "nc": ("ld.global.nc.u64 %p, [%p];", ""),
+    "atom": ("atom.global.or.b64 %p, [%p], 0;", ""),
+    "const": ("ld.const.u64 %p, [%p];", "    mov.u64 %z, table;\n    add.u64 %p, %p, %z;\n"),
+    "shared": ("ld.shared.u64 %p, [%p];", "    mov.u64 %p, words;\n    st.shared.u64 [%p], %p;\n"),
+    "shared_atom": ("atom.shared.or.b64 %p, [%p], 0;", "    mov.u64 %p, words;\n    st.shared.u64 [%p], %p;\n"),
+    "shared_add": ("atom.shared.add.u64 %p, [%p], 0;", "    mov.u64 %p, words;\n    st.shared.u64 [%p], %p;\n"),
+}
+
+
+def chaser(gpu, name):
+    load, before = LOADS[name]
+    return gpu.kernel(CHASE.format(name=name, load=load, loads=f"    {load}\n" * 16, before=before), f"chase_{name}")
+
+
+def cycle_of(address, places, stride):
+    """Pointers in a random order, each place once; what is between them is zero."""
+    order = list(range(places))
+    random.Random(places).shuffle(order)
+    words = array.array("Q", bytes(places * stride))
+    for here, there in zip(order, order[1:] + order[:1]):
+        words[here * stride // 8] = address + there * stride
+    return words.tobytes(), address + order[0] * stride
+
+
+def chase(gpu, name, places, stride, warm=None, steps=512):
+    memory = gpu.allocate(places * stride)
+    data, start = cycle_of(memory, places, stride)
+    gpu.write(memory, data)
+    function, values = chaser(gpu, name), []
+    for _ in range(gpu.repetitions):
+        clocks = []
+        for count in (steps, 3 * steps):
+            gpu.run(function, 1, 1, [gpu.out, start, places if warm is None else warm, count])
+            clocks.append(gpu.read(gpu.out, 1)[0])
+        values.append((clocks[1] - clocks[0]) / (2 * steps))
+    gpu.free(memory)
+    return values
+
+
+def memories(gpu):
+    row("latency of shared memory", "cycles", chase_fixed(gpu, "shared"))
+    row("latency of an atomic or of shared memory", "cycles", chase_fixed(gpu, "shared_atom"))
+    row("latency of an atomic add of shared memory", "cycles", chase_fixed(gpu, "shared_add"))
+    sizes = (8, 128, 224, 256, 512) if gpu.quick else (8, 32, 64, 128, 160, 192, 208, 216, 224, 232, 240, 248, 256, 288, 384, 512)
+    for kib in sizes:
+        row("latency of a load", "cycles", chase(gpu, "ca", kib * 8, 128), f"{kib} KiB")
+    row("latency of a read-only load", "cycles", chase(gpu, "nc", 64, 128), "8 KiB")
+    for mib in (1, 8) if gpu.quick else (1, 2, 4, 8, 16, 20, 24, 28, 32, 40, 48, 56, 64, 96, 128):
+        row("latency of a load past the L1", "cycles", chase(gpu, "cg", mib * 8192, 128, steps=2048), f"{mib} MiB")
+    # every line of a large array once, none of them read before: nothing of it is in a cache
+    for stride in (4096 + 128,) if gpu.quick else (4096 + 128, 65536 + 128, (2 << 20) + 128):
+        places = min(16384, (4 << 30) // stride)
+        if gpu.quick:
+            places = 4096
+        row("latency of a load that was never read", "cycles", fresh(gpu, places, stride), f"stride {stride}")
+    row("latency of an atomic of global memory", "cycles", chase(gpu, "atom", 1024, 128))
+    constants(gpu)
+
+
+def chase_fixed(gpu, name):
+    function, values = chaser(gpu, name), []
+    for _ in range(gpu.repetitions):
+        clocks = []
+        for count in (256, 768):
+            gpu.run(function, 1, 1, [gpu.out, 0, 16, count])
+            clocks.append(gpu.read(gpu.out, 1)[0])
+        values.append((clocks[1] - clocks[0]) / 512)
+    return values
+
+
+def fresh(gpu, places, stride):
+    """The L2 is swept by a memset of another array before each run; the chain goes on where the last one ended."""
+    memory, sweep = gpu.allocate(places * stride), gpu.allocate((8 if gpu.quick else 256) << 20)
+    order = list(range(places))
+    random.Random(places).shuffle(order)
+    for here, there in zip(order, order[1:] + order[:1]) if places * stride > 64 << 20 else ():
+        gpu.write(memory + here * stride, array.array("Q", [memory + there * stride]).tobytes())
+    if places * stride <= 64 << 20:
+        gpu.write(memory, cycle_of(memory, places, stride)[0])
+    function, values, at = chaser(gpu, "cg"), [], memory + order[0] * stride
+    steps = min(1024, places // 8)
+    for _ in range(gpu.repetitions):
+        clocks = []
+        for count in (steps, 2 * steps):
+            gpu.driver("cuMemsetD8_v2", sweep, 1, (8 if gpu.quick else 256) << 20)
+            gpu.run(function, 1, 1, [gpu.out, at, 0, count])
+            clocks.append(gpu.read(gpu.out, 2))
+            at = clocks[-1][1]
+        values.append((clocks[1][0] - clocks[0][0]) / steps)
+    gpu.free(memory)
+    gpu.free(sweep)
+    return values
+
+
+def constants(gpu):
+    load, before = LOADS["const"]
+    text = CHASE.format(name="const", load=load, loads=f"    {load}\n" * 16, before=before)
+    function, address, size = gpu.kernel(text, "chase_const"), ADDRESS(), c_size_t()
+    gpu.driver("cuModuleGetGlobal_v2", byref(address), byref(size), gpu.module(text), b"table")
+    gpu.run(gpu.kernel(text, "where"), 1, 1, [gpu.out])
+    base = gpu.read(gpu.out, 1)[0]
+    for kib in (1, 2, 4, 8, 16, 32, 64):
+        data, start = cycle_of(base, kib * 16, 64)
+        gpu.write(address.value, data)
+        values = []
+        for _ in range(gpu.repetitions):
+            clocks = []
+            for count in (1024, 3072):
+                gpu.run(function, 1, 1, [gpu.out, start - base, kib * 32, count])
+                clocks.append(gpu.read(gpu.out, 1)[0])
+            values.append((clocks[1] - clocks[0]) / 2048)
+        row("latency of a constant", "cycles", values, f"{kib} KiB")
+
+
+LINES = HEAD + """.visible .entry lines(.param .u64 out, .param .u64 from, .param .u64 stride, .param .u64 count)
+{
+    .reg .u64 %o, %f, %s, %n, %p, %t<2>, %k;
+    .reg .u32 %m;
+    .reg .pred %q;
+    ld.param.u64 %o, [out];
+    ld.param.u64 %f, [from];
+    ld.param.u64 %s, [stride];
+    ld.param.u64 %n, [count];
+    mov.u32 %m, %smid;
+    st.global.u32 [%o], %m;
+line:
+    add.u64 %o, %o, 8;
+    st.global.u64 [%f], %f;
+    membar.gl;
+    mov.u64 %p, %f;
+    ld.global.cg.u64 %p, [%p];
+    ld.global.cg.u64 %p, [%p];
+    mov.u64 %k, 0;
+    st.global.u64 [%o], %p;
+    membar.gl;
+    mov.u64 %t0, %clock64;
+""" + "    ld.global.cg.u64 %p, [%p];\n" * 16 + """    st.global.u64 [%o], %p;
+    mov.u64 %t1, %clock64;
+    sub.u64 %t1, %t1, %t0;
+    st.global.u64 [%o], %t1;
+    add.u64 %f, %f, %s;
+    sub.u64 %n, %n, 1;
+    setp.ne.u64 %q, %n, 0;
+    @%q bra line;
+    exit;
+}
+"""
+
+
+def halves(gpu):
+    """Of single lines in the L2: which are near and which far shows in how their latencies lie."""
+    count = 32 if gpu.quick else 2048
+    memory = gpu.allocate(count * 4224)
+    gpu.run(gpu.kernel(LINES, "lines"), 1, 1, [gpu.out, memory, 4224, count])
+    values = sorted(v / 16 for v in gpu.read(gpu.out + 8, count))
+    for percent in (0, 5, 25, 50, 75, 95, 100):
+        row("latency of single lines of the L2", "cycles", values[min(count - 1, count * percent // 100)], f"{percent} %")
+    gpu.free(memory)
+
+
+# ---- bandwidths ----
+
+# Every thread loads or stores 16 bytes four times per turn, from where its warp was before plus `step`, within `mask`.
+TURNS = HEAD + """.shared .align 16 .b8 words[32768];
+.visible .entry turns(.param .u64 out, .param .u64 from, .param .u64 mask, .param .u64 turns, .param .u64 tbs)
+.maxntid 1024, 1, 1
+.minnctapersm 2
+{{
+    .reg .u64 %o, %f, %m, %n, %at, %a, %t<3>, %s, %b, %step;
+    .reg .u32 %v<16>, %x, %c, %y;
+    .reg .pred %q;
+    ld.param.u64 %o, [out];
+    ld.param.u64 %f, [from];
+    ld.param.u64 %m, [mask];
+    ld.param.u64 %n, [turns];
+    ld.param.u64 %step, [tbs];
+    mov.u32 %x, %tid.x;
+    mov.u32 %c, %ctaid.x;
+    mov.u32 %y, %ntid.x;
+    mul.lo.u32 %y, %y, 64;
+    mul.wide.u32 %b, %c, %y;
+    cvt.u64.u32 %s, %y;
+    mul.lo.u64 %step, %step, %s;
+    mul.wide.u32 %at, %x, 16;
+    add.u64 %at, %at, %b;
+    shr.u64 %s, %s, 2;
+    mov.u32 %v15, 0;
+    mov.u32 %v0, %x; mov.u32 %v1, %x; mov.u32 %v2, %x; mov.u32 %v3, %x;
+    mov.u64 %b, 0;
+{before}    bar.sync 0;
+    mov.u64 %t0, %clock64;
+again:
+{turn}    add.u64 %at, %at, %step;
+    add.u64 %b, %b, 1;
+    setp.lt.u64 %q, %b, %n;
+    @%q bra again;
+    bar.sync 0;
+    mov.u64 %t1, %clock64;
+    setp.eq.u32 %q, %v15, 12345678;
+    @%q st.global.u32 [%o], %v15;
+    setp.ne.u32 %q, %x, 0;
+    @%q exit;
+    mul.wide.u32 %t2, %c, 16;
+    add.u64 %o, %o, %t2;
+    st.global.u64 [%o+64], %t0;
+    st.global.u64 [%o+72], %t1;
+    exit;
+}}
+"""
+PLACE = "    and.b64 %a, %at, %m;\n    add.u64 %a, %a, %f;\n"
+MOVES = {
+    "loads from the L1": ("", "ld.global.ca.v4.u32 {%v0, %v1, %v2, %v3}, [%a];"),
+    "loads from the L2": ("", "ld.global.cg.v4.u32 {%v0, %v1, %v2, %v3}, [%a];"),
+    "stores": ("", "st.global.v4.u32 [%a], {%v0, %v1, %v2, %v3};"),
+    "loads from shared memory": ("    mov.u64 %f, words;\n", "ld.shared.v4.u32 {%v0, %v1, %v2, %v3}, [%a];"),
+    "stores to shared memory": ("    mov.u64 %f, words;\n", "st.shared.v4.u32 [%a], {%v0, %v1, %v2, %v3};"),
+}
+
+
+def mover(gpu, name):
+    before, move = MOVES[name]
+    turn = ""
+    for k in range(4):
+        turn += PLACE.replace("%at", "%at" if k == 0 else "%t2")
+        regs = move
+        for r in range(4):
+            regs = regs.replace(f"%v{r}", f"%v{r}" if "st." in move else f"%v{4 * (k % 3) + r}")
+        turn += f"    {regs}\n"
+        if "ld." in move:
+            turn += "".join(f"    xor.b32 %v15, %v15, %v{4 * (k % 3) + r};\n" for r in range(4))
+        turn += "    add.u64 %t2, %at, %s;\n" if k == 0 else "    add.u64 %t2, %t2, %s;\n"
+    return gpu.kernel(TURNS.format(before=before, turn=turn), "turns")
+
+
+def moved(gpu, name, size, tbs, threads, turns):
+    """Bytes per cycle of all thread blocks: what each takes longer for so many turns more, in the middle."""
+    memory, function, values = gpu.allocate(size, not gpu.quick), mover(gpu, name), []
+    for _ in range(gpu.repetitions):
+        taken = []
+        for count in (turns, 3 * turns):
+            gpu.run(function, tbs, threads, [gpu.out, memory, size - 1, count, tbs])
+            stamps = gpu.read(gpu.out + 64, 2 * tbs)
+            taken.append(statistics.mean(b - a for a, b in zip(stamps[0::2], stamps[1::2])))
+        values.append(tbs * threads * 64 * 2 * turns / (taken[1] - taken[0]))
+    gpu.free(memory)
+    return values
+
+
+def bandwidths(gpu):
+    turns = 16 if gpu.quick else 256  # of a simulated GPU the difference between few turns is as good as that between many
+    for name in ("loads from the L1", "loads from shared memory", "stores to shared memory"):
+        row(name, "bytes per cycle and SM", moved(gpu, name, 16384, 1, 1024, turns))
+    counts = [n for n in (1, 2, 4, 8, 16, 33, 66, 132) if n <= gpu.sms]
+    for n in (1, 16, gpu.sms) if gpu.quick else counts:
+        row("loads from the L2", "bytes per cycle", moved(gpu, "loads from the L2", 8 << 20, n, 1024, turns), f"{n} TBs of 1024")
+        row("stores", "bytes per cycle", moved(gpu, "stores", 8 << 20, n, 1024, turns), f"{n} TBs of 1024")
+    for mib in (8,) if gpu.quick else (2, 8, 16, 32):
+        row("loads from the L2", "bytes per cycle", moved(gpu, "loads from the L2", mib << 20, 2 * gpu.sms, 1024, turns), f"{mib} MiB, all SMs")
+    row("stores", "bytes per cycle", moved(gpu, "stores", 8 << 20, 2 * gpu.sms, 1024, turns), "8 MiB, all SMs")
+    for n in (1, 16, gpu.sms) if gpu.quick else counts:
+        row("loads from DRAM", "bytes per cycle", moved(gpu, "loads from the L2", 1 << 30, n, 1024, turns), f"{n} TBs of 1024")
+        row("stores to DRAM", "bytes per cycle", moved(gpu, "stores", 1 << 30, n, 1024, turns), f"{n} TBs of 1024")
+    for threads in (64, 256) if gpu.quick else (64, 128, 256, 512):
+        row("loads from DRAM", "bytes per cycle", moved(gpu, "loads from the L2", 1 << 30, gpu.sms, threads, turns), f"an SM each {threads}")
+
+
+def streams(gpu):
+    """Kernels of probes.ptx: a word of 64 bits per thread; by the driver's events."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "probes.ptx"), encoding="utf-8") as file:
+        text = file.read()
+    length = (64 if gpu.quick else 512) << 20
+    arrays = [gpu.allocate(2 * length, not gpu.quick) for _ in range(3)]
+    for name, count in (("read", 1), ("write", 1), ("scale", 2), ("triad", 3)):
+        function, values = gpu.kernel(text, f"stream_{name}"), []
+        for _ in range(gpu.repetitions):
+            times = [gpu.run(function, n // 8 // 256, 256, arrays) for n in (length, 2 * length)]
+            values.append(count * length / (times[1] - times[0]) / 1000)
+        row(f"DRAM, {name}", "GB/s", values)
+    for address in arrays:
+        gpu.free(address)
+
+
+# ---- atomics ----
+
+ATOMICS = HEAD + """.shared .align 16 .b8 words[8192];
+.visible .entry atomics(.param .u64 out, .param .u64 at, .param .u64 turns)
+{{
+    .reg .u64 %o, %p, %n, %i, %t<3>, %w;
+    .reg .u32 %x, %c, %r, %y;
+    .reg .pred %q;
+    ld.param.u64 %o, [out];
+    ld.param.u64 %p, [at];
+    ld.param.u64 %n, [turns];
+    mov.u32 %x, %tid.x;
+    mov.u32 %c, %ctaid.x;
+    mov.u32 %y, %ntid.x;
+    mov.u32 %r, 0;
+{where}    mov.u64 %i, 0;
+    bar.sync 0;
+    mov.u64 %t0, %clock64;
+again:
+    {atomic}
+    add.u64 %i, %i, 1;
+    setp.lt.u64 %q, %i, %n;
+    @%q bra again;
+    membar.gl;
+    bar.sync 0;
+    mov.u64 %t1, %clock64;
+    setp.eq.u32 %q, %r, 12345678;
+    @%q st.global.u32 [%o], %r;
+    setp.ne.u32 %q, %x, 0;
+    @%q exit;
+    mul.wide.u32 %t2, %c, 16;
+    add.u64 %o, %o, %t2;
+    st.global.u64 [%o+64], %t0;
+    st.global.u64 [%o+72], %t1;
+    exit;
+}}
+"""
+THREAD = "    mad.lo.u32 %y, %c, %y, %x;\n    mul.wide.u32 %w, %y, {bytes};\n    add.u64 %p, %p, %w;\n"
+WHERE = {
+    "one address": "",
+    "an address per warp": "    shr.u32 %x, %x, 5;\n    shr.u32 %y, %y, 5;\n" + THREAD.format(bytes=128) + "    mov.u32 %x, %tid.x;\n",
+    "an address per thread": THREAD.format(bytes=4),
+    "an address per thread, a sector each": THREAD.format(bytes=32),
+}
+
+
+def atomics(gpu):
+    memory = gpu.allocate(64 << 20)
+    kinds = {"global atomics that return": "atom.global.add.u32 %r, [%p], 1;", "global atomics": "red.global.add.u32 [%p], 1;"}
+    turns = 8 if gpu.quick else 64
+    for kind, text in kinds.items():
+        for place, where in WHERE.items():
+            function = gpu.kernel(ATOMICS.format(where=where, atomic=text), "atomics")
+            for tbs in (1, 2 * gpu.sms):
+                values = []
+                for _ in range(gpu.repetitions):
+                    taken = []
+                    for count in (turns, 3 * turns):
+                        gpu.run(function, tbs, 256, [gpu.out, memory, count])
+                        stamps = gpu.read(gpu.out + 64, 2 * tbs)
+                        taken.append(statistics.mean(b - a for a, b in zip(stamps[0::2], stamps[1::2])))
+                    values.append(tbs * 8 * 2 * turns / (taken[1] - taken[0]))
+                row(f"{kind}, {place}", "warp instructions per cycle", values, f"{tbs} TBs of 256")
+    shared = {"one address": "    mov.u64 %p, words;\n", "an address per thread": "    mov.u64 %p, words;\n    mul.wide.u32 %w, %x, 4;\n    add.u64 %p, %p, %w;\n"}
+    for place, where in shared.items():
+        function = gpu.kernel(ATOMICS.format(where=where, atomic="atom.shared.add.u32 %r, [%p], %x;"), "atomics")
+        values = []
+        for _ in range(gpu.repetitions):
+            taken = []
+            for count in (turns, 3 * turns):
+                gpu.run(function, 1, 1024, [gpu.out, memory, count])
+                stamps = gpu.read(gpu.out + 64, 2)
+                taken.append(stamps[1] - stamps[0])
+            values.append(32 * 2 * turns / (taken[1] - taken[0]))
+        row(f"shared atomics, {place}", "warp instructions per cycle and SM", values)
+    gpu.free(memory)
+
+
+# ---- what two kinds of work do to each other ----
+
+ROLES = ("nothing", "loads from DRAM", "stores to DRAM", "loads from the L2", "a chase in the L2", "a chase in DRAM", "multiply-adds")
+
+# SMs are of one kind or the other: their first half and their second, or every other one. Each works until `budget` cycles are over.
+PAIR = HEAD + """.visible .entry pair(.param .u64 out, .param .u64 from, .param .u64 to, .param .u64 mask, .param .u64 near, .param .u64 roles,
+                     .param .u64 budget, .param .u64 half)
+.maxntid 1024, 1, 1
+.minnctapersm 2
+{
+    .reg .u64 %o, %f, %to, %m, %near, %k, %budget, %half, %at, %a, %b, %t<3>, %n, %s, %w, %step;
+    .reg .u32 %x, %c, %sm, %g, %r, %i, %v<20>, %lane;
+    .reg .f32 %e<4>;
+    .reg .pred %q;
+    ld.param.u64 %o, [out];
+    ld.param.u64 %f, [from];
+    ld.param.u64 %to, [to];
+    ld.param.u64 %m, [mask];
+    ld.param.u64 %near, [near];
+    ld.param.u64 %k, [roles];
+    ld.param.u64 %budget, [budget];
+    ld.param.u64 %half, [half];
+    mov.u32 %x, %tid.x;
+    mov.u32 %c, %ctaid.x;
+    mov.u32 %g, %nctaid.x;
+    mov.u32 %sm, %smid;
+    mov.u32 %lane, %laneid;
+    cvt.u64.u32 %s, %sm;
+    and.b64 %w, %s, 1;
+    setp.eq.u64 %q, %half, 0;
+    @%q bra placed;
+    mov.u64 %w, 0;
+    setp.ge.u64 %q, %s, %half;
+    @%q mov.u64 %w, 1;
+placed:
+    shl.b64 %s, %w, 3;
+    add.u64 %o, %o, %s;
+    cvt.u32.u64 %r, %s;
+    shr.u64 %k, %k, %r;
+    and.b64 %k, %k, 255;
+    mul.wide.u32 %at, %c, 65536;
+    mul.wide.u32 %s, %x, 16;
+    add.u64 %at, %at, %s;
+    mul.wide.u32 %step, %g, 65536;
+    mov.u64 %n, 0;
+    mov.u32 %v15, 0;
+    mov.u32 %v0, %x; mov.u32 %v1, %x; mov.u32 %v2, %x; mov.u32 %v3, %x;
+    mov.u64 %t0, %clock64;
+    setp.eq.u64 %q, %k, 1;
+    @%q bra load;
+    setp.eq.u64 %q, %k, 2;
+    @%q bra store;
+    setp.eq.u64 %q, %k, 3;
+    @%q bra l2;
+    setp.eq.u64 %q, %k, 4;
+    @%q bra chase;
+    setp.eq.u64 %q, %k, 5;
+    @%q bra chase;
+    setp.eq.u64 %q, %k, 6;
+    @%q bra compute;
+idle:
+    mov.u64 %t1, %clock64;
+    sub.u64 %t1, %t1, %t0;
+    setp.lt.u64 %q, %t1, 10000;
+    @%q bra idle;
+    exit;
+l2:
+    mov.u64 %f, %near;
+    mov.u64 %m, 8388607;
+load:
+    and.b64 %a, %at, %m;
+    add.u64 %a, %a, %f;
+    ld.global.cg.v4.u32 {%v0, %v1, %v2, %v3}, [%a];
+    ld.global.cg.v4.u32 {%v4, %v5, %v6, %v7}, [%a+16384];
+    ld.global.cg.v4.u32 {%v8, %v9, %v10, %v11}, [%a+32768];
+    ld.global.cg.v4.u32 {%v12, %v13, %v14, %v16}, [%a+49152];
+    xor.b32 %v15, %v15, %v0;
+    xor.b32 %v15, %v15, %v4;
+    xor.b32 %v15, %v15, %v8;
+    xor.b32 %v15, %v15, %v12;
+    add.u64 %at, %at, %step;
+    add.u64 %n, %n, 1;
+    mov.u64 %t1, %clock64;
+    sub.u64 %t1, %t1, %t0;
+    setp.lt.u64 %q, %t1, %budget;
+    @%q bra load;
+    bra over;
+store:
+    and.b64 %a, %at, %m;
+    add.u64 %a, %a, %to;
+    st.global.v4.u32 [%a], {%v0, %v1, %v2, %v3};
+    st.global.v4.u32 [%a+16384], {%v0, %v1, %v2, %v3};
+    st.global.v4.u32 [%a+32768], {%v0, %v1, %v2, %v3};
+    st.global.v4.u32 [%a+49152], {%v0, %v1, %v2, %v3};
+    add.u64 %at, %at, %step;
+    add.u64 %n, %n, 1;
+    mov.u64 %t1, %clock64;
+    sub.u64 %t1, %t1, %t0;
+    setp.lt.u64 %q, %t1, %budget;
+    @%q bra store;
+    bra over;
+chase:
+    setp.ne.u32 %q, %x, 0;
+    @%q exit;
+    mul.lo.u32 %i, %c, 2654435761;
+    setp.eq.u64 %q, %k, 5;
+    @%q bra step;
+    mov.u64 %f, %near;
+    mov.u64 %m, 8388607;
+step:
+    mad.lo.u32 %i, %i, 1664525, 1013904223;
+    mul.wide.u32 %a, %i, 128;
+    and.b64 %a, %a, %m;
+    add.u64 %a, %a, %f;
+    ld.global.cg.u32 %v0, [%a];
+    add.u32 %i, %i, %v0;
+    add.u64 %n, %n, 1;
+    mov.u64 %t1, %clock64;
+    sub.u64 %t1, %t1, %t0;
+    setp.lt.u64 %q, %t1, %budget;
+    @%q bra step;
+    bra over;
+compute:
+    cvt.rn.f32.u32 %e0, %x;
+    mov.f32 %e1, %e0; mov.f32 %e2, %e0; mov.f32 %e3, %e0;
+more:
+""" + "    fma.rn.f32 %e0, %e0, %e0, %e1;\n    fma.rn.f32 %e2, %e2, %e2, %e3;\n" * 16 + """    add.u64 %n, %n, 1;
+    mov.u64 %t1, %clock64;
+    sub.u64 %t1, %t1, %t0;
+    setp.lt.u64 %q, %t1, %budget;
+    @%q bra more;
+    add.f32 %e0, %e0, %e2;
+    mov.b32 %v15, %e0;
+over:
+    setp.eq.u32 %q, %v15, 12345678;
+    @%q st.global.u32 [%o+64], %v15;
+    setp.ne.u32 %q, %lane, 0;
+    @%q exit;
+    red.global.add.u64 [%o], %n;
+    red.global.add.u64 [%o+16], %t1;
+    red.global.add.u64 [%o+32], 1;
+    exit;
+}
+"""
+
+
+def together(gpu, arrays, roles, half):
+    """Of the first and the second kind of SMs: bytes per cycle of all of them, cycles per step of a chase, or warp instructions per cycle and SM."""
+    values, budget = ([], []), 20000 if gpu.quick else 400000
+    for _ in range(gpu.repetitions):
+        gpu.driver("cuMemsetD8_v2", gpu.out, 0, 64)
+        gpu.run(gpu.kernel(PAIR, "pair"), 2 * gpu.sms, 1024, [gpu.out, *arrays, roles[0] | roles[1] << 8, budget, half])
+        sums = gpu.read(gpu.out, 6)
+        for side, role in enumerate(roles):
+            turns, cycles, warps = sums[side], sums[side + 2], sums[side + 4]
+            if role in (1, 2, 3):
+                values[side].append(turns * 2048 / (cycles / warps))
+            elif role:
+                values[side].append(cycles / turns if role < 6 else 32 * turns / (cycles / warps) / (gpu.sms / 2))
+    return values
+
+
+def interference(gpu):
+    size = (256 << 20) if gpu.quick else (2 << 30)
+    arrays = [gpu.allocate(size, not gpu.quick), gpu.allocate(size, not gpu.quick), size - 1, gpu.allocate(8 << 20)]
+    units = {1: "bytes per cycle", 2: "bytes per cycle", 3: "bytes per cycle", 4: "cycles", 5: "cycles", 6: "warp instructions per cycle and SM"}
+    for half, name in ((gpu.sms // 2, "halves"), (0, "every other SM")):
+        for role, unit in units.items():
+            for other in range(len(ROLES)):
+                row(f"{ROLES[role]} beside {ROLES[other]}", unit, together(gpu, arrays, (role, other), half)[0], name)
+        if gpu.quick:
+            break
+    for address in (arrays[0], arrays[1], arrays[3]):
+        gpu.free(address)
+
+
+# ---- launches, thread blocks, barriers, copies ----
+
+STAMP = HEAD + """.extern .shared .align 16 .b8 room[];
+.visible .entry stamp(.param .u64 out, .param .u64 least, .param .u64 first)
+{
+    .reg .u64 %o, %w, %t<4>, %g<2>, %f;
+    .reg .u32 %x, %c, %s;
+    .reg .pred %q;
+    mov.u64 %t0, %clock64;
+    mov.u64 %g0, %globaltimer;
+    ld.param.u64 %o, [out];
+    ld.param.u64 %w, [least];
+    ld.param.u64 %f, [first];
+    mov.u32 %c, %ctaid.x;
+    mov.u32 %s, %smid;
+    cvt.u64.u32 %t3, %c;
+    add.u64 %t3, %t3, %f;
+    shl.b64 %t3, %t3, 5;
+    add.u64 %o, %o, %t3;
+    mov.u32 %x, %tid.x;
+wait:
+    mov.u64 %t1, %clock64;
+    sub.u64 %t2, %t1, %t0;
+    setp.lt.u64 %q, %t2, %w;
+    @%q bra wait;
+    bar.sync 0;
+    setp.ne.u32 %q, %x, 0;
+    @%q exit;
+    cvt.u64.u32 %t2, %s;
+    st.global.u64 [%o+64], %t2;
+    st.global.u64 [%o+72], %t0;
+    mov.u64 %g1, %globaltimer;
+    st.global.u64 [%o+80], %g0;
+    mov.u64 %t1, %clock64;
+    st.global.u64 [%o+88], %t1;
+    exit;
+}
+.visible .entry nothing()
+{
+    exit;
+}
+"""
+
+
+def by_sm(stamps):
+    """Of each SM its thread blocks in order: (begin, end)."""
+    sms = {}
+    for k in range(0, len(stamps), 4):
+        sms.setdefault(stamps[k], []).append((stamps[k + 1], stamps[k + 3]))
+    return [sorted(blocks) for blocks in sms.values()]
+
+
+def launches(gpu):
+    function, nothing = gpu.kernel(STAMP, "stamp"), gpu.kernel(STAMP, "nothing")
+    number = 8 if gpu.quick else 200
+    gate = real_gpu.Gate(gpu.driver)
+    for tbs, name in ((1, "1 TB"), (gpu.sms, "a TB on each SM")):
+        for _ in range(2):
+            with gate.closed():
+                for k in range(number):
+                    gpu.launch(function, tbs, 32, [gpu.out, 200, k * tbs])
+            gpu.driver("cuCtxSynchronize")
+        stamps = gpu.read(gpu.out + 64, 4 * number * tbs)
+        gaps = [b[0] - a[1] for blocks in by_sm(stamps) for a, b in zip(blocks, blocks[1:])]
+        row("gap between kernels of a stream", "cycles", gaps, name)
+        firsts = [min(stamps[4 * (k * tbs + i) + 2] for i in range(tbs)) for k in range(number)]
+        row("kernel to kernel of a stream", "ns by the global timer", (firsts[-1] - firsts[0]) / (number - 1), name)
+    for tbs in (1, gpu.sms, 32 * gpu.sms):
+        values = []
+        for _ in range(gpu.repetitions):
+            with gate.closed():
+                gpu.driver("cuEventRecord", gpu.events[0], None)
+                for k in range(number):
+                    gpu.launch(nothing, tbs, 32, [])
+                gpu.driver("cuEventRecord", gpu.events[1], None)
+            gpu.driver("cuCtxSynchronize")
+            elapsed = ctypes.c_float()
+            gpu.driver("cuEventElapsedTime", byref(elapsed), *gpu.events)
+            values.append(elapsed.value * 1e6 / number)
+        row("empty kernels in a stream", "ns each", values, f"{tbs} TBs")
+    values = []
+    for _ in range(2 * gpu.repetitions):
+        values.append(gpu.run(nothing, 1, 32, []) * 1000)
+    row("events around an empty kernel", "ns", values)
+    values = []
+    for _ in range(20 if not gpu.quick else 2):
+        begin = time.perf_counter_ns()
+        gpu.launch(nothing, 1, 32, [])
+        gpu.driver("cuCtxSynchronize")
+        values.append(time.perf_counter_ns() - begin)
+    row("launch and wait, seen from Python", "ns", values)
+    gate.close()
+
+
+def turnover(gpu):
+    function, nothing = gpu.kernel(STAMP, "stamp"), gpu.kernel(STAMP, "nothing")
+    for threads, waves in ((1024, 8), (256, 8), (32, 8)):
+        per_sm = min(2048 // threads, 32)
+        tbs = gpu.sms * per_sm * (2 if gpu.quick else waves)
+        gpu.run(function, tbs, threads, [gpu.out, 3000, 0])
+        ends, gaps = [], []
+        for blocks in by_sm(gpu.read(gpu.out + 64, 4 * tbs)):
+            ends = sorted(b for _, b in blocks)
+            begins = sorted(a for a, _ in blocks)[per_sm:]
+            gaps += [begin - end for begin, end in zip(begins, ends)]
+        row("a thread block's end to the next one's begin", "cycles", gaps, f"{threads} threads")
+    for threads in (32, 256, 1024):
+        counts = (gpu.sms * 64, gpu.sms * 320)
+        if gpu.quick:
+            counts = (gpu.sms * 32, gpu.sms * 64)
+        values = []
+        for _ in range(gpu.repetitions):
+            times = [gpu.run(nothing, tbs, threads, []) for tbs in counts]
+            values.append((counts[1] - counts[0]) / (times[1] - times[0]))
+        row("empty thread blocks", "per microsecond", values, f"{threads} threads")
+
+
+BARRIER = HEAD + """.visible .entry barrier(.param .u64 out)
+{
+    .reg .u64 %o, %t<3>;
+    .reg .u32 %x;
+    .reg .pred %q;
+    ld.param.u64 %o, [out];
+    mov.u32 %x, %tid.x;
+    bar.sync 0;
+    mov.u64 %t0, %clock64;
+""" + "    bar.sync 0;\n" * 64 + """    mov.u64 %t1, %clock64;
+    setp.ne.u32 %q, %x, 0;
+    @%q exit;
+    sub.u64 %t1, %t1, %t0;
+    st.global.u64 [%o], %t1;
+    exit;
+}
+"""
+
+
+def barriers(gpu):
+    function = gpu.kernel(BARRIER, "barrier")
+    for warps in (1, 2, 4, 8, 16, 32):
+        values = []
+        for _ in range(gpu.repetitions):
+            gpu.run(function, 1, 32 * warps, [gpu.out])
+            values.append(gpu.read(gpu.out, 1)[0] / 64)
+        row("barrier", "cycles", values, f"{warps} warps")
+
+
+def copies(gpu):
+    size = (1 if gpu.quick else 128) << 20
+    memory, host = gpu.allocate(size), c_void_p()
+    gpu.driver("cuMemHostAlloc", byref(host), size, 0)
+    pageable = ctypes.create_string_buffer(size)
+    for name, buffer in (("pinned", host), ("pageable", ctypes.cast(pageable, c_void_p))):
+        for call, what, arguments in (("cuMemcpyHtoDAsync_v2", "to the GPU", (memory, buffer)), ("cuMemcpyDtoHAsync_v2", "from the GPU", (buffer, memory))):
+            for bytes_, unit in ((size, "MB/s"), (4, "ns")):
+                values = []
+                for _ in range(gpu.repetitions + 1):
+                    begin = time.perf_counter_ns()
+                    gpu.driver(call, *arguments, bytes_, None)
+                    gpu.driver("cuStreamSynchronize", None)
+                    taken = time.perf_counter_ns() - begin
+                    values.append(bytes_ * 1000 / taken if unit == "MB/s" else taken)
+                row(f"copy {what}, {name}", unit, values[1:], f"{bytes_} bytes")
+    gpu.driver("cuMemFreeHost", host)
+    gpu.free(memory)
+
+
+def attributes(gpu):
+    for name, which in ATTRIBUTES.items():
+        try:
+            row("attribute " + name, "", gpu.driver.number("cuDeviceGetAttribute", which, gpu.device.device))
+        except real_gpu.DriverError as error:
+            print(f"{name}: {error}", file=sys.stderr)
+
+
+PARTS = {"attributes": attributes, "operations": operations, "memories": memories, "halves": halves, "bandwidths": bandwidths,
+         "streams": streams, "atomics": atomics, "launches": launches, "turnover": turnover, "barriers": barriers, "interference": interference,
+         "copies": copies, "instruction_cache": instruction_cache}
+
+
+def save(path, gpu):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        facts = gpu.device.facts
+        file.write(f"# {facts['gpu']}, driver {facts['driver']}, SM clock {gpu.device.clocks.sample()} MHz, {facts['date']}\n")
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(ROWS)
+
+
+def read_values(path):
+    with open(path, encoding="utf-8") as file:
+        return {(r["quantity"], r["parameter"]): r for r in csv.DictReader(line for line in file if not line.startswith("#"))}
+
+
+def compare(first, second):
+    ours = read_values(second)
+    print("| what | | unit | measured | simulated | simulated / measured |\n|---|---|---|--:|--:|--:|")
+    for key, measured in read_values(first).items():
+        if key in ours:
+            a, b = float(measured["value"]), float(ours[key]["value"])
+            print(f"| {key[0]} | {key[1]} | {measured['unit']} | {a:.4g} | {b:.4g} | {f'{b / a:.2f}' if a else ''} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", nargs="*", help=f"which of {', '.join(PARTS)} [all]")
+    parser.add_argument("--csv", help="write the rows to this file")
+    parser.add_argument("--compare", nargs=2, metavar="FILE.csv", help="print two files side by side")
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="small arrays and few points: for a simulated GPU")
+    parser.add_argument("--device", type=int, default=0)
+    parser.add_argument("--driver", default="libcuda.so.1")
+    parser.add_argument("--nvml", default="libnvidia-ml.so.1")
+    options = parser.parse_args()
+    if options.compare:
+        return compare(*options.compare)
+    unknown = [part for part in options.part if part not in PARTS]
+    if unknown:
+        parser.error(f"no part named {', '.join(unknown)}")
+    os.environ["CUDA_MODULE_LOADING"] = "EAGER"
+    try:
+        gpu = Gpu(options)
+    except real_gpu.NoGpu as error:
+        print(f"microbenchmarks.py: {error}", file=sys.stderr)
+        return real_gpu.NO_GPU
+    status = 0
+    for part in options.part or PARTS:
+        begin = time.perf_counter()
+        try:
+            PARTS[part](gpu)
+        except real_gpu.DriverError as error:
+            print(f"microbenchmarks.py: {part}: {error}", file=sys.stderr)
+            status = 1
+        print(f"# {part}: {time.perf_counter() - begin:.1f} s", flush=True)
+        if options.csv:
+            save(options.csv, gpu)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
