@@ -2,7 +2,7 @@
 /*
  * What launches cost the host and the stream: calls of a CUDA driver, timed by the host's clock.
  *
- *     cc -O2 launches.c -ldl -o launches && ./launches [LIBRARY]
+ *     cc -O2 launches.c -ldl -o launches && ./launches [LIBRARY [MANY]]
  *
  * One line per quantity: name, nanoseconds. docs/hardware.md says what each is.
  */
@@ -111,8 +111,9 @@ int main(int argc, char **argv)
     launch_some(function, 100, 1);
     printf("what,ns,lowest,highest\n");
     measure(function, "a call that does not wait (of 200)", 200, 1, 0);
-    measure(function, "a launch of 10000 and one wait", 10000, 1, 1);
-    measure(function, "a launch of 10000 of 132 TBs and one wait", 10000, 132, 1);
+    unsigned many = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 10000;
+    measure(function, "a launch of many and one wait", many, 1, 1);
+    measure(function, "a launch of many of 132 TBs and one wait", many, 132, 1);
     measure(function, "a launch and a wait", 1, 1, 1);
     return 0;
 }

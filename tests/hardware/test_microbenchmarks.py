@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""bench/hardware/microbenchmarks.py, launches.c and beside_hardware.py, on the simulated GPU. Usage: test_microbenchmarks.py FOLDER CORUN LAUNCHES [TEST...]"""
+import contextlib
+import io
+import os
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+
+FOLDER = CORUN = LAUNCHES = None
+beside = micro = None
+
+
+def run(gpu, *parts):
+    """Rows of these parts on a GPU of ours: {(quantity, parameter): value}."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "rows.csv")
+        subprocess.run([CORUN, "exec", "--quiet", f"--gpu={gpu}", "--", sys.executable, os.path.join(FOLDER, "microbenchmarks.py"), "--quick",
+                        "--repetitions=1", f"--csv={path}", *parts], check=True, stdout=subprocess.DEVNULL)
+        return {key: float(row["value"]) for key, row in micro.read_values(path).items()}
+
+
+class Microbenchmarks(unittest.TestCase):
+    def test_operations_are_as_configured(self):
+        rows = run("h100:fp32_mad_latency=9,sfu_latency=33,fp32_mad_interval=4", "operations")
+        self.assertAlmostEqual(rows["latency of fp32 multiply-add", ""], 10, delta=0.1)
+        self.assertAlmostEqual(rows["latency of special function ex2", ""], 34, delta=0.1)
+        self.assertAlmostEqual(rows["latency of fp32 add", ""], 4, delta=0.1)
+        self.assertAlmostEqual(rows["throughput of fp32 multiply-add", ""], 1, delta=0.05)
+
+    def test_memories_are_as_configured(self):
+        first, second = (run(f"h100:l1_latency={a},l2_latency={b},shared_latency={c}", "memories") for a, b, c in ((30, 200, 20), (40, 260, 35)))
+        # the L1's own latency is in the way of what misses it, too
+        for key, more in ((("latency of a load", "8 KiB"), 10), (("latency of a load past the L1", "1 MiB"), 70), (("latency of shared memory", ""), 15)):
+            self.assertAlmostEqual(second[key] - first[key], more, delta=1, msg=key)
+
+    def test_attributes(self):
+        self.assertEqual(run("gtx980", "attributes")["attribute sms", ""], 16)
+
+    def test_side_by_side(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [os.path.join(folder, name) for name in ("a", "b")]
+            for path, value in zip(paths, (4, 6)):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(f"# a GPU\n{','.join(micro.COLUMNS)}\nlatency,8 KiB,cycles,{value},{value},{value}\n")
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                micro.compare(*paths)
+        self.assertIn("| latency | 8 KiB | cycles | 4 | 6 | 1.50 |", printed.getvalue())
+
+    def test_a_cycle_visits_every_place_once(self):
+        data, start = micro.cycle_of(0x1000, 64, 128)
+        seen, at = set(), start
+        while at not in seen:
+            seen.add(at)
+            at = int.from_bytes(data[at - 0x1000:at - 0x1000 + 8], "little")
+        self.assertEqual((len(seen), at), (64, start))
+
+    def test_without_a_driver(self):
+        run_alone = subprocess.run([sys.executable, os.path.join(FOLDER, "microbenchmarks.py"), "--driver=./no-such-driver.so"], check=False,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(run_alone.returncode, 77)
+        self.assertIn("no-such-driver.so", run_alone.stderr)
+
+
+class Launches(unittest.TestCase):
+    def test_rows(self):
+        printed = subprocess.run([CORUN, "exec", "--quiet", "--gpu=h100", "--", LAUNCHES, "libcuda.so.1", "50"], check=True,
+                                 stdout=subprocess.PIPE, text=True).stdout.splitlines()
+        self.assertEqual(printed[0], "what,ns,lowest,highest")
+        self.assertEqual(len(printed), 5)
+        for line in printed[1:]:
+            _, middle, lowest, highest = line.rsplit(",", 3)
+            self.assertTrue(0 < float(lowest) <= float(middle) <= float(highest), line)
+
+    def test_without_a_driver(self):
+        self.assertEqual(subprocess.run([LAUNCHES, "./no-such-driver.so"], check=False, stderr=subprocess.DEVNULL).returncode, 77)
+
+
+class Beside(unittest.TestCase):
+    def test_kernels_are_summed_over_shapes(self):
+        rows = [{"kernel": "a", "run_us": "1.5"}, {"kernel": "b", "run_us": "4"}, {"kernel": "a", "run_us": "2"}, {"kernel": "(run)", "run_us": "9"}]
+        self.assertEqual(beside.by_kernel(rows), {"a": 3.5, "b": 4})
+
+    def test_records(self):
+        row = {"workload": "sad", "size": "small", "launches": "1"}
+        rows = [dict(row, kernel="mb_sad_calc", run_us="10"), dict(row, kernel="(run)", run_us="20", launches="3")]
+        options = types.SimpleNamespace(corun=CORUN, gpu="h100", overrides="profiled_launch_cycles=1980", sizes="small", names=[], cache=None)
+        run_row, kernel = beside.collect(options, rows)
+        self.assertEqual((run_row["hardware_us"], kernel["hardware_us"], run_row["half"]), (20, 10, "decides"))
+        self.assertAlmostEqual(run_row["simulated_us"] - run_row["without_launches_us"], 3)  # three launches of 1980 cycles at 1980 MHz
+        self.assertAlmostEqual(kernel["simulated_us"] - kernel["without_launches_us"], 1)
+
+
+if __name__ == "__main__":
+    FOLDER, CORUN, LAUNCHES = sys.argv[1:4]
+    sys.path.insert(0, FOLDER)
+    sys.dont_write_bytecode = True
+    import beside_hardware as beside
+    import microbenchmarks as micro
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:], verbosity=2)
