@@ -46,6 +46,48 @@ static void collect(void *user, uint32_t register_index, enum ptx_access access)
         rows[(*filled)++] = (struct access){collector->instruction, kind};
 }
 
+struct guard_watch {
+    uint32_t predicate;
+    bool written;
+};
+
+static void watch_guard(void *user, uint32_t register_index, enum ptx_access access)
+{
+    struct guard_watch *watch = user;
+    watch->written |= access == PTX_WRITE && register_index == watch->predicate;
+}
+
+/* Does the predicate keep its value from instruction `first` to instruction `last`? */
+static bool keeps_value(const struct ptx_function *function, uint32_t predicate, uint32_t first, uint32_t last)
+{
+    struct guard_watch watch = {predicate, false};
+    for (uint32_t i = first; i <= last && !watch.written; i++)
+        ptx_instruction_registers(&function->instructions[i], watch_guard, &watch);
+    return !watch.written;
+}
+
+/*
+ * A register of one block that is written first and only accessed by instructions under one guard: threads that do not write never read, so
+ * the write is as good as one that always happens.
+ */
+static void settle_guarded(const struct ptx_function *function, const struct ptx_control_flow *flow,
+                           struct access *rows, uint32_t count)
+{
+    if (count == 0 || rows[0].kind != WRITES)
+        return;
+    const struct ptx_instruction *writer = &function->instructions[rows[0].instruction];
+    uint32_t last = rows[count - 1].instruction;
+    if (flow->block_of[last] != flow->block_of[rows[0].instruction] ||
+        !keeps_value(function, writer->guard, rows[0].instruction, last))
+        return;
+    for (uint32_t i = 1; i < count; i++) {
+        const struct ptx_instruction *other = &function->instructions[rows[i].instruction];
+        if (other->guard != writer->guard || other->guard_negated != writer->guard_negated)
+            return;
+    }
+    rows[0].kind |= KILLS;
+}
+
 static void free_accesses(struct accesses *accesses, uint32_t *filled)
 {
     free(accesses->start);
@@ -201,6 +243,8 @@ enum corun_status ptx_liveness_ranges(const struct ptx_function *function, const
     bool ok = collect_accesses(function, &accesses, &filled) && room;
     if (ok) {
         struct walker walker = {flow, room, room + blocks, room + 2 * blocks, room + 3 * blocks, 0, visit, user};
+        for (uint32_t r = 0; r < function->register_count; r++)
+            settle_guarded(function, flow, accesses.rows + accesses.start[r], filled[r]);
         for (uint32_t r = 0; r < function->register_count; r++)
             walk_register(&walker, r, accesses.rows + accesses.start[r], filled[r]);
     }

@@ -2,7 +2,8 @@
 /*
  * Liveness per thread: where the value of a register may still be needed.
  *
- * A definition under a guard does not end the life of the old value, since the thread may not perform it. A register that is read before
+ * A definition under a guard does not end the life of the old value, since the thread may not perform it; it does where every access to the
+ * register is in one block, under the same guard, and behind that definition. A register that is read before
  * any write is live from the start of the function. Registers that pass parameters and return values are live throughout.
  */
 #ifndef CORUN_PTX_LIVENESS_H

@@ -139,6 +139,33 @@ static void a_guarded_write_does_not_end_the_old_value(void **state)
     finish(&a);
 }
 
+static bool guarded_values_share_a_slot(const char *between, const char *use)
+{
+    char text[2048];
+    snprintf(text, sizeof text, "%s%s%s%s%s", HEAD ".entry k() {\n" REGISTERS,
+             "@%p1 mov.u32 %r2, 2;\n@%p1 st.global.u32 [%rd1], %r2;\n@%p1 mov.u32 %r1, 1;\n", between, use,
+             " st.global.u32 [%rd1], %r1;\nret; }\n");
+    struct analysed a = analyse(text);
+    bool share = slot_of(&a, "%r1") == slot_of(&a, "%r2");
+    finish(&a);
+    return share;
+}
+
+static void values_under_one_guard_live_from_their_definition(void **state)
+{
+    (void)state;
+    assert_true(guarded_values_share_a_slot("", "@%p1"));
+    assert_true(guarded_values_share_a_slot("@%p1 add.u32 %r1, %r1, 1;", "@%p1"));
+    /* a thread that did not write reads: what it had from the start */
+    assert_false(guarded_values_share_a_slot("", "@!%p1"));
+    assert_false(guarded_values_share_a_slot("", "@%p2"));
+    assert_false(guarded_values_share_a_slot("", ""));
+    assert_false(guarded_values_share_a_slot("setp.ne.u32 %p1, %r5, 0;", "@%p1"));
+    assert_false(guarded_values_share_a_slot("@%p1 setp.ne.u32 %p1, %r5, 0;", "@%p1"));
+    assert_false(
+        guarded_values_share_a_slot("bra NEXT;\nNEXT:", "@%p1")); /* another block: it may be reached otherwise */
+}
+
 static void slots_are_used_again(void **state)
 {
     (void)state;
@@ -400,6 +427,7 @@ int main(void)
         cmocka_unit_test(endless_loops_have_meeting_points_too),
         cmocka_unit_test(values_in_loops_keep_their_slots),
         cmocka_unit_test(a_guarded_write_does_not_end_the_old_value),
+        cmocka_unit_test(values_under_one_guard_live_from_their_definition),
         cmocka_unit_test(slots_are_used_again),
         cmocka_unit_test(slots_agree_with_bit_sets),
         cmocka_unit_test(slots_agree_with_bit_sets_on_random_code),
