@@ -6,7 +6,8 @@
     beside_hardware.py CORUN h100 results/h100.csv --registers
 
 Times are microseconds of one run, all its launches together; events of the driver enclose each launch, so a launch costs both sides
-something: the simulated time is that of the kernels and of `profiled_launch_cycles` for each launch. The workloads are in two halves by
+something: the simulated time is that of the kernels and of `profiled_launch_cycles` for each launch, or of what an empty kernel was
+measured to take between two events (--launch-us). The workloads are in two halves by
 the rule of fidelity.py: their names in the order of their SHA-256, every other one decides.
 """
 import argparse
@@ -45,9 +46,11 @@ def simulate(corun, gpu, workload, cache):
     return json.loads(run.stdout)["applications"][0]
 
 
-def times(report, mhz):
+def times(report, mhz, launch_us):
     """Of each kernel: microseconds of all its launches, with what launches cost, and without."""
-    return {k["name"]: (k["profiled_cycles"] / mhz, k["cycles"] / mhz) for k in report["kernels"]}
+    def with_launches(kernel):
+        return kernel["profiled_cycles"] / mhz if launch_us is None else kernel["cycles"] / mhz + launch_us * kernel["launches"]
+    return {k["name"]: (with_launches(k), k["cycles"] / mhz) for k in report["kernels"]}
 
 
 def by_kernel(rows):
@@ -70,7 +73,7 @@ def collect(options, rows):
         report = simulate(options.corun, gpu, f"{workload}@{size}", options.cache)
         if report is None:
             continue
-        ours = times(report, mhz)
+        ours = times(report, mhz, options.launch_us)
         mine = [row for row in rows if (row["workload"], row["size"]) == (workload, size)]
         total = next(row for row in mine if row["kernel"] == RUN)
         common = {"workload": workload, "size": size, "half": "decides" if workload in first else "reported"}
@@ -119,6 +122,7 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--sizes", default="small,medium")
     parser.add_argument("--overrides", default="")
+    parser.add_argument("--launch-us", type=float, help="what the driver's events say of an empty kernel; in place of profiled_launch_cycles")
     parser.add_argument("--cache", help="directory that keeps the reports of simulations")
     parser.add_argument("--save", help="write the records to this file of CSV")
     parser.add_argument("--registers", action="store_true")

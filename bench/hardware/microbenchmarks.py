@@ -46,6 +46,7 @@ class Gpu:
         for name, types in MORE.items():
             getattr(self.driver.library, name).argtypes = types
         self.sms = self.device.facts["sms"]
+        self.sweep = self.swept = 0
         self.out = self.allocate(16 << 20)
         self.events = [c_void_p(), c_void_p()]
         for event in self.events:
@@ -117,7 +118,8 @@ def row(quantity, unit, values, parameter=""):
 OPERATIONS = {
     "integer add and xor": ("add.u32 %r#, %r#, %a; xor.b32 %r#, %r#, %b;", 2),
     "integer shift and xor": ("shl.b32 %r#, %r#, %a; xor.b32 %r#, %r#, %b;", 2),
-    "integer maximum and add": ("max.u32 %r#, %r#, %a; add.u32 %r#, %r#, %b;", 2),
+    "integer maximum and xor": ("max.u32 %r#, %r#, %a; xor.b32 %r#, %r#, %b;", 2),
+    "integer add": ("sub.u32 %r#, %a, %r#;", 1),
     "integer multiply": ("mul.lo.u32 %r#, %r#, %a;", 1),
     "integer multiply-add": ("mad.lo.u32 %r#, %r#, %a, %b;", 1),
     "integer multiply-high": ("mul.hi.u32 %r#, %r#, %a;", 1),
@@ -139,8 +141,9 @@ OPERATIONS = {
     "special function ex2": ("ex2.approx.ftz.f32 %f#, %f#;", 1),
     "special function rsqrt": ("rsqrt.approx.ftz.f32 %f#, %f#;", 1),
     "special function sin": ("sin.approx.ftz.f32 %f#, %f#;", 1),
-    "convert to fp32 and back": ("cvt.rn.f32.u32 %f#, %r#; cvt.rzi.u32.f32 %r#, %f#;", 2),
-    "shuffle": ("shfl.sync.idx.b32 %r#, %r#, %a, 31, -1;", 1),
+    "convert to fp32, add, and back": ("cvt.rn.f32.u32 %f#, %r#; add.f32 %f#, %f#, %x; cvt.rzi.u32.f32 %r#, %f#;", 3),
+    "shuffle and xor": ("shfl.sync.bfly.b32 %r#, %r#, %a, 31, -1; xor.b32 %r#, %r#, %b;", 2),
+    "vote and add": ("setp.ne.u32 %q, %r#, %b; vote.sync.ballot.b32 %r#, %q, -1; add.u32 %r#, %r#, %a;", 3),
     "matrices f16 m16n8k16": ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f#, %f1#, %f2#, %f3#}, {%a, %a, %b, %b}, {%a, %b}, "
                               "{%f#, %f1#, %f2#, %f3#};", 1),
     "matrices tf32 m16n8k8": ("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f#, %f1#, %f2#, %f3#}, {%a, %a, %b, %b}, {%a, %b}, "
@@ -286,6 +289,39 @@ step:
     exit;
 }}
 """
+# next of place i of 2^k: a linear congruential generator of full period, so one circle
+BUILD = HEAD + """.visible .entry build(.param .u64 base, .param .u64 places, .param .u64 stride)
+{
+    .reg .u64 %b, %n, %s, %i, %m, %a, %v, %t;
+    .reg .u32 %x, %c, %y, %g;
+    .reg .pred %q;
+    ld.param.u64 %b, [base];
+    ld.param.u64 %n, [places];
+    ld.param.u64 %s, [stride];
+    mov.u32 %x, %tid.x;
+    mov.u32 %c, %ctaid.x;
+    mov.u32 %y, %ntid.x;
+    mov.u32 %g, %nctaid.x;
+    mad.lo.u32 %x, %c, %y, %x;
+    mul.lo.u32 %g, %g, %y;
+    cvt.u64.u32 %i, %x;
+    cvt.u64.u32 %t, %g;
+    sub.u64 %m, %n, 1;
+place:
+    setp.ge.u64 %q, %i, %n;
+    @%q exit;
+    mul.lo.u64 %v, %i, 1664525;
+    add.u64 %v, %v, 1013904223;
+    and.b64 %v, %v, %m;
+    mul.lo.u64 %v, %v, %s;
+    add.u64 %v, %v, %b;
+    mul.lo.u64 %a, %i, %s;
+    add.u64 %a, %a, %b;
+    st.global.u64 [%a], %v;
+    add.u64 %i, %i, %t;
+    bra place;
+}
+"""
 LOADS = {
     "ca": ("ld.global.ca.u64 %p, [%p];", ""),
     "cg": ("ld.global.cg.u64 %p, [%p];", ""),
@@ -332,20 +368,41 @@ def memories(gpu):
     row("latency of shared memory", "cycles", chase_fixed(gpu, "shared"))
     row("latency of an atomic or of shared memory", "cycles", chase_fixed(gpu, "shared_atom"))
     row("latency of an atomic add of shared memory", "cycles", chase_fixed(gpu, "shared_add"))
-    sizes = (8, 128, 224, 256, 512) if gpu.quick else (8, 32, 64, 128, 160, 192, 208, 216, 224, 232, 240, 248, 256, 288, 384, 512)
+    sizes = (8, 128, 224, 256, 512) if gpu.quick else (8, 128, 208, 216, 224, 240, 256, 384)
     for kib in sizes:
         row("latency of a load", "cycles", chase(gpu, "ca", kib * 8, 128), f"{kib} KiB")
     row("latency of a read-only load", "cycles", chase(gpu, "nc", 64, 128), "8 KiB")
-    for mib in (1, 8) if gpu.quick else (1, 2, 4, 8, 16, 20, 24, 28, 32, 40, 48, 56, 64, 96, 128):
-        row("latency of a load past the L1", "cycles", chase(gpu, "cg", mib * 8192, 128, steps=2048), f"{mib} MiB")
-    # every line of a large array once, none of them read before: nothing of it is in a cache
-    for stride in (4096 + 128,) if gpu.quick else (4096 + 128, 65536 + 128, (2 << 20) + 128):
-        places = min(16384, (4 << 30) // stride)
-        if gpu.quick:
-            places = 4096
-        row("latency of a load that was never read", "cycles", fresh(gpu, places, stride), f"stride {stride}")
+    size = (128 if gpu.quick else 2048) << 20
+    memory = gpu.allocate(size, False)
+    for mib in (1, 8) if gpu.quick else (1, 2, 4, 8, 16, 32, 64, 128, 512, 2048):
+        row("latency of a load past the L1", "cycles", chase_built(gpu, "cg", mib * 8192, 128, memory, min(mib * 8192, 1 << 19)), f"{mib} MiB of a large buffer")
+    gpu.swept = (64 if gpu.quick else 256) << 20
+    gpu.sweep = gpu.allocate(gpu.swept, False)
+    for stride, places in ((4096 + 128, 16384),) if gpu.quick else ((4096 + 128, 16384), (65536 + 128, 16384), ((2 << 20) + 128, 512)):
+        row("latency of a load that was never read", "cycles", chase_built(gpu, "cg", places, stride, memory, 0, min(1024, places // 8)), f"stride {stride}")
+    gpu.free(gpu.sweep)
+    gpu.free(memory)
+    for mib in (1,) if gpu.quick else (1, 2, 4, 8, 16, 32, 64):
+        memory = gpu.allocate(mib << 20, False)
+        row("latency of a load past the L1", "cycles", chase_built(gpu, "cg", mib * 8192, 128, memory), f"{mib} MiB, a buffer")
+        gpu.free(memory)
     row("latency of an atomic of global memory", "cycles", chase(gpu, "atom", 1024, 128))
     constants(gpu)
+
+
+def chase_built(gpu, name, places, stride, memory, warm=None, steps=2048):
+    """The same along a circle of 2^k places that the GPU made itself. Without `warm` each step of a run is to a place that run has not read."""
+    gpu.run(gpu.kernel(BUILD, "build"), 64, 256, [memory, places, stride])
+    function, values = chaser(gpu, name), []
+    for _ in range(gpu.repetitions):
+        clocks = []
+        for count in (steps, 3 * steps):
+            if warm == 0:
+                gpu.run(mover(gpu, "stores"), gpu.sms, 1024, [gpu.out, gpu.sweep, gpu.swept - 1, gpu.swept // (gpu.sms << 16) + 1, gpu.sms])
+            gpu.run(function, 1, 1, [gpu.out, memory, places if warm is None else warm, count])
+            clocks.append(gpu.read(gpu.out, 1)[0])
+        values.append((clocks[1] - clocks[0]) / (2 * steps))
+    return values
 
 
 def chase_fixed(gpu, name):
@@ -356,30 +413,6 @@ def chase_fixed(gpu, name):
             gpu.run(function, 1, 1, [gpu.out, 0, 16, count])
             clocks.append(gpu.read(gpu.out, 1)[0])
         values.append((clocks[1] - clocks[0]) / 512)
-    return values
-
-
-def fresh(gpu, places, stride):
-    """The L2 is swept by a memset of another array before each run; the chain goes on where the last one ended."""
-    memory, sweep = gpu.allocate(places * stride), gpu.allocate((8 if gpu.quick else 256) << 20)
-    order = list(range(places))
-    random.Random(places).shuffle(order)
-    for here, there in zip(order, order[1:] + order[:1]) if places * stride > 64 << 20 else ():
-        gpu.write(memory + here * stride, array.array("Q", [memory + there * stride]).tobytes())
-    if places * stride <= 64 << 20:
-        gpu.write(memory, cycle_of(memory, places, stride)[0])
-    function, values, at = chaser(gpu, "cg"), [], memory + order[0] * stride
-    steps = min(1024, places // 8)
-    for _ in range(gpu.repetitions):
-        clocks = []
-        for count in (steps, 2 * steps):
-            gpu.driver("cuMemsetD8_v2", sweep, 1, (8 if gpu.quick else 256) << 20)
-            gpu.run(function, 1, 1, [gpu.out, at, 0, count])
-            clocks.append(gpu.read(gpu.out, 2))
-            at = clocks[-1][1]
-        values.append((clocks[1][0] - clocks[0][0]) / steps)
-    gpu.free(memory)
-    gpu.free(sweep)
     return values
 
 
@@ -909,6 +942,13 @@ def launches(gpu):
     for _ in range(2 * gpu.repetitions):
         values.append(gpu.run(nothing, 1, 32, []) * 1000)
     row("events around an empty kernel", "ns", values)
+    with gate.closed():
+        for k in range(number):
+            gpu.driver("cuEventRecord", gate.events[2 * k], None)
+            gpu.launch(nothing, 1, 32, [])
+            gpu.driver("cuEventRecord", gate.events[2 * k + 1], None)
+    gpu.driver("cuCtxSynchronize")
+    row("an empty kernel between two events", "ns", [1000 * gate.elapsed_us(k) for k in range(1, number)])
     values = []
     for _ in range(20 if not gpu.quick else 2):
         begin = time.perf_counter_ns()

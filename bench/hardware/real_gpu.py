@@ -287,16 +287,34 @@ class Export:
 class Program:
     """An export on the GPU: its compiled kernels, memory, and functions once loaded."""
 
-    def __init__(self, driver, export):
+    def __init__(self, driver, export, together=0):
         self.driver, self.export = driver, export
         self.memory, self.functions, self.arguments = {}, {}, {}
         self.module = c_void_p()
         self.image = self.compile(export.ptx)
+        self.allocations = []
+        if together:
+            self.allocate_together(together)
+            return
         for name, buffer in export.buffers.items():
             if "symbol" not in buffer:
-                address = ADDRESS()
-                driver("cuMemAlloc_v2", byref(address), buffer["bytes"])
-                self.memory[name] = address.value
+                self.memory[name] = self.allocate(buffer["bytes"])
+
+    def allocate(self, size):
+        address = ADDRESS()
+        self.driver("cuMemAlloc_v2", byref(address), size)
+        self.allocations.append(address.value)
+        return address.value
+
+    def allocate_together(self, least):
+        """All buffers in one allocation of at least that size, each at a multiple of 512 bytes, as separate allocations begin."""
+        ends, sizes = 0, {}
+        for name, buffer in self.export.buffers.items():
+            if "symbol" not in buffer:
+                sizes[name] = ends
+                ends += -(-buffer["bytes"] // 512) * 512
+        base = self.allocate(max(ends, least))
+        self.memory.update({name: base + offset for name, offset in sizes.items()})
 
     def compile(self, ptx):
         """Machine code of this GPU, compiled once: each repetition loads it anew, so that module variables start over."""
@@ -377,9 +395,9 @@ class Program:
 
     def close(self):
         self.unload()
-        for name, buffer in self.export.buffers.items():
-            if "symbol" not in buffer and name in self.memory:
-                self.driver("cuMemFree_v2", self.memory.pop(name))
+        for address in self.allocations:
+            self.driver("cuMemFree_v2", address)
+        self.allocations, self.memory = [], {}
 
 
 class Gate:
@@ -601,9 +619,9 @@ class Measurement:
                        {"kernel": RUN, "launches": len(self.runs[0])})
 
 
-def measure(device, gate, export, repetitions, say):
+def measure(device, gate, export, repetitions, say, together=0):
     """Rows of one workload; none if its result is wrong."""
-    program = Program(device.driver, export)
+    program = Program(device.driver, export, together)
     try:
         warm_up(program)
         if verify(program, say)[0] is False:
@@ -658,7 +676,7 @@ def run_all(options, driver):
         try:
             read_rows(path)
             gate = gate or Gate(driver)
-            rows = measure(device, gate, Export(directory), options.repetitions, say_error)
+            rows = measure(device, gate, Export(directory), options.repetitions, say_error, options.together << 20)
         except Broken as error:
             say_error(error)
             status = status or BROKEN
@@ -688,6 +706,8 @@ def main():
     parser.add_argument("export", nargs="*", help="a directory that `corun export` wrote")
     parser.add_argument("--probe", action="store_true", help="only tell which GPU there is")
     parser.add_argument("--repetitions", type=int, default=7, help="timed runs of each workload, after one that is not [7]")
+    parser.add_argument("--together", type=int, default=0, metavar="MIB",
+                        help="all buffers in one allocation of at least so many MiB, for large pages [each by itself]")
     parser.add_argument("--device", type=int, default=0, help="number of the GPU [0]")
     parser.add_argument("--results", metavar="FILE.csv", help="instead of results/GPU.csv beside this script")
     parser.add_argument("--driver", default="libcuda.so.1", help="the driver's library [libcuda.so.1]")
