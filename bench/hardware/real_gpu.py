@@ -61,6 +61,39 @@ CLOSED:
 }
 """
 
+# Reads a buffer, so that the L2 has it, or has it in the place of others.
+TOUCH = b"""
+.version 6.3
+.target sm_52
+.address_size 64
+.visible .entry touch(.param .u64 from, .param .u64 bytes)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<6>;
+    .reg .b64 %rd<6>;
+    ld.param.u64 %rd1, [from];
+    ld.param.u64 %rd2, [bytes];
+    mov.u32 %r1, %ctaid.x;
+    mov.u32 %r2, %tid.x;
+    mov.u32 %r3, %nctaid.x;
+    mul.wide.u32 %rd3, %r1, 8192;
+    mul.wide.u32 %rd4, %r2, 32;
+    add.u64 %rd3, %rd3, %rd4;
+    mul.wide.u32 %rd4, %r3, 8192;
+    mov.u32 %r4, 0;
+SECTOR:
+    setp.ge.u64 %p1, %rd3, %rd2;
+    @%p1 bra END;
+    add.u64 %rd5, %rd1, %rd3;
+    ld.volatile.global.u32 %r5, [%rd5];
+    add.u64 %rd3, %rd3, %rd4;
+    bra SECTOR;
+END:
+    ret;
+}
+"""
+SWEEP_BYTES = 256 << 20  # more than any L2 holds
+
 ADDRESS = c_ulonglong  # CUdeviceptr
 # The CUDA driver API, from its documentation: pointers to results first, sizes in bytes. All return a CUresult.
 DRIVER = {
@@ -400,6 +433,37 @@ class Program:
         self.allocations, self.memory = [], {}
 
 
+class Caches:
+    """Brings the L2 into a known state before a timed run: `cold` with other data in it, `warm` with the program's buffers."""
+
+    def __init__(self, driver, state):
+        self.driver, self.state, self.sweep = driver, state, ADDRESS()
+        if state == "restored":
+            return
+        module, self.function = c_void_p(), c_void_p()
+        driver("cuModuleLoadData", byref(module), TOUCH + b"\0")
+        driver("cuModuleGetFunction", byref(self.function), module, b"touch")
+        if state == "cold":
+            driver("cuMemAlloc_v2", byref(self.sweep), SWEEP_BYTES)
+
+    def touch(self, address, size):
+        values = [ADDRESS(address), ADDRESS(size)]
+        pointers = (c_void_p * 2)(*[ctypes.addressof(value) for value in values])
+        self.driver("cuLaunchKernel", self.function, 264, 1, 1, 256, 1, 1, 0, None, pointers, None)
+
+    def prepare(self, program):
+        if self.state == "cold":
+            self.touch(self.sweep.value, SWEEP_BYTES)
+        elif self.state == "warm":
+            for name, buffer in program.export.buffers.items():
+                self.touch(program.memory[name], buffer["bytes"])
+        self.driver("cuCtxSynchronize")
+
+    def close(self):
+        if self.sweep:
+            self.driver("cuMemFree_v2", self.sweep)
+
+
 class Gate:
     """Keeps a stream closed while launches are put into it."""
 
@@ -455,9 +519,10 @@ def warm_up(program):
     program.driver("cuCtxSynchronize")
 
 
-def time_run(program, gate, clocks):
+def time_run(program, gate, clocks, caches):
     """One run from the initial contents: [(operation, microseconds)] of its launches in order, and samples of the SM clock."""
     program.restore()
+    caches.prepare(program)
     times, samples = [], [clocks.sample()]
     sequence = program.export.sequence
     for first in range(0, len(sequence), BATCH):
@@ -619,14 +684,14 @@ class Measurement:
                        {"kernel": RUN, "launches": len(self.runs[0])})
 
 
-def measure(device, gate, export, repetitions, say, together=0):
+def measure(device, gate, caches, export, repetitions, say, together=0):
     """Rows of one workload; none if its result is wrong."""
     program = Program(device.driver, export, together)
     try:
         warm_up(program)
         if verify(program, say)[0] is False:
             return None
-        runs = [time_run(program, gate, device.clocks) for _ in range(repetitions)]
+        runs = [time_run(program, gate, device.clocks, caches) for _ in range(repetitions)]
         if gate.late:
             say(f"{export.directory}: launches waited for each other; the times have the host's in them")
             gate.late = False
@@ -671,12 +736,12 @@ def run_all(options, driver):
     print(f"{facts['gpu']}, {facts['sms']} SMs, compute capability {facts['compute_capability']}, driver {facts['driver']}")
     name = re.sub(r"[^A-Za-z0-9]+", "-", facts["gpu"]).strip("-")
     path = options.results or os.path.join(os.path.dirname(os.path.abspath(__file__)), "results", f"{name}.csv")
-    status, gate = OK, None
+    status, gate, caches = OK, None, Caches(driver, options.before)
     for directory in options.export:
         try:
             read_rows(path)
             gate = gate or Gate(driver)
-            rows = measure(device, gate, Export(directory), options.repetitions, say_error, options.together << 20)
+            rows = measure(device, gate, caches, Export(directory), options.repetitions, say_error, options.together << 20)
         except Broken as error:
             say_error(error)
             status = status or BROKEN
@@ -696,6 +761,7 @@ def run_all(options, driver):
                   f"{row['sm_cycles']:>12} cycles {row['gb_per_s']:>9} GB/s", flush=True)
     if gate:
         gate.close()
+    caches.close()
     device.close()
     print(f"results: {path}")
     return status
@@ -706,6 +772,8 @@ def main():
     parser.add_argument("export", nargs="*", help="a directory that `corun export` wrote")
     parser.add_argument("--probe", action="store_true", help="only tell which GPU there is")
     parser.add_argument("--repetitions", type=int, default=7, help="timed runs of each workload, after one that is not [7]")
+    parser.add_argument("--before", choices=["restored", "cold", "warm"], default="restored",
+                        help="the L2 before a timed run: as restoring the data left it, with other data, or with the program's buffers [restored]")
     parser.add_argument("--together", type=int, default=0, metavar="MIB",
                         help="all buffers in one allocation of at least so many MiB, for large pages [each by itself]")
     parser.add_argument("--device", type=int, default=0, help="number of the GPU [0]")

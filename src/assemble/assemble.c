@@ -13,6 +13,7 @@ static const struct rewrite {
     {ASSEMBLE_FUSE, code_fuse},
     {ASSEMBLE_COPIES, code_remove_dead},
     {ASSEMBLE_PREDICATE, code_predicate},
+    {ASSEMBLE_COMBINE, code_combine},
 };
 
 static enum corun_status assemble_function(struct ptx_function *function, struct arena *arena, uint32_t rewrites)

@@ -26,7 +26,8 @@
     R(ADDRESSES, "addresses", "sums with immediates and addresses of shared variables fold into loads and stores") \
     R(FUSE, "fuse", "integer multiply-adds and logic functions of three operands") \
     R(PREDICATE, "predicate", "short forward branches become predicates") \
-    R(SCHEDULE, "schedule", "list scheduling of each basic block: what is waited for longest goes first")
+    R(SCHEDULE, "schedule", "list scheduling of each basic block: what is waited for longest goes first") \
+    R(COMBINE, "combine", "loads of neighbouring words of shared memory become one, before blocks are scheduled")
 
 enum assemble_rewrite_bit {
 #define ASSEMBLE_BIT(name, word, meaning) ASSEMBLE_BIT_##name,

@@ -67,6 +67,7 @@ void code_remove_dead(struct code *code);           /* copies.c */
 void code_fold_addresses(struct code *code);        /* addresses.c */
 void code_fuse(struct code *code);                  /* fuse.c */
 void code_predicate(struct code *code);             /* branches.c */
+void code_combine(struct code *code);               /* vectors.c */
 enum corun_status code_schedule(struct code *code); /* schedule.c */
 
 #endif

@@ -207,6 +207,68 @@ static void test_load_passes_store(void **state)
         "st.shared.u32 [tile], %r1;\nst.global.u32 [%d1+12], %r2;\nret;\n");
 }
 
+static void test_combine(void **state)
+{
+    (void)state;
+    becomes(ASSEMBLE_COMBINE,
+            "ld.shared.f32 %f1, [tile+16];\nld.shared.f32 %f2, [tile+20];\nadd.f32 %f5, %f1, %f2;\n"
+            "ld.shared.f32 %f3, [tile+28];\nld.shared.f32 %f4, [tile+24];\nadd.f32 %f6, %f3, %f4;\n"
+            "ld.shared.f32 %f7, [tile+32];\nadd.f32 %f8, %f6, %f7;\nret;\n",
+            "ld.shared.v4.f32 {%f1, %f2, %f4, %f3}, [tile+16];\nadd.f32 %f5, %f1, %f2;\nadd.f32 %f6, %f3, %f4;\n"
+            "ld.shared.f32 %f7, [tile+32];\nadd.f32 %f8, %f6, %f7;\nret;\n");
+    /* a row of 8 bytes for each thread: pairs, and no more */
+    becomes(ASSEMBLE_COMBINE,
+            "mov.u32 %r1, %tid.x;\nshl.b32 %r2, %r1, 3;\nmov.u32 %r3, tile;\nadd.s32 %r4, %r3, %r2;\n"
+            "ld.shared.f32 %f1, [%r4];\nld.shared.f32 %f2, [%r4+4];\nld.shared.f32 %f3, [%r4+8];\n"
+            "ld.shared.f32 %f4, [%r4+12];\nret;\n",
+            "mov.u32 %r1, %tid.x;\nshl.b32 %r2, %r1, 3;\nmov.u32 %r3, tile;\nadd.s32 %r4, %r3, %r2;\n"
+            "ld.shared.v2.f32 {%f1, %f2}, [%r4];\nld.shared.v2.f32 {%f3, %f4}, [%r4+8];\nret;\n");
+    becomes(ASSEMBLE_COMBINE,
+            "mov.u32 %r1, %tid.x;\nmov.u64 %d1, tile;\nmul.wide.u32 %d2, %r1, 48;\nadd.s64 %d3, %d1, %d2;\n"
+            "ld.shared.u64 %d4, [%d3+8];\nld.shared.u64 %d5, [%d3];\nret;\n",
+            "mov.u32 %r1, %tid.x;\nmov.u64 %d1, tile;\nmul.wide.u32 %d2, %r1, 48;\nadd.s64 %d3, %d1, %d2;\n"
+            "ld.shared.v2.u64 {%d5, %d4}, [%d3];\nret;\n");
+}
+
+static void test_combine_that_stays(void **state)
+{
+    (void)state;
+    static const char *const bodies[] = {
+        /* words of two lines of 8 bytes */
+        "ld.shared.f32 %f1, [tile+4];\nld.shared.f32 %f2, [tile+8];\nret;\n",
+        /* a store, a barrier, an order between them */
+        "ld.shared.f32 %f1, [tile];\nst.shared.f32 [tile+4], %f1;\nld.shared.f32 %f2, [tile+4];\nret;\n",
+        "ld.shared.f32 %f1, [tile];\nbar.sync 0;\nld.shared.f32 %f2, [tile+4];\nret;\n",
+        "ld.volatile.shared.f32 %f1, [tile];\nld.volatile.shared.f32 %f2, [tile+4];\nret;\n",
+        /* an address that may be any multiple of 4 */
+        "mov.u32 %r1, %tid.x;\nshl.b32 %r2, %r1, 2;\nmov.u32 %r3, tile;\nadd.s32 %r4, %r3, %r2;\n"
+        "ld.shared.f32 %f1, [%r4];\nld.shared.f32 %f2, [%r4+4];\nret;\n",
+        /* the upper half of what is a multiple of 16 */
+        "mov.u64 %d1, tile;\nshl.b64 %d2, %d1, 4;\nmov.b64 {%r1, %r2}, %d2;\n"
+        "ld.shared.f32 %f1, [%r2];\nld.shared.f32 %f2, [%r2+4];\nret;\n",
+        /* a register that is written again, one under a guard */
+        "ld.shared.f32 %f1, [tile];\nadd.f32 %f3, %f1, %f1;\nld.shared.f32 %f1, [tile+4];\nret;\n",
+        "ld.param.u32 %r1, [n];\nsetp.gt.s32 %p1, %r1, 3;\n@%p1 ld.shared.f32 %f1, [tile];\n"
+        "ld.shared.f32 %f2, [tile+4];\nret;\n",
+        /* other types, memory that is not the kernel's */
+        "ld.shared.f32 %f1, [tile];\nld.shared.u32 %r1, [tile+4];\nret;\n",
+        "ld.param.u64 %d1, [a];\nld.global.f32 %f1, [%d1];\nld.global.f32 %f2, [%d1+4];\nret;\n",
+    };
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)
+        becomes(ASSEMBLE_COMBINE, bodies[i], bodies[i]);
+}
+
+/* The proofs take the variable to begin at a multiple of 16 bytes, so it must. */
+static void test_combine_aligns(void **state)
+{
+    (void)state;
+    struct ptx_module *module = parse("ld.shared.f32 %f1, [tile];\nld.shared.f32 %f2, [tile+4];\nret;\n");
+    assert_int_equal(module->functions[0]->shared[0]->align, 4);
+    assert_int_equal(assemble_module(module, ASSEMBLE_COMBINE), CORUN_OK);
+    assert_int_equal(module->functions[0]->shared[0]->align, 16);
+    ptx_module_destroy(module);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +281,9 @@ int main(void)
         cmocka_unit_test(test_schedule_fills_a_wait),
         cmocka_unit_test(test_schedule_that_stays),
         cmocka_unit_test(test_load_passes_store),
+        cmocka_unit_test(test_combine),
+        cmocka_unit_test(test_combine_that_stays),
+        cmocka_unit_test(test_combine_aligns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

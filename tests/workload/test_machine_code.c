@@ -107,8 +107,13 @@ static struct outcome run(const char *name, uint32_t rewrites, bool timed)
 
 static void equals_ptx(void **state)
 {
-    static const uint32_t masks[] = {ASSEMBLE_COPIES,    ASSEMBLE_ADDRESSES, ASSEMBLE_FUSE,
-                                     ASSEMBLE_PREDICATE, ASSEMBLE_SCHEDULE,  ASSEMBLE_EVERYTHING & ~ASSEMBLE_SCHEDULE,
+    static const uint32_t masks[] = {ASSEMBLE_COPIES,
+                                     ASSEMBLE_ADDRESSES,
+                                     ASSEMBLE_FUSE,
+                                     ASSEMBLE_PREDICATE,
+                                     ASSEMBLE_SCHEDULE,
+                                     ASSEMBLE_COMBINE,
+                                     ASSEMBLE_EVERYTHING & ~ASSEMBLE_SCHEDULE,
                                      ASSEMBLE_EVERYTHING};
     const char *name = *state;
     struct outcome wanted = run(name, ASSEMBLE_NOTHING, false);
