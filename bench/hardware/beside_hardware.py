@@ -28,13 +28,14 @@ def hardware_rows(path):
         return list(csv.DictReader(line for line in file if not line.startswith("#")))
 
 
-def simulate(corun, gpu, workload, cache):
-    """The application's report; kept in `cache` if there is one. None where the simulation does not end well."""
+def simulate(corun, gpu, workload, cache, runs=1):
+    """The application's report of so many runs; kept in `cache`-`runs` if there is one. None where the simulation does not end well."""
+    cache = f"{cache}-{runs}" if cache else None
     path = os.path.join(cache, f"{workload}.json") if cache else None
     if path and os.path.exists(path):
         with open(path, encoding="utf-8") as file:
             return json.load(file)["applications"][0]
-    run = subprocess.run([corun, "run", "--quiet", "--json=-", "--no-cache", "--no-baselines", "--runs=1", f"--gpu={gpu}", workload],
+    run = subprocess.run([corun, "run", "--quiet", "--json=-", "--no-cache", "--no-baselines", f"--runs={runs}", f"--gpu={gpu}", workload],
                          check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if run.returncode:
         print(f"{workload}: {run.stderr.strip()}", file=sys.stderr)
@@ -46,11 +47,25 @@ def simulate(corun, gpu, workload, cache):
     return json.loads(run.stdout)["applications"][0]
 
 
-def times(report, mhz, launch_us):
+def one_run(options, gpu, workload):
+    """{kernel: its counters in the first run, or in the second one}: the L2 is empty before the first, and warm before the second."""
+    reports = [simulate(options.corun, gpu, workload, options.cache, runs) for runs in ((1, 2) if options.warm else (1,))]
+    if None in reports:
+        return None
+    kernels = {}
+    for factor, report in zip((-1, 1) if options.warm else (1,), reports):
+        for kernel in report["kernels"]:
+            sums = kernels.setdefault(kernel["name"], {"cycles": 0, "profiled_cycles": 0, "launches": 0})
+            for key in sums:
+                sums[key] += factor * kernel[key]
+    return kernels
+
+
+def times(kernels, mhz, launch_us):
     """Of each kernel: microseconds of all its launches, with what launches cost, and without."""
     def with_launches(kernel):
         return kernel["profiled_cycles"] / mhz if launch_us is None else kernel["cycles"] / mhz + launch_us * kernel["launches"]
-    return {k["name"]: (with_launches(k), k["cycles"] / mhz) for k in report["kernels"]}
+    return {name: (with_launches(kernel), kernel["cycles"] / mhz) for name, kernel in kernels.items()}
 
 
 def by_kernel(rows):
@@ -70,10 +85,10 @@ def collect(options, rows):
     for workload, size in dict.fromkeys((row["workload"], row["size"]) for row in rows):
         if size not in options.sizes.split(",") or (options.names and workload not in options.names):
             continue
-        report = simulate(options.corun, gpu, f"{workload}@{size}", options.cache)
-        if report is None:
+        kernels = one_run(options, gpu, f"{workload}@{size}")
+        if kernels is None:
             continue
-        ours = times(report, mhz, options.launch_us)
+        ours = times(kernels, mhz, options.launch_us)
         mine = [row for row in rows if (row["workload"], row["size"]) == (workload, size)]
         total = next(row for row in mine if row["kernel"] == RUN)
         common = {"workload": workload, "size": size, "half": "decides" if workload in first else "reported"}
@@ -122,6 +137,7 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--sizes", default="small,medium")
     parser.add_argument("--overrides", default="")
+    parser.add_argument("--warm", action="store_true", help="the simulated run is one after another of the same: for rows of `real_gpu.py --before warm`")
     parser.add_argument("--launch-us", type=float, help="what the driver's events say of an empty kernel; in place of profiled_launch_cycles")
     parser.add_argument("--cache", help="directory that keeps the reports of simulations")
     parser.add_argument("--save", help="write the records to this file of CSV")

@@ -235,6 +235,66 @@ def operations(gpu):
     gpu.free(inputs)
 
 
+BRANCH = HEAD + """.visible .entry branches(.param .u64 out, .param .u64 in, .param .u64 turns)
+{{
+    .reg .u64 %o, %i, %t<2>;
+    .reg .u32 %e, %n, %a, %lane;
+    .reg .f32 %f<4>, %x, %y;
+    .reg .pred %q, %p;
+    ld.param.u64 %o, [out];
+    ld.param.u64 %i, [in];
+    ld.param.u32 %n, [turns];
+    ld.global.u32 %a, [%i];
+    ld.global.f32 %x, [%i+8];
+    ld.global.f32 %y, [%i+12];
+    mov.u32 %lane, %laneid;
+    mov.f32 %f0, %x;
+    mov.f32 %f1, %y;
+    mov.u32 %e, 0;
+{before}    mov.u64 %t0, %clock64;
+again:
+    .pragma "nounroll";
+    add.u32 %e, %e, 1;
+    fma.rn.f32 %f0, %f0, %x, %y;
+{turn}    setp.lt.u32 %q, %e, %n;
+    @%q bra again;
+    st.global.f32 [%o+8], %f0;
+    st.global.f32 [%o+12], %f1;
+    mov.u64 %t1, %clock64;
+    sub.u64 %t1, %t1, %t0;
+    st.global.u64 [%o], %t1;
+    exit;
+}}
+"""
+LONG = "    fma.rn.f32 %f0, %f0, %x, %y;\n" * 24
+OTHER = "    fma.rn.f32 %f1, %f1, %y, %x;\n" * 24
+BRANCHES = {
+    "a loop of one multiply-add": ("", ""),
+    "the same with a branch that all take": ("    setp.ne.u32 %p, %a, 0;\n", "    @%p bra skip;\n" + LONG + "skip:\n"),
+    "the same with a branch that none takes": ("    setp.eq.u32 %p, %a, 0;\n", "    @%p bra skip;\n" + LONG + "skip:\n"),
+    "the same with 24 multiply-adds": ("", LONG),
+    "the same with 24 multiply-adds for half of the lanes": ("    and.b32 %a, %lane, 1;\n    setp.ne.u32 %p, %a, 0;\n",
+                                                            "    @%p bra skip;\n" + LONG + "skip:\n"),
+    "the same with 24 for one half and 24 for the other": ("    and.b32 %a, %lane, 1;\n    setp.ne.u32 %p, %a, 0;\n",
+                                                          "    @%p bra other;\n" + LONG + "    bra.uni both;\nother:\n" + OTHER + "both:\n"),
+}
+
+
+def branches(gpu):
+    inputs = gpu.allocate(64)
+    gpu.write(inputs, array.array("I", [5, 3]).tobytes() + array.array("f", [0.75, 1.25]).tobytes())
+    for name, (before, turn) in BRANCHES.items():
+        function, values = gpu.kernel(BRANCH.format(before=before, turn=turn), "branches"), []
+        for _ in range(gpu.repetitions):
+            clocks = []
+            for turns in (64, 192):
+                gpu.run(function, 1, 32, [gpu.out, inputs, turns])
+                clocks.append(gpu.read(gpu.out, 1)[0])
+            values.append((clocks[1] - clocks[0]) / 128)
+        row(name, "cycles per turn", values)
+    gpu.free(inputs)
+
+
 def instruction_cache(gpu):
     inputs = gpu.allocate(64)
     for kib in (8, 16, 24, 32, 64, 96, 112, 128, 144, 192, 256, 384):
@@ -1039,7 +1099,7 @@ def attributes(gpu):
             print(f"{name}: {error}", file=sys.stderr)
 
 
-PARTS = {"attributes": attributes, "operations": operations, "memories": memories, "halves": halves, "bandwidths": bandwidths,
+PARTS = {"attributes": attributes, "operations": operations, "branches": branches, "memories": memories, "halves": halves, "bandwidths": bandwidths,
          "streams": streams, "atomics": atomics, "launches": launches, "turnover": turnover, "barriers": barriers, "interference": interference,
          "copies": copies, "instruction_cache": instruction_cache}
 

@@ -88,11 +88,14 @@ class Beside(unittest.TestCase):
     def test_records(self):
         row = {"workload": "sad", "size": "small", "launches": "1"}
         rows = [dict(row, kernel="mb_sad_calc", run_us="10"), dict(row, kernel="(run)", run_us="20", launches="3")]
-        options = types.SimpleNamespace(corun=CORUN, gpu="h100", overrides="profiled_launch_cycles=1980", sizes="small", names=[], cache=None, launch_us=None)
+        options = types.SimpleNamespace(corun=CORUN, gpu="h100", overrides="profiled_launch_cycles=1980", sizes="small", names=[], cache=None, launch_us=None, warm=False)
         run_row, kernel = beside.collect(options, rows)
         self.assertEqual((run_row["hardware_us"], kernel["hardware_us"], run_row["half"]), (20, 10, "decides"))
         self.assertAlmostEqual(run_row["simulated_us"] - run_row["without_launches_us"], 3)  # three launches of 1980 cycles at 1980 MHz
         self.assertAlmostEqual(kernel["simulated_us"] - kernel["without_launches_us"], 1)
+        options.warm = True
+        warm, _ = beside.collect(options, rows)
+        self.assertLess(warm["without_launches_us"], run_row["without_launches_us"])
 
 
 if __name__ == "__main__":
