@@ -31,6 +31,15 @@ SPARSE = [
     ("m16n8k32", ("f16",), ("f16", "f32")), ("m16n8k32", ("bf16",), ("f32",)), ("m16n8k32", BYTES, ("s32",)), ("m16n8k64", EIGHTHS, ("f32",)),
     ("m16n8k64", BYTES, ("s32",)), ("m16n8k64", NIBBLES, ("s32",)), ("m16n8k128", NIBBLES, ("s32",))]
 
+# wmma: registers of a and b (PTX ISA, "Matrix Fragments for WMMA"); those of c and d follow from their types
+LARGE = ("m16n16k16", "m8n32k16", "m32n8k16")
+WMMA = [(shape, ("f16",), ("f16", "f32"), {"m16n16k16": (8, 8), "m8n32k16": (8, 8), "m32n8k16": (8, 8)}[shape]) for shape in LARGE] + \
+       [(shape, ("bf16",), ("f32",), {"m16n16k16": (4, 4), "m8n32k16": (2, 8), "m32n8k16": (8, 2)}[shape]) for shape in LARGE] + \
+       [(shape, BYTES, ("s32",), {"m16n16k16": (2, 2), "m8n32k16": (1, 4), "m32n8k16": (4, 1)}[shape]) for shape in LARGE] + \
+       [("m16n16k8", ("tf32",), ("f32",), (4, 4)), ("m8n8k4", ("f64",), ("f64",), (1, 1)), ("m8n8k32", NIBBLES, ("s32",), (1, 1)),
+        ("m8n8k128", ("b1",), ("s32",), (1, 1))]
+WARP_BYTES = 1024  # of each matrix in memory
+
 
 def shape_of(text):
     return tuple(int(number) for number in re.findall(r"\d+", text))
@@ -55,10 +64,32 @@ def all_products():
                                         name = f"mma{'.sp' if sparse else ''}.sync.aligned.{shape}.{layout}{satfinite}.{d}.{a}.{b}.{c}{suffix}"
                                         bits = 64 if d == "f64" else 32
                                         found.append(Product(name, "matrix", m, n, k, d, a, b, c, sparse, suffix, layout, bits))
+    return found + all_wmma()
+
+
+def all_wmma():
+    found = []
+    for shape, multiplicands, accumulators, counts in WMMA:
+        m, n, k = shape_of(shape)
+        for a in multiplicands:
+            for d in accumulators:
+                for c in accumulators:
+                    small = BITS[a] < 8
+                    for layout in ("row.col",) if small else ("row.col", "row.row", "col.col", "col.row"):
+                        for satfinite in ("", ".satfinite") if d == "s32" and a != "b1" else ("",):
+                            operation = ".xor.popc" if a == "b1" else ""
+                            types = f"{d}.{c}" if a == "f16" else f"{d}.{a}.{a}.{c}"
+                            name = f"wmma.mma{operation}.sync.aligned.{layout}.{shape}.{types}{satfinite}"
+                            found.append(Product(name, "matrix wmma", m, n, k, d, a, a, c, False, counts, layout, 64))
     return found
 
 
 def registers(product, role):
+    if product.family == "matrix wmma":
+        if role in "ab":
+            return product.suffix[role == "b"]
+        kind = product.c if role == "c" else product.d
+        return product.m * product.n // 32 // (2 if kind == "f16" else 1)
     kind = {"a": product.a, "b": product.b, "c": product.c, "d": product.d}[role]
     elements = {"a": product.m * product.k // (2 if product.sparse else 1), "b": product.k * product.n,
                 "c": product.m * product.n, "d": product.m * product.n}[role]
@@ -68,11 +99,15 @@ def registers(product, role):
 
 def results_of(product):
     """Words that a warp writes."""
+    if product.family == "matrix wmma":
+        return product.m * product.n * BITS[product.d] // 64
     return 32 * registers(product, "d")
 
 
 def tables_of(product):
     """Keys of the tables of a, b, c and of the metadata."""
+    if product.family == "matrix wmma":
+        return [(product.a, "a", "packed"), (product.b, "b", "packed"), (product.c, "c", "packed")]
     return [(product.a, "a"), (product.b, "b"), (product.c, "c")] + ([("sparse", product.a)] if product.sparse else [])
 
 
@@ -111,7 +146,13 @@ def draw_float(generator, kind, flavour, role):
 
 
 def table_of(key):
-    """Words of MOST_REGISTERS registers of all lanes of all warps."""
+    """Words of MOST_REGISTERS registers of all lanes of all warps; packed: whole words of elements."""
+    if len(key) == 3:
+        words = table_of(key[:2])
+        step = 32 * MOST_REGISTERS
+        if key[0] == "f64":
+            return [word for warp in range(WARPS) for word in words[warp * step:warp * step + WARP_BYTES // 8]]
+        return [words[warp * step + i] | words[warp * step + i + 1] << 32 for warp in range(WARPS) for i in range(0, WARP_BYTES // 4, 2)]
     kind, role = key
     generator = random.Random(f"{kind} {role}")
     words = []
@@ -144,8 +185,32 @@ def register_kind(kind, role):
     return "f64" if kind == "f64" else "f32" if kind == "f32" and role in "cd" else "b32"
 
 
+def wmma_kernel(product, name):
+    """Matrices lie densely in memory, one a warp in WARP_BYTES bytes; d is by rows."""
+    lines = [f".visible .entry {name}(.param .u64 out, .param .u64 in0, .param .u64 in1, .param .u64 in2)", "{",
+             ".reg .b32 %c; .reg .b64 %o, %at;", "mov.u32 %c, %ctaid.x;", f"mul.wide.u32 %o, %c, {WARP_BYTES};"]
+    shape = f"m{product.m}n{product.n}k{product.k}"
+    layouts = {**dict(zip("ab", product.layouts.split("."))), "c": "row"}
+    strides = {"a": (product.k, product.m), "b": (product.n, product.k), "c": (product.n, product.m)}
+    kinds = {"a": product.a, "b": product.b, "c": product.c, "d": product.d}
+    groups = {role: "{" + ", ".join(f"%{role}{r}" for r in range(registers(product, role))) + "}" for role in "abcd"}
+    for role, kind in kinds.items():
+        lines.append(f".reg .{register_kind(kind, role)} %{role}<{MOST_REGISTERS}>;")
+    for i, role in enumerate("abc"):
+        stride = strides[role][layouts[role] == "col"]
+        lines += [f"ld.param.u64 %at, [in{i}]; cvta.to.global.u64 %at, %at; add.u64 %at, %at, %o;",
+                  f"wmma.load.{role}.sync.aligned.{layouts[role]}.{shape}.global.{kinds[role]} {groups[role]}, [%at], {stride};"]
+    lines += [f"{product.name} {groups['d']}, {groups['a']}, {groups['b']}, {groups['c']};",
+              f"mul.wide.u32 %o, %c, {8 * results_of(product)};",
+              "ld.param.u64 %at, [out]; cvta.to.global.u64 %at, %at; add.u64 %at, %at, %o;",
+              f"wmma.store.d.sync.aligned.row.{shape}.global.{product.d} [%at], {groups['d']}, {product.n};"]
+    return "\n".join([*lines, "ret;", "}"]) + "\n"
+
+
 def kernel_of(product, name):
     """Lane l of warp w reads word (w * MOST_REGISTERS + r) * 32 + l of each table."""
+    if product.family == "matrix wmma":
+        return wmma_kernel(product, name)
     roles = {"a": product.a, "b": product.b, "c": product.c}
     count = 4 if product.sparse else 3
     lines = [f".visible .entry {name}(.param .u64 out, " + ", ".join(f".param .u64 in{i}" for i in range(count)) + ")", "{",

@@ -24,6 +24,12 @@ static inline uint32_t tf32_of(uint32_t bits, uint32_t half)
     return (bits & 0x7f800000u) == 0x7f800000u ? bits : (bits + half) & ~0x1fffu;
 }
 
+/* .relu: NaN stays. */
+static inline uint32_t above_zero(uint32_t bits)
+{
+    return bits <= 0x80000000u || bits > 0xff800000u ? bits & 0x7fffffffu : 0;
+}
+
 #include "isa/lanes_convert.def"
 
 /* Source values as int64_t; what does not fit becomes the largest, which is out of range for every destination that asks. */

@@ -421,10 +421,11 @@ static uint32_t select_conversion(const struct ptx_instruction *i, struct operat
     bool whole = i->rounding >= PTX_ROUNDING_RNI && i->rounding <= PTX_ROUNDING_RPI;
     bool directed = i->rounding >= PTX_ROUNDING_RN && i->rounding <= PTX_ROUNDING_RP;
     uint32_t flags = (i->ftz != 0) + 2 * (i->sat != 0);
-    if (to == PTX_TYPE_TF32)
-        return i->rounding == PTX_ROUNDING_RNA  ? LANE_cvt_rna_tf32_f32
-               : i->rounding == PTX_ROUNDING_RN ? LANE_cvt_rn_tf32_f32
-                                                : LANE_cvt_rz_tf32_f32;
+    if (to == PTX_TYPE_TF32) {
+        if (i->rounding == PTX_ROUNDING_RNA)
+            return LANE_cvt_rna_tf32_f32;
+        return (i->relu ? LANE_cvt_rn_relu_tf32_f32 : LANE_cvt_rn_tf32_f32) + (i->rounding == PTX_ROUNDING_RZ);
+    }
     if ((!to_float && !ptx_type_is_integer(to)) || (!from_float && !ptx_type_is_integer(from)))
         return LANE_NONE;
     if (!to_float)

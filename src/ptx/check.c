@@ -169,8 +169,9 @@ static const char *wrong_conversion(const struct ptx_instruction *instruction)
     if (to == PTX_TYPE_TF32) {
         bool rounds = instruction->rounding == PTX_ROUNDING_RNA || instruction->rounding == PTX_ROUNDING_RN ||
                       instruction->rounding == PTX_ROUNDING_RZ;
-        return from != PTX_TYPE_F32 || !rounds || instruction->ftz || instruction->sat || instruction->relu
-                   ? "is from .f32, with .rna, .rn or .rz and nothing else"
+        return from != PTX_TYPE_F32 || !rounds || instruction->ftz || instruction->sat ||
+                       (instruction->relu && instruction->rounding == PTX_ROUNDING_RNA)
+                   ? "is from .f32, with .rna, or with .rn or .rz and .relu, and nothing else"
                    : NULL;
     }
     if (instruction->rounding == PTX_ROUNDING_RNA)
@@ -204,7 +205,8 @@ static const char *wrong_arithmetic(const struct ptx_instruction *instruction)
     bool flushes_double = type == PTX_TYPE_F64 && instruction->precision == PTX_PRECISION_APPROX &&
                           (opcode == PTX_OP_RCP || opcode == PTX_OP_RSQRT);
     bool half = type == PTX_TYPE_F16 || type == PTX_TYPE_F16X2;
-    if (instruction->ftz && type != PTX_TYPE_F32 && !half && !flushes_double)
+    bool brain_power = opcode == PTX_OP_EX2 && ptx_type_is_half(type);
+    if (instruction->ftz && type != PTX_TYPE_F32 && !half && !flushes_double && !brain_power)
         return "has .ftz without type .f32";
     if (ptx_type_is_half(type) && instruction->rounding && instruction->rounding != PTX_ROUNDING_RN)
         return "rounds this type to nearest only";
