@@ -19,13 +19,14 @@
 
 enum { CHUNK = 1 << 24, THREADS = 16, FAR = 8 };
 
-static const char source[] = ".version 7.8\n.target sm_90\n.address_size 64\n"
-                             ".visible .entry k(.param .u64 out, .param .u32 first, .param .u32 stride)\n{\n"
-                             ".reg .b32 %%t, %%c, %%x, %%s; .reg .b64 %%o, %%out; .reg .f32 %%f;\n"
-                             "mov.u32 %%t, %%tid.x; mov.u32 %%c, %%ctaid.x; mad.lo.u32 %%t, %%c, 256, %%t;\n"
-                             "ld.param.u64 %%out, [out]; cvta.to.global.u64 %%out, %%out; mul.wide.u32 %%o, %%t, 4; add.u64 %%out, %%out, %%o;\n"
-                             "ld.param.u32 %%x, [first]; ld.param.u32 %%s, [stride]; mad.lo.u32 %%x, %%t, %%s, %%x;\n"
-                             "mov.b32 %%f, %%x; %s.f32 %%f, %%f; st.global.f32 [%%out], %%f; ret;\n}\n";
+static const char source[] =
+    ".version 7.8\n.target sm_90\n.address_size 64\n"
+    ".visible .entry k(.param .u64 out, .param .u32 first, .param .u32 stride)\n{\n"
+    ".reg .b32 %%t, %%c, %%x, %%s; .reg .b64 %%o, %%out; .reg .f32 %%f;\n"
+    "mov.u32 %%t, %%tid.x; mov.u32 %%c, %%ctaid.x; mad.lo.u32 %%t, %%c, 256, %%t;\n"
+    "ld.param.u64 %%out, [out]; cvta.to.global.u64 %%out, %%out; mul.wide.u32 %%o, %%t, 4; add.u64 %%out, %%out, %%o;\n"
+    "ld.param.u32 %%x, [first]; ld.param.u32 %%s, [stride]; mad.lo.u32 %%x, %%t, %%s, %%x;\n"
+    "mov.b32 %%f, %%x; %s.f32 %%f, %%f; st.global.f32 [%%out], %%f; ret;\n}\n";
 
 static float flushed(float x)
 {
@@ -127,7 +128,8 @@ static void *compare(void *argument)
 
 /* libcuda, as far as it is needed. */
 static int (*cuda_init)(unsigned), (*device_get)(int *, int), (*context_retain)(void **, int), (*context_set)(void *),
-    (*module_load)(void **, const void *), (*get_function)(void **, void *, const char *), (*allocate)(uint64_t *, size_t),
+    (*module_load)(void **, const void *), (*get_function)(void **, void *, const char *),
+    (*allocate)(uint64_t *, size_t),
     (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **),
     (*copy_back)(void *, uint64_t, size_t);
 
@@ -149,9 +151,15 @@ static void begin(uint64_t *out)
     const struct {
         const char *name;
         void *to;
-    } functions[] = {{"cuInit", &cuda_init}, {"cuDeviceGet", &device_get}, {"cuDevicePrimaryCtxRetain", &context_retain},
-                     {"cuCtxSetCurrent", &context_set}, {"cuModuleLoadData", &module_load}, {"cuModuleGetFunction", &get_function},
-                     {"cuMemAlloc_v2", &allocate}, {"cuLaunchKernel", &launch}, {"cuMemcpyDtoH_v2", &copy_back}};
+    } functions[] = {{"cuInit", &cuda_init},
+                     {"cuDeviceGet", &device_get},
+                     {"cuDevicePrimaryCtxRetain", &context_retain},
+                     {"cuCtxSetCurrent", &context_set},
+                     {"cuModuleLoadData", &module_load},
+                     {"cuModuleGetFunction", &get_function},
+                     {"cuMemAlloc_v2", &allocate},
+                     {"cuLaunchKernel", &launch},
+                     {"cuMemcpyDtoH_v2", &copy_back}};
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         void *found = dlsym(library, functions[i].name);
         must(found == NULL, functions[i].name);
@@ -199,15 +207,16 @@ static void print(const struct instruction *instruction, const struct part *part
             all.worst_input = parts[i].tally.worst_input;
         }
     }
-    printf("%s,%llu,%llu,%lld,%08x", instruction->name, (unsigned long long)all.nans, (unsigned long long)all.far, (long long)all.worst,
-           all.worst_input);
+    printf("%s,%llu,%llu,%lld,%08x", instruction->name, (unsigned long long)all.nans, (unsigned long long)all.far,
+           (long long)all.worst, all.worst_input);
     for (uint32_t k = 0; k <= 2 * FAR; k++)
         printf(",%llu", (unsigned long long)all.counts[k]);
     printf("\n");
     fflush(stdout);
 }
 
-static void dump(const struct instruction *instruction, const char *folder, void *function, uint64_t out, uint32_t *results)
+static void dump(const struct instruction *instruction, const char *folder, void *function, uint64_t out,
+                 uint32_t *results)
 {
     struct part parts[THREADS] = {{0}};
     int8_t *differences = malloc(instruction->inputs);
@@ -219,7 +228,8 @@ static void dump(const struct instruction *instruction, const char *folder, void
     char path[512];
     snprintf(path, sizeof path, "%s/%s.bin", folder, instruction->name);
     FILE *file = fopen(path, "wb");
-    must(file == NULL || fwrite(differences, 1, instruction->inputs, file) != instruction->inputs || fclose(file), path);
+    must(file == NULL || fwrite(differences, 1, instruction->inputs, file) != instruction->inputs || fclose(file),
+         path);
     free(differences);
 }
 
@@ -246,7 +256,8 @@ int main(int count, char **words)
             parts[k] = (struct part){.instruction = instruction, .theirs = results};
         uint32_t offset = stride > 1 ? stride / 3 : 0;
         for (uint64_t at = 0; at < inputs; at += CHUNK) {
-            uint32_t here = inputs - at < CHUNK ? (uint32_t)(inputs - at) : CHUNK, first = (uint32_t)(at * stride) + offset;
+            uint32_t here = inputs - at < CHUNK ? (uint32_t)(inputs - at) : CHUNK,
+                     first = (uint32_t)(at * stride) + offset;
             run_chunk(function, out, first, stride, here, results);
             compare_chunk(parts, first, stride, here);
         }

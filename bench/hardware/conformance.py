@@ -5,21 +5,25 @@
     corun exec -q --functional --gpu h100 -- python3 conformance.py run ours.zip
     conformance.py run --expect ours.zip theirs.zip      # where the GPU is
     conformance.py compare ours.zip theirs.zip
+    conformance.py table ours.zip theirs.zip > h100.csv
+    corun exec -q --functional --gpu h100 -- python3 conformance.py check h100.csv
 
 `run` loads PTX through the driver (libcuda.so.1; under `corun exec` that is corun's), launches a kernel for each operation over tables of
 inputs that are the same everywhere, and writes a hash of each result and the results themselves; with --expect only the results
-whose hash is another than there. `compare` names the operations that differ, and rows of them. docs/conformance.md has what was found.
+whose hash is another than there. `compare` names the operations that differ, and rows of them. `table` writes the hash of each operation's results on
+the second, and in how many rows the first differs; `check` runs all operations of such a table and complains where one is neither equal nor known to differ in
+as many rows. docs/conformance.md has what was found.
 
 Exit status: 0 all is well; 1 something differs or does not run; 2 the command line is wrong; 77 there is no driver or no GPU.
 """
 import argparse
 import array
 import ctypes
+import datetime
 import hashlib
 import json
 import os
 import random
-import struct
 import sys
 import zipfile
 from ctypes import byref, c_void_p
@@ -42,13 +46,13 @@ HEADER = ".version 7.8\n.target sm_90\n.address_size 64\n"
 
 
 def specials_of_float(kind):
-    """Zeros, subnormals, ends of the range, one and its neighbours, halves, infinities, NaN with payloads; of both signs."""
+    """Zeros, subnormals, ends of the range, roots of the smallest normal number, one and its neighbours, infinities, NaN; of both signs."""
     exponent_bits, fraction_bits = FORMATS[kind]
     bias, one = (1 << exponent_bits - 1) - 1, 1 << fraction_bits
     top = (1 << exponent_bits) - 1
     magnitudes = [0, 1, 2, one >> 1, one - 1, one, one + 1, (bias - 1) * one, bias * one - 1, bias * one, bias * one + 1, bias * one + one // 2,
                   (bias + 1) * one, (bias + 1) * one + one // 4, (bias + fraction_bits) * one + 1 if bias + fraction_bits < top else one,
-                  (top - 1) * one, top * one - 1, top * one, top * one + 1, top * one + one // 2, top * one + one - 1]
+                  ((bias + 1) // 2) * one + 1, ((bias + 1) // 2) * one - 2, (top - 1) * one, top * one - 1, top * one, top * one + 1, top * one + one // 2, top * one + one - 1]
     sign = 1 << exponent_bits + fraction_bits
     return [magnitude | way for magnitude in magnitudes for way in (0, sign)]
 
@@ -352,6 +356,47 @@ def compare(arguments):
     return DIFFERENT if different else OK
 
 
+def table(arguments):
+    """A line for each operation: hash on the GPU, rows, how many of them differ from ours, hash of ours where some do."""
+    first, second = (read_index(path) for path in (arguments.first, arguments.second))
+    facts = second["facts"]
+    print(f"# {facts['gpu']}, driver {facts['driver']}, CUDA {facts['cuda']}, SM clock {facts['sm_mhz']} MHz, {arguments.date}")
+    print("operation,hash,rows,differ,ours")
+    with zipfile.ZipFile(arguments.first) as one, zipfile.ZipFile(arguments.second) as other:
+        for name, entry in second["operations"].items():
+            ours = first["operations"].get(name, {})
+            if "refused" in entry or "hash" not in ours:
+                continue
+            values = values_of(one, name, entry["bits"])
+            differ = 0
+            if ours["hash"] != entry["hash"]:
+                theirs = values_of(other, name, entry["bits"])
+                differ = "" if theirs is None else sum(x != y for x, y in zip(values, theirs))
+            print(f"{name},{entry['hash']},{len(values)},{differ},{ours['hash'] if ours['hash'] != entry['hash'] else ''}")
+    return OK
+
+
+def check(arguments):
+    """Runs the operations of a table."""
+    gpu = Gpu(arguments.library)
+    wanted = {}
+    with open(arguments.table, encoding="utf-8") as file:
+        for line in file:
+            if not line.startswith(("#", "operation,")):
+                name, digest, _, _, ours = line.rstrip("\n").rsplit(",", 4)
+                wanted[name] = (digest, ours)
+    every = [kernel for kernel in kernels() if kernel[0] in wanted and (not arguments.only or arguments.only in kernel[0] or arguments.only == kernel[1])]
+    wrong = 0
+    for first in range(0, len(every), GROUP):
+        for name, _, data, reason in run_group(gpu, every[first:first + GROUP], first):
+            digest = reason if data is None else hashlib.sha256(data).hexdigest()[:16]
+            if digest not in wanted[name]:
+                wrong += 1
+                print(f"{name}: {digest}, but {wanted[name][0]} on the GPU" + (f" and {wanted[name][1]} before" if wanted[name][1] else ""))
+    print(f"{len(every)} operations, {wrong} with other results than expected")
+    return DIFFERENT if wrong or not every else OK
+
+
 def main():
     parser = argparse.ArgumentParser(description="holds what corun computes against a GPU, bit for bit")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -367,12 +412,20 @@ def main():
     compares.add_argument("first")
     compares.add_argument("second")
     compares.add_argument("--rows", type=int, default=SHOWN)
+    tables = commands.add_parser("table")
+    tables.add_argument("first")
+    tables.add_argument("second")
+    tables.add_argument("--date", default=datetime.date.today().isoformat())
+    checks = commands.add_parser("check")
+    checks.add_argument("table")
+    checks.add_argument("--only", help="operations with this in their names, or of this family")
+    checks.add_argument("--library", default="libcuda.so.1")
     arguments = parser.parse_args()
     try:
         if arguments.command == "run":
             return run(arguments)
-        if arguments.command == "compare":
-            return compare(arguments)
+        if arguments.command != "ptx":
+            return {"compare": compare, "table": table, "check": check}[arguments.command](arguments)
         os.makedirs(arguments.directory, exist_ok=True)
         every = kernels()
         for i, kernel in enumerate(every):

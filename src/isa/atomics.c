@@ -34,7 +34,7 @@ static uint64_t add_f32(uint32_t left, uint32_t right, bool flush)
     return flush ? flush_subnormal(bits) : bits;
 }
 
-static uint64_t add_f64(uint64_t left, uint64_t right)
+static uint64_t add_f64(uint64_t left, uint64_t right, bool shared)
 {
     double a, b;
     memcpy(&a, &left, sizeof a);
@@ -42,7 +42,16 @@ static uint64_t add_f64(uint64_t left, uint64_t right)
     double sum = a + b;
     uint64_t bits;
     memcpy(&bits, &sum, sizeof bits);
-    return isnan(sum) ? UINT64_C(0xfff8000000000000) : bits;
+    if (!isnan(sum))
+        return bits;
+    if (isnan(
+            shared
+                ? a
+                : b)) /* in shared memory that of the old value, quiet as that of add.f64; else the new one as it is */
+        bits = shared ? left : right;
+    else
+        bits = isnan(a) ? left : isnan(b) ? right : UINT64_C(0xfff8000000000000);
+    return shared ? bits | UINT64_C(1) << 51 : bits;
 }
 
 /* The sum of two halves is exact in double; that of bf16 is at least on the right side of every one. */
@@ -66,7 +75,7 @@ static uint64_t add_float(const struct operation *op, uint64_t old, uint64_t b, 
     case PTX_TYPE_F32:
         return add_f32(left, right, flush);
     default:
-        return add_f64(old, b);
+        return add_f64(old, b, op->space == CORUN_SPACE_SHARED);
     }
 }
 

@@ -23,6 +23,16 @@ static inline uint32_t half_infinity(struct half_format format)
     return (uint32_t)(3 - 2 * format.lowest) << (format.precision - 1);
 }
 
+/* What becomes the smallest normal number when its digits are rounded, if exponents have no end: .ftz leaves nothing of less. */
+static inline double half_lowest_kept(struct half_format format)
+{
+    uint64_t bits = (uint64_t)(format.lowest + 1023) << 52;
+    double value;
+    bits -= UINT64_C(1) << (52 - format.precision);
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 static inline bool half_is_subnormal(uint32_t bits, struct half_format format)
 {
     return (bits & half_infinity(format)) == 0;
@@ -36,7 +46,7 @@ static inline double half_value(uint32_t bits, struct half_format format)
     uint64_t wide;
     double value;
     if (magnitude >= infinity) {
-        wide = UINT64_C(0x7ff) << 52 | (fraction ? UINT64_C(1) << 51 : 0);
+        wide = UINT64_C(0x7ff) << 52 | (fraction ? UINT64_C(1) << 51 : 0) | fraction << (52 - fraction_bits);
     } else if (biased) {
         wide = (uint64_t)(biased + format.lowest - 1 + 1023) << 52 | fraction << (52 - fraction_bits);
     } else { /* fraction * 2^(lowest - fraction_bits), exact */

@@ -120,7 +120,7 @@ static inline float approximate_tanh(float a)
     return a != a ? a : a == 0.0f ? a : result;
 }
 
-/* The fast f64 forms work on the upper words alone. */
+/* The fast f64 forms work on the upper words alone: a NaN that has its payload in the lower one is an infinity. */
 #define UPPER_WORD UINT64_C(0xffffffff00000000)
 #define UPPER_NAN UINT64_C(0x7fffffff00000000)
 
@@ -136,14 +136,12 @@ static inline uint64_t upper_result(double x)
 
 static inline uint64_t approximate_upper_rcp(uint64_t a)
 {
-    double x = f64_of_bits(flush_f64(a));
-    return upper_result(1.0 / (x != x ? x : f64_of_bits(bits_of_f64(x) & UPPER_WORD)));
+    return upper_result(1.0 / f64_of_bits(flush_f64(a) & UPPER_WORD));
 }
 
 static inline uint64_t approximate_upper_rsqrt(uint64_t a)
 {
-    double x = f64_of_bits(flush_f64(a));
-    return upper_result(1.0 / __builtin_sqrt(x != x ? x : f64_of_bits(bits_of_f64(x) & UPPER_WORD)));
+    return upper_result(1.0 / __builtin_sqrt(f64_of_bits(flush_f64(a) & UPPER_WORD)));
 }
 
 #endif

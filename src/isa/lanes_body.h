@@ -86,6 +86,16 @@ static inline double f64_of_bits(uint64_t bits)
 #define F32_NAN_BITS UINT32_C(0x7fffffff)
 #define F64_NAN_BITS UINT64_C(0xfff8000000000000)
 
+static inline bool is_nan_f32(uint32_t bits)
+{
+    return (bits & 0x7fffffffu) > 0x7f800000u;
+}
+
+static inline bool is_nan_f64(uint64_t bits)
+{
+    return (bits & UINT64_C(0x7fffffffffffffff)) > UINT64_C(0x7ff0000000000000);
+}
+
 static inline uint32_t flush_f32(uint32_t bits)
 {
     return bits & 0x7f800000u ? bits : bits & 0x80000000u;
@@ -209,9 +219,10 @@ static inline uint32_t store_f32zs(float x)
     return flush_f32(store_f32s(x));
 }
 
+/* NaN of f64 keep their payload: what an operation does with them is in its body. */
 static inline uint64_t store_f64(double x)
 {
-    return x != x ? F64_NAN_BITS : bits_of_f64(x);
+    return bits_of_f64(x);
 }
 
 static inline uint64_t store_f64s(double x)

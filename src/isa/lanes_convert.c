@@ -17,11 +17,38 @@ static inline float f32_of_s32(int32_t x, enum rounding rounding)
     return narrow(x, rounding);
 }
 
+/* .rna, which is older, cuts NaN off. */
+static inline uint32_t tf32_away(uint32_t bits)
+{
+    return (bits + ((bits & 0x7f800000u) == 0x7f800000u ? 0 : 0x1000u)) & ~0x1fffu;
+}
+
 static inline uint32_t tf32_of(uint32_t bits, uint32_t half)
 {
     if ((bits & 0x7fffffffu) > 0x7f800000u)
-        return 0x7fffffffu;
+        return 0x7fffe000u;
     return (bits & 0x7f800000u) == 0x7f800000u ? bits : (bits + half) & ~0x1fffu;
+}
+
+/* Between f32 and f64 NaN keep their sign and what fits of their payload, and become quiet. */
+static inline uint64_t widen_f32(uint32_t bits)
+{
+    if (!is_nan_f32(bits))
+        return bits_of_f64((double)f32_of_bits(bits));
+    return (uint64_t)(bits & 0x80000000u) << 32 | UINT64_C(0x7ff8000000000000) | (uint64_t)(bits & 0x3fffffu) << 29;
+}
+
+static inline uint32_t narrow_nan(double a, float narrowed)
+{
+    uint64_t bits = bits_of_f64(a);
+    uint32_t nan = (uint32_t)(bits >> 32) & 0x80000000u;
+    nan |= 0x7fc00000u | (uint32_t)(bits >> 29 & 0x3fffffu);
+    return a != a ? nan : bits_of_f32(narrowed);
+}
+
+static inline double whole_f64(double a, enum rounding rounding)
+{
+    return a != a ? f64_of_bits(bits_of_f64(a) | UINT64_C(1) << 51) : round_to_whole(a, rounding);
 }
 
 /* .relu: NaN stays. */

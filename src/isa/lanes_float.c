@@ -17,4 +17,27 @@ EXTREME(maximum_f32, float, uint32_t, >, &)
 EXTREME(minimum_f64, double, uint64_t, <, |)
 EXTREME(maximum_f64, double, uint64_t, >, &)
 
+/* What .ftz leaves of a rounded result: nothing if it is below the smallest normal number when 24 bits are kept of it. */
+static inline float flush_tiny(double exact, enum rounding rounding, float rounded)
+{
+    return __builtin_fabsf(narrow(exact * 0x1p30, rounding)) < 0x1p-96f ? rounded * 0.0f : rounded;
+}
+
+static inline double quiet(double x)
+{
+    return f64_of_bits(bits_of_f64(x) | UINT64_C(1) << 51);
+}
+
+/* f64: the NaN of the first operand that is one, else that of an invalid operation. */
+static inline double nan_of_two(double first, double second, double result)
+{
+    double nan = first != first ? quiet(first) : second != second ? quiet(second) : f64_of_bits(F64_NAN_BITS);
+    return result != result ? nan : result;
+}
+
+static inline double nan_of_three(double first, double second, double third, double result)
+{
+    return first != first ? nan_of_two(first, first, result) : nan_of_two(second, third, result);
+}
+
 #include "isa/lanes_float.def"

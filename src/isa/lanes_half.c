@@ -33,6 +33,8 @@ static uint32_t half_pack(const struct operation *op, double exact, uint32_t mod
 
 static uint32_t half_finish(const struct operation *op, double exact)
 {
+    if (op->variant & HALF_FLUSH && __builtin_fabs(exact) < half_lowest_kept(format_of(op)))
+        exact *= 0.0;
     uint32_t bits = half_pack(op, exact, ROUND_NEAREST);
     return op->variant & HALF_FLUSH ? flush_half(bits, format_of(op)) : bits;
 }
@@ -62,9 +64,9 @@ static uint32_t compute(const struct operation *op, uint32_t x, uint32_t y, uint
     case HALF_FMA:
         return half_finish(op, odd_sum(a * b, half_load(op, z)));
     case HALF_NEG:
-        return (op->variant & HALF_FLUSH ? flush_half(x, format_of(op)) : x) ^ 0x8000u;
+        return a != a ? HALF_NAN : (op->variant & HALF_FLUSH ? flush_half(x, format_of(op)) : x) ^ 0x8000u;
     case HALF_ABS:
-        return (op->variant & HALF_FLUSH ? flush_half(x, format_of(op)) : x) & 0x7fffu;
+        return a != a ? HALF_NAN : (op->variant & HALF_FLUSH ? flush_half(x, format_of(op)) : x) & 0x7fffu;
     case HALF_MIN:
         return half_finish(op, extreme(op, a, b, false));
     case HALF_MAX:
@@ -259,7 +261,7 @@ static double number(const struct operation *op, const void *source, uint32_t la
     uint64_t magnitude;
     switch (op->extra[3] >> 8) {
     case PTX_TYPE_F32:
-        return (double)(op->variant & HALF_FLUSH ? load_f32z(words[lane]) : load_f32(words[lane]));
+        return (double)load_f32(words[lane]); /* .ftz is heeded by none: a subnormal number is rounded as such */
     case PTX_TYPE_F64:
         return load_f64(longs[lane]);
     case PTX_TYPE_U8:
@@ -282,19 +284,32 @@ static double number(const struct operation *op, const void *source, uint32_t la
     }
 }
 
+/* NaN of f64 keep their sign and what fits of their payload. */
+static uint32_t half_from_nan(const struct operation *op, uint64_t bits)
+{
+    uint32_t fraction_bits = format_of(op).precision - 1, fraction = (1u << fraction_bits) - 1;
+    uint32_t payload = (uint32_t)(bits >> (52 - fraction_bits)) & fraction;
+    return (uint32_t)(bits >> 63) << 15 | half_infinity(format_of(op)) | 1u << (fraction_bits - 1) | payload;
+}
+
 LANES_FUNCTION(half_from_number)
 {
     const void *source = lanes_source(lanes, op->source[0]);
+    const lane64 *longs = source;
+    bool keeps = op->extra[3] >> 8 == PTX_TYPE_F64 && !(op->variant & (HALF_CLAMP | HALF_RELU));
     uint32_t results[CORUN_WARP_LANES] __attribute__((aligned(64)));
     for (uint32_t i = 0; i < CORUN_WARP_LANES; i++)
-        results[i] = half_pack(op, number(op, source, i), mode_of(op));
+        results[i] = keeps && is_nan_f64(longs[i]) ? half_from_nan(op, longs[i])
+                                                   : half_pack(op, number(op, source, i), mode_of(op));
     lanes_write32(lanes_destination(lanes, op->destination), results, mask);
 }
 
-static uint64_t as_number(const struct operation *op, double a)
+static uint64_t as_number(const struct operation *op, uint32_t bits, double a)
 {
     switch (op->extra[3] >> 8) {
     case PTX_TYPE_F32:
+        if (op->variant & HALF_BRAIN && !(op->variant & (HALF_CLAMP | HALF_FLUSH)))
+            return bits << 16; /* NaN stay as they are */
         a = op->variant & HALF_CLAMP ? (a > 0.0 ? a < 1.0 ? a : 1.0 : 0.0) : a;
         return op->variant & HALF_FLUSH ? store_f32z((float)a) : store_f32((float)a);
     case PTX_TYPE_F64:
@@ -329,7 +344,7 @@ LANES_FUNCTION(half_to_number)
         double a = half_value(pa[i] & 0xffffu, format); /* .ftz is of the other side, where f16 is never subnormal */
         if (op->extra[3] & HALF_TO_WHOLE)
             a = round_to_whole(a, (enum rounding)mode_of(op));
-        wide[i] = as_number(op, a);
+        wide[i] = as_number(op, pa[i], a);
         narrow_results[i] = (uint32_t)wide[i];
     }
     if (ptx_types[op->extra[3] >> 8].bits == 64)

@@ -316,6 +316,8 @@ static uint32_t find_set(uint32_t bits, uint32_t base, int32_t count)
 {
     if (base > 31)
         return UINT32_MAX;
+    if (count == INT32_MIN)
+        return 0; /* as the H100 has it */
     if (count == 0)
         return bits >> base & 1u ? base : UINT32_MAX;
     int32_t step = count > 0 ? 1 : -1;

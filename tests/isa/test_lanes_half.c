@@ -146,9 +146,9 @@ static uint32_t one(uint32_t a, uint32_t b, uint32_t c)
         break;
     }
     case NEG:
-        return a ^ 0x8000;
+        return is_nan(f, a) ? 0x7fff : a ^ 0x8000;
     case ABS:
-        return a & 0x7fff;
+        return is_nan(f, a) ? 0x7fff : a & 0x7fff;
     default: {
         bool largest = now.operation == MAX || now.operation == MAX_NAN, strict = now.operation >= MIN_NAN;
         if (isnan(x) || isnan(y))
@@ -165,6 +165,13 @@ static uint32_t one(uint32_t a, uint32_t b, uint32_t c)
                                                       : result;
     if (now.relu && !is_nan(f, result) && result & 0x8000)
         result = 0;
+    bool halfway = now.flush && !special && (now.operation == MUL || now.operation == FMA);
+    if (halfway &&
+        (result & 0x7fff) == 1u << f->fraction_bits) { /* it may have been rounded up to the smallest normal number */
+        exact sum = ex * ey + (now.operation == FMA ? ez : 0), smallest = as_exact(f, 1u << f->fraction_bits);
+        if ((sum < 0 ? -sum : sum) < smallest * (1 - ldexp(1, -2 - (int)f->fraction_bits)))
+            result &= 0x8000;
+    }
     return flushed(result);
 }
 
@@ -225,8 +232,10 @@ static uint64_t from_f32(const struct inputs *in)
 static uint64_t from_f64(const struct inputs *in)
 {
     double x = f64_from(in->value[0]);
+    int fraction = (int)now.format->fraction_bits; /* NaN become quiet and keep what fits of their payload */
     if (isnan(x))
-        return 0x7fff;
+        return (in->value[0] >> 63) << 15 | now.format->infinity | UINT64_C(1) << (fraction - 1) |
+               (in->value[0] << 12 >> (64 - fraction));
     if (isinf(x))
         return (x < 0 ? 0x8000 : 0) | now.format->infinity;
     uint32_t bits = nearest(now.format, x, now.toward);
@@ -246,7 +255,9 @@ static uint64_t from_s32(const struct inputs *in)
 static uint64_t to_f32(const struct inputs *in)
 {
     uint32_t bits = (uint32_t)in->value[0] & 0xffff;
-    return is_nan(now.format, bits) ? 0x7fffffff : f32_bits((float)as_double(now.format, bits));
+    if (is_nan(now.format, bits)) /* f32 has room for all of a bf16: it stays as it is */
+        return now.format->fraction_bits == 7 ? (uint64_t)bits << 16 : 0x7fffffff;
+    return f32_bits((float)as_double(now.format, bits));
 }
 
 static uint64_t to_s32(const struct inputs *in)

@@ -32,7 +32,8 @@ static uint64_t bit(uint64_t x, uint64_t position)
 /* Bit by bit, as the PTX manual writes it. */
 static uint64_t field(uint64_t a, uint64_t b, uint64_t c, unsigned bits, bool is_signed)
 {
-    uint64_t position = b & 0xff, length = c & 0xff, top = bits - 1, result = 0;
+    /* of 64 bits all of b and c counts, as on the H100 */
+    uint64_t kept = bits == 64 ? 0xffffffff : 0xff, position = b & kept, length = c & kept, top = bits - 1, result = 0;
     uint64_t last = position + length - 1 < top ? position + length - 1 : top;
     uint64_t sign = !is_signed || length == 0 ? 0 : bit(a, last);
     for (uint64_t i = 0; i <= top; i++)
@@ -42,7 +43,7 @@ static uint64_t field(uint64_t a, uint64_t b, uint64_t c, unsigned bits, bool is
 
 static uint64_t insert(uint64_t a, uint64_t b, uint64_t c, uint64_t e, unsigned bits)
 {
-    uint64_t position = c & 0xff, length = e & 0xff, result = b;
+    uint64_t kept = bits == 64 ? 0xffffffff : 0xff, position = c & kept, length = e & kept, result = b;
     for (uint64_t i = 0; i < length && position + i < bits; i++)
         result = (result & ~(UINT64_C(1) << (position + i))) | bit(a, i) << (position + i);
     return result;

@@ -191,13 +191,13 @@ static uint64_t shuffled(const struct inputs *in, unsigned mode)
     X(infinite, "testp.infinite.f32", "pf", isinf(CLASS32) != 0) \
     X(number, "testp.number.f32", "pf", !isnan(CLASS32)) \
     X(notanumber, "testp.notanumber.f32", "pf", isnan(CLASS32) != 0) \
-    X(normal, "testp.normal.f32", "pf", isnormal(CLASS32) != 0) \
+    X(normal, "testp.normal.f32", "pf", isnormal(CLASS32) || CLASS32 == 0) \
     X(subnormal, "testp.subnormal.f32", "pf", fpclassify(CLASS32) == FP_SUBNORMAL) \
     X(finite64, "testp.finite.f64", "pg", isfinite(f64_from(a)) != 0) \
     X(infinite64, "testp.infinite.f64", "pg", isinf(f64_from(a)) != 0) \
     X(number64, "testp.number.f64", "pg", !isnan(f64_from(a))) \
     X(notanumber64, "testp.notanumber.f64", "pg", isnan(f64_from(a)) != 0) \
-    X(normal64, "testp.normal.f64", "pg", isnormal(f64_from(a)) != 0) \
+    X(normal64, "testp.normal.f64", "pg", isnormal(f64_from(a)) || f64_from(a) == 0) \
     X(subnormal64, "testp.subnormal.f64", "pg", subnormal64(f64_from(a))) \
     X(up, "shfl.sync.up.b32", "Drrrr", shuffled(in, 0)) \
     X(down, "shfl.sync.down.b32", "Drrrr", shuffled(in, 1)) \

@@ -892,15 +892,16 @@ static void test_tf32(void **state)
     static const uint32_t values[8] = {0x3f801000, 0x3f803000, 0x3f800fff, 0xbf801000,
                                        0x7f800000, 0x7fc00001, 0x7f7fffff, 0x80000fff};
     static const uint32_t rna[8] = {0x3f802000, 0x3f804000, 0x3f800000, 0xbf802000,
-                                    0x7f800000, 0x7fffffff, 0x7f800000, 0x80000000};
+                                    0x7f800000, 0x7fc00000, 0x7f800000, 0x80000000}; /* NaN as the H100 has it */
     static const uint32_t rn[8] = {0x3f800000, 0x3f804000, 0x3f800000, 0xbf800000,
-                                   0x7f800000, 0x7fffffff, 0x7f800000, 0x80000000};
+                                   0x7f800000, 0x7fffe000, 0x7f800000, 0x80000000};
     static const uint32_t rz[8] = {0x3f800000, 0x3f802000, 0x3f800000, 0xbf800000,
-                                   0x7f800000, 0x7fffffff, 0x7f7fe000, 0x80000000};
+                                   0x7f800000, 0x7fffe000, 0x7f7fe000, 0x80000000};
+    static const uint32_t relu[8] = {0x3f800000, 0x3f804000, 0x3f800000, 0, 0x7f800000, 0x7fffe000, 0x7f800000, 0};
     runner_load(
         &runner,
         KERNEL("ld.global.f32 %f1, [%mine];\ncvt.rna.tf32.f32 %r1, %f1;\ncvt.rn.tf32.f32 %r2, %f1;\ncvt.rz.tf32.f32 "
-               "%r3, %f1;\n"
+               "%r3, %f1;\ncvt.rn.relu.tf32.f32 %r4, %f1;\nst.global.u32 [%mine+512], %r4;\n"
                "st.global.u32 [%mine+128], %r1;\nst.global.u32 [%mine+256], %r2;\nst.global.u32 [%mine+384], %r3;"));
     uint32_t *words = corun_memory_pointer(runner.memory, runner.out, runner.out_bytes);
     memcpy(words, values, sizeof values);
@@ -908,6 +909,7 @@ static void test_tf32(void **state)
     assert_memory_equal(words + 32, rna, sizeof rna);
     assert_memory_equal(words + 64, rn, sizeof rn);
     assert_memory_equal(words + 96, rz, sizeof rz);
+    assert_memory_equal(words + 128, relu, sizeof relu);
     runner_free(&runner);
 }
 
