@@ -5,7 +5,7 @@ Two programs on a GPU of hardware: how long a server's requests take beside a ba
 and without the multi-process service.
 
     share.py CORUN PROGRAM -o ROWS.csv [--repeats 3] [--seconds 1.6] [--service]
-    share.py --page ROWS.csv... > docs/results/share-h100.md
+    share.py --page ROWS.csv [TORCH.csv] > docs/results/share-h100.md
 
 PROGRAM is bench/hardware/share.cu: `nvcc -O2 -arch=sm_90 -o share bench/hardware/share.cu`. --service starts nvidia-cuda-mps-control for a second
 half, with a folder of its own, and quits it.
@@ -108,13 +108,9 @@ def run(options):
                 subprocess.run(["nvidia-cuda-mps-control"], input="quit\n", env=bench.environment, text=True, check=False)
 
 
-def read(paths):
-    rows, heads = [], []
-    for path in paths:
-        with open(path, encoding="utf-8", newline="") as stream:
-            heads.append(stream.readline().strip("# \n"))
-            rows += csv.DictReader(stream)
-    return heads, rows
+def read(path):
+    with open(path, encoding="utf-8", newline="") as stream:
+        return stream.readline().strip("# \n"), list(csv.DictReader(stream))
 
 
 def middle(rows, key):
@@ -127,20 +123,32 @@ def span(rows, key):
     return f"{values[0]:.0f} to {values[-1]:.0f}" if values else "-"
 
 
-def page(paths):
-    heads, rows = read(paths)
+def page_of_torch(path):
+    head, rows = read(path)
+    print("## PyTorch, with the multi-process service\n")
+    print(f"* {head.split('; ')[-1]}: a network of six convolutions is asked every 5 ms, and six layers of 4096 x 4096 are trained beside it; one run of each\n")
+    print("| policy | P50 | P99 | P99 over alone | steps of training a second |\n|---|--:|--:|--:|--:|")
+    base = float(rows[0]["p99_us"])
+    for row in rows:
+        name = {"alone": "inference alone", "none": "without corund"}.get(row["policy"], f"`{row['policy']}`")
+        print(f"| {name} | {row['p50_us']} us | {row['p99_us']} us | {float(row['p99_us']) / base:.2f} | {row['steps_per_second'] or '-'} |")
+
+
+def page(path, torch):
+    head, rows = read(path)
     groups = {}
     for row in rows:
         groups.setdefault((row["service"], row["batch"], row["policy"], row["slices"]), []).append(row)
     print("# share-h100: two programs on an H100, with corund and without\n")
     print("* made by: `bench/hardware/share.py`, from rows in `bench/hardware/measured`")
-    for head in heads:
-        print(f"* machine: {re.sub(r'; bench/hardware.*', '', head)}")
+    print(f"* machine: {re.sub(r'; bench/hardware.*', '', head)}")
     repeats = max(int(row["repeat"]) for row in rows) + 1
     print(f"* a server (each millisecond a request of four kernels of 132 thread blocks, and a wait), and a batch program that keeps eight launches under way: "
           "*short* ones of 1056 thread blocks, a wave, *long* ones of five waves")
-    print(f"* {repeats} repeat{'s' if repeats > 1 else ''} of {re.search(r'([0-9.]+) s a run', heads[0])[1]} s; medians, and lowest to highest. *Batch* is its launches a second "
+    print(f"* {repeats} repeat{'s' if repeats > 1 else ''} of {re.search(r'([0-9.]+) s a run', head)[1]} s; medians, and lowest to highest. *Batch* is its launches a second "
           "over those alone")
+    if repeats == 1:
+        print("* one run of each: how far another one would differ is not known")
     print("* latency is counted from when a request was due. Where requests take longer than the interval between them, they queue up, and latency is that of a "
           "queue that grows: it says that the server cannot keep up, and depends on how long the run is\n")
     for service, title in (("no", "Without the multi-process service"), ("yes", "With the multi-process service")):
@@ -159,11 +167,13 @@ def page(paths):
                 print(f"| {batch} | {name} | {middle(some, 'p50_us'):.0f} us | {middle(some, 'p99_us'):.0f} us | {span(some, 'p99_us')} | "
                       f"{middle(some, 'p99_us') / base:.2f} | {middle(some, 'batch_per_second') / rate:.2f} |")
         print()
+    if torch:
+        page_of_torch(torch)
 
 
 def main():
     if sys.argv[1:2] == ["--page"]:
-        page(sys.argv[2:])
+        page(*(sys.argv[2:4] + [None])[:2])
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corun")
