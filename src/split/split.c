@@ -163,9 +163,7 @@ static enum corun_status create_devices(struct corun_split *split, const struct 
         split->names[1 + i] = strdup(gpu_name(split->gpus[i]));
     pin_buffers(split);
     if (split->has_cpu) {
-        bool yields = split->gpu_count && !split->simulated;
-        split->team =
-            split_team_create(threads, split->simulated, yields, split->parameters.chunk_us * 1e-6, &split->task);
+        split->team = split_team_create(threads, split->simulated, split->parameters.chunk_us * 1e-6, &split->task);
         if (!split->team)
             return CORUN_MEMORY;
     }

@@ -7,10 +7,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 enum { HURRIED = 5 }; /* so many chunks in the time of one */
-enum { NICER = 10 };
 
 struct team {
     const struct corun_split_task *task;
@@ -37,7 +35,7 @@ struct team {
 struct member {
     struct team *team;
     uint32_t index;
-    bool pinned, yields;
+    bool pinned;
 };
 
 static void pin(uint32_t index)
@@ -131,16 +129,6 @@ static void compute_chunk(struct team *team, uint32_t index)
     end_if_over(team);
 }
 
-/*
- * A GPU's threads have something to do only now and then, but at once: where all processors compute, a thread that wakes would wait for
- * milliseconds. So computing threads let others go first.
- */
-static void let_others_go_first(void)
-{
-    (void)setpriority(PRIO_PROCESS, 0,
-                      getpriority(PRIO_PROCESS, 0) + NICER); /* of the calling thread alone, on Linux */
-}
-
 static void *member_main(void *argument)
 {
     struct member *member = argument;
@@ -148,8 +136,6 @@ static void *member_main(void *argument)
     uint32_t index = member->index;
     if (member->pinned)
         pin(index);
-    if (member->yields)
-        let_others_go_first();
     free(member);
     pthread_mutex_lock(&team->mutex);
     while (!team->quit) {
@@ -162,7 +148,7 @@ static void *member_main(void *argument)
     return NULL;
 }
 
-struct team *split_team_create(uint32_t threads, bool measured, bool yields, double chunk_seconds,
+struct team *split_team_create(uint32_t threads, bool measured, double chunk_seconds,
                                const struct corun_split_task *task)
 {
     struct team *team = calloc(1, sizeof *team);
@@ -179,7 +165,7 @@ struct team *split_team_create(uint32_t threads, bool measured, bool yields, dou
         struct member *member = malloc(sizeof *member);
         if (!member)
             break;
-        *member = (struct member){team, team->thread_count, measured, yields};
+        *member = (struct member){team, team->thread_count, measured};
         if (pthread_create(&team->threads[team->thread_count], NULL, member_main, member)) {
             free(member);
             break;

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -355,34 +354,6 @@ static void kernels_are_looked_up_early(void **state)
     unlink(name);
 }
 
-static int niceness;
-
-static enum corun_status notes_niceness(void *user, uint64_t begin, uint64_t end_, unsigned thread)
-{
-    if (!thread)
-        niceness = getpriority(PRIO_PROCESS, 0);
-    return on_cpu(user, begin, end_, thread);
-}
-
-/* Threads that compute let those of a GPU go first, and only they. */
-static void computing_threads_yield_to_a_gpu(void **state)
-{
-    int own = getpriority(PRIO_PROCESS, 0);
-    (void)state;
-    for (unsigned gpus = 0; gpus < 2; gpus++) {
-        struct world world;
-        prepare(&world, "static");
-        world.options.no_gpu = !gpus;
-        world.options.threads = 1;
-        world.task.cpu = notes_niceness;
-        go(&world);
-        check(&world, 1);
-        assert_int_equal(niceness > own, gpus && own < 19);
-        assert_int_equal(getpriority(PRIO_PROCESS, 0), own);
-        end(&world);
-    }
-}
-
 static void set_hanging(struct world *world, int launch)
 {
     pthread_mutex_lock(&world->fake->mutex);
@@ -587,7 +558,6 @@ int main(void)
         cmocka_unit_test(other_gpus_continue),
         cmocka_unit_test(a_part_waits_for_bytes_alone),
         cmocka_unit_test(kernels_are_looked_up_early),
-        cmocka_unit_test(computing_threads_yield_to_a_gpu),
         cmocka_unit_test(a_gpu_that_hangs_is_left_out),
         cmocka_unit_test(the_only_gpu_is_waited_for),
         cmocka_unit_test(meet_needs_no_time_limit),
