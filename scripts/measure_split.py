@@ -86,20 +86,23 @@ def median(rows, column="seconds"):
 
 
 def tables(results, threads):
-    chosen = {program: cases for (count, program), cases in results.items() if count == threads and len(cases) == len(CASES)}
-    print(f"## {'One thread' if threads == '1' else 'All threads'} of the CPU\n\nMedian of the times, us; of the ideal (both sides at their best rate, at no cost); "
-          "over the faster side alone; iterations that the GPU had; runs of each case.\n")
-    print("| program | " + " | ".join(CASES) + " | our CAP of the ideal | meet | our CAP over the faster side | meet | GPU's part in meet | runs |")
+    needed = ("CPU alone", "GPU alone", "our CAP", "meet")
+    chosen = {program: cases for (count, program), cases in results.items() if count == threads and all(case in cases for case in needed)}
+    print(f"## {'One thread' if threads == '1' else 'All threads'} of the CPU\n\nMedian of the times in us, with the number of runs in brackets; of meet, the least and the most "
+          "as well. Then the fraction of the ideal (both sides at their best rate, at no cost), the time over that of the faster side alone, and what of the iterations the GPU had.\n")
+    print("| program | " + " | ".join(CASES) + " | least to most | our CAP of the ideal | meet | our CAP over the faster side | meet | GPU's part in meet |")
     print("|---|" + "--:|" * (len(CASES) + 6))
     for program, cases in chosen.items():
-        seconds = {case: median(cases[case]) for case in CASES}
+        seconds = {case: median(cases[case]) for case in CASES if case in cases}
         cpu, gpu = seconds["CPU alone"], seconds["GPU alone"]
         ideal, faster = 1 / (1 / cpu + 1 / gpu), min(cpu, gpu)
         parts = [median(cases["meet"], f"{side}_iterations") for side in ("cpu", "gpu")]
-        print(f"| {program} | " + " | ".join(f"{1e6 * seconds[case]:.0f}" for case in CASES)
-              + "".join(f" | {ideal / seconds[case]:.3f}" for case in ("our CAP", "meet"))
-              + "".join(f" | {seconds[case] / faster:.3f}" for case in ("our CAP", "meet"))
-              + f" | {100 * parts[1] / sum(parts):.1f} % | {min(len(rows) for rows in cases.values())} |")
+        all_of_meet = sorted(1e6 * float(row["seconds"]) for row in cases["meet"])
+        print(f"| {program} | " + " | ".join(f"{1e6 * seconds[case]:.0f} ({len(cases[case])})" if case in seconds else "" for case in CASES)
+              + f" | {all_of_meet[0]:.0f} to {all_of_meet[-1]:.0f}"
+              + "".join(f" | {ideal / seconds[case]:.2f}" for case in ("our CAP", "meet"))
+              + "".join(f" | {seconds[case] / faster:.2f}" for case in ("our CAP", "meet"))
+              + f" | {100 * parts[1] / sum(parts):.1f} % |")
     print()
 
 
@@ -117,8 +120,8 @@ def checks(results, bad):
 
 def page(name, machine, path):
     results, bad = load(path)
-    print(f"# {name}: CAP on a real GPU\n\n* made by: `scripts/measure_split.py run FOLDER SECONDS rows.csv` there and `scripts/measure_split.py page` of "
-          f"[the rows]({os.path.basename(path)})\n* machine: {machine}\n* wall time. [What meet is](../split.md#how-a-run-goes)\n")
+    print(f"# {name}: CAP on a real GPU\n\n* made by: `scripts/measure_split.py page` of [the rows]({os.path.basename(path)}); `run` takes such rows\n"
+          f"* machine: {machine}\n* wall time. [What meet is](../split.md#how-a-run-goes)\n")
     checks(results, bad)
     for threads in ("1", "all"):
         tables(results, threads)
