@@ -26,7 +26,7 @@ import time
 COLUMNS = ("experiment", "way", "first", "second", "goal", "load", "first_normalised", "second_normalised", "goal_met", "requests", "runs",
            "median_us", "p99_us", "alone_us", "look_us", "hand_over_us", "hand_overs", "epoch_us", "writes", "own_sms", "failure", "clock_mhz",
            "window_ms", "date")
-PREPARED_SECONDS = 5  # a process has measured itself alone by then
+PREPARED_SECONDS = 15  # a process has measured itself alone by then
 SHARES = (25, 50, 75)
 
 
@@ -58,7 +58,7 @@ class Gpu:
         try:
             with open(file, encoding="utf-8") as stream:
                 return json.load(stream), errors.strip().split("\n")[0] if process.returncode else ""
-        except ValueError:
+        except (OSError, ValueError):
             return None, errors.strip().split("\n")[0] or f"status {process.returncode}"
 
 
@@ -168,8 +168,8 @@ def main():
     parser.add_argument("--mhz", type=float, default=1980, help="its clock as the driver has it, for the window in the rows [1980]")
     parser.add_argument("--sms", type=int, default=132, help="SMs of the GPU [132]")
     parser.add_argument("--shares", type=shares_of, default=SHARES, help="percent of SMs, or of threads, for the first one [25,50,75]; none")
-    parser.add_argument("--prepared", type=float, default=PREPARED_SECONDS, help="seconds in which a process measures itself alone [5]")
-    parser.add_argument("--seconds", type=float, default=30, help="a run may take so long [30]")
+    parser.add_argument("--prepared", type=float, default=PREPARED_SECONDS, help="seconds in which a process measures itself alone [15]")
+    parser.add_argument("--seconds", type=float, default=60, help="a run may take so long [60]")
     parser.add_argument("--ways", help="only those whose name begins with one of these, with commas between")
     parser.add_argument("--no-processes", action="store_true", help="one process alone: no time slices, no multi-process service")
     parser.add_argument("--simulated", action="store_true", help="on the simulated GPU")

@@ -153,15 +153,21 @@ static enum corun_status create_shared(struct evaluation *evaluation)
     return software_create(&options, applications, evaluation->count, evaluation->list, &evaluation->software);
 }
 
-/* Several processes that share a GPU begin together. */
-static void wait_for_start(const struct evaluation *evaluation)
+/* Several processes that share a GPU begin together. One that comes late would measure something else: it ends. */
+static enum corun_status wait_for_start(const struct evaluation *evaluation)
 {
     double start = evaluation->request->start_at, part = start - floor(start);
-    if (!(start > 0) || evaluation->device.simulated)
-        return;
-    struct timespec time = {(time_t)floor(start), (long)(part * 1e9)};
+    if (!(start > 0))
+        return CORUN_OK;
+    struct timespec time = {(time_t)floor(start), (long)(part * 1e9)}, now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    double late = (double)now.tv_sec + (double)now.tv_nsec * 1e-9 - start;
+    if (late > 0)
+        return corun_report(evaluation->list, CORUN_ARGUMENT, CORUN_NOWHERE,
+                            "the start that was asked for passed %.3f s before everything was ready", late);
     while (clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &time, NULL) == EINTR)
         ;
+    return CORUN_OK;
 }
 
 static enum corun_status run_shared(struct evaluation *evaluation)
@@ -176,7 +182,7 @@ static enum corun_status run_shared(struct evaluation *evaluation)
     enum corun_status status = create_shared(evaluation);
     evaluation->stage = CORUN_STAGE_SHARED;
     if (status == CORUN_OK)
-        wait_for_start(evaluation);
+        status = wait_for_start(evaluation);
     if (status == CORUN_OK)
         status = software_run(evaluation->software, &limits, evaluation->list);
     if (status == CORUN_OK)

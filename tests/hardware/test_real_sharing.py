@@ -75,7 +75,7 @@ class Workers(Case):
 
 class Sharing(Case):
     def test_pairs(self):
-        done = self.run_script("real_sharing.py", "--corun", CORUN, "--simulated", "--cycles", "200K", "--sms", "4", "--shares", "50",
+        done = self.run_script("real_sharing.py", "--corun", CORUN, "--simulated", "--seconds", "250", "--cycles", "200K", "--sms", "4", "--shares", "50",
                                "--no-processes", "pairs", "hotspot@small:50", "pathfinder@small", "--more", "--gpu", "gtx980:sms=4",
                                "--no-cache")
         self.assertEqual((done.returncode, done.stderr), (OK, ""))
@@ -89,12 +89,23 @@ class Sharing(Case):
         self.assertGreater(float(rows["even"]["look_us"]), 1)
 
     def test_a_server(self):
-        done = self.run_script("real_sharing.py", "--corun", CORUN, "--simulated", "--cycles", "1M", "--ways", "streams", "server",
+        done = self.run_script("real_sharing.py", "--corun", CORUN, "--simulated", "--seconds", "250", "--cycles", "1M", "--ways", "streams", "server",
                                "hotspot@small:30", "pathfinder@small", "--more", "--gpu", "gtx980:sms=4", "--no-cache")
         self.assertEqual((done.returncode, done.stderr), (OK, ""))
         row, = self.rows("sharing.csv")
         self.assertGreaterEqual(int(row["requests"]), int(row["runs"]))
         self.assertGreaterEqual(float(row["p99_us"]), float(row["median_us"]))
+
+    def test_two_processes(self):
+        """On the simulated GPU each has one of its own, and all of it."""
+        arguments = ("--corun", CORUN, "--simulated", "--cycles", "50K", "--ways", "time slices", "--more", "--gpu", "gtx980:sms=4", "--no-cache",
+                     "--native")
+        where = {"LD_LIBRARY_PATH": os.path.dirname(DRIVER)}
+        self.run_script("real_sharing.py", "--prepared", "0", "pairs", "cp@small:50", "cp@small", *arguments, environment=where)
+        self.run_script("real_sharing.py", "--prepared", "10", "pairs", "cp@small:50", "cp@small", *arguments, environment=where)
+        late, row = self.rows("sharing.csv")
+        self.assertIn("before everything was ready", late["failure"])
+        self.assertEqual((row["failure"], row["way"], row["goal_met"]), ("", "time slices", "1"))
 
     def test_wrong_arguments(self):
         done = self.run_script("real_sharing.py", "pairs", "hotspot@small", "pathfinder@small")
