@@ -142,7 +142,7 @@ OPERATIONS = {
     "special function rsqrt": ("rsqrt.approx.ftz.f32 %f#, %f#;", 1),
     "special function sin": ("sin.approx.ftz.f32 %f#, %f#;", 1),
     "convert to fp32, add, and back": ("cvt.rn.f32.u32 %f#, %r#; add.f32 %f#, %f#, %x; cvt.rzi.u32.f32 %r#, %f#;", 3),
-    "shuffle and xor": ("shfl.sync.bfly.b32 %r#, %r#, %a, 31, -1; xor.b32 %r#, %r#, %b;", 2),
+    "shuffle and add": ("shfl.sync.bfly.b32 %r#, %r#, %r#, 31, -1; add.u32 %r#, %r#, %lane;", 2),
     "vote and add": ("setp.ne.u32 %q, %r#, %b; vote.sync.ballot.b32 %r#, %q, -1; add.u32 %r#, %r#, %a;", 3),
     "matrices f16 m16n8k16": ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f#, %f1#, %f2#, %f3#}, {%a, %a, %b, %b}, {%a, %b}, "
                               "{%f#, %f1#, %f2#, %f3#};", 1),
@@ -158,7 +158,7 @@ BODY = HEAD + """.visible .entry body(.param .u64 out, .param .u64 in, .param .u
 {{
     .reg .u64 %o, %i, %n, %t<3>, %e;
     .reg .u32 %r<50>, %s, %u;
-    .reg .b32 %a, %b;
+    .reg .b32 %a, %b, %lane;
     .reg .f32 %f<50>, %x, %y;
     .reg .f64 %d<50>, %v, %w;
     .reg .pred %q;
@@ -171,6 +171,7 @@ BODY = HEAD + """.visible .entry body(.param .u64 out, .param .u64 in, .param .u
     ld.global.f32 %y, [%i+12];
     ld.global.f64 %v, [%i+16];
     ld.global.f64 %w, [%i+24];
+    mov.u32 %lane, %laneid;
 {begin}    mov.u64 %e, 0;
     bar.sync 0;
     mov.u64 %t0, %clock64;
@@ -227,8 +228,8 @@ def operations(gpu):
             row("latency of " + name, "cycles", values)
             count = max(count // 4, 2)
             function = gpu.kernel(body(text, count, 4), "body")
-            values = [32 * 4 * 8 * count * number / (spans(gpu, function, inputs, 1024, 13) - spans(gpu, function, inputs, 1024, 5))
-                      for _ in range(gpu.repetitions)]
+            longer = [spans(gpu, function, inputs, 1024, 13) - spans(gpu, function, inputs, 1024, 5) for _ in range(gpu.repetitions)]
+            values = [32 * 4 * 8 * count * number / cycles for cycles in longer if cycles > 0]
             row("throughput of " + name, "warp instructions per cycle and SM", values)
         except real_gpu.DriverError as error:
             print(f"{name}: {error}", file=sys.stderr)
@@ -512,13 +513,13 @@ line:
     st.global.u64 [%f], %f;
     membar.gl;
     mov.u64 %p, %f;
-    ld.global.cg.u64 %p, [%p];
-    ld.global.cg.u64 %p, [%p];
+    ld.volatile.global.u64 %p, [%p];
+    ld.volatile.global.u64 %p, [%p];
     mov.u64 %k, 0;
     st.global.u64 [%o], %p;
     membar.gl;
     mov.u64 %t0, %clock64;
-""" + "    ld.global.cg.u64 %p, [%p];\n" * 16 + """    st.global.u64 [%o], %p;
+""" + "    ld.volatile.global.u64 %p, [%p];\n" * 16 + """    st.global.u64 [%o], %p;
     mov.u64 %t1, %clock64;
     sub.u64 %t1, %t1, %t0;
     st.global.u64 [%o], %t1;
@@ -856,7 +857,7 @@ step:
     mul.wide.u32 %a, %i, 128;
     and.b64 %a, %a, %m;
     add.u64 %a, %a, %f;
-    ld.global.cg.u32 %v0, [%a];
+    ld.volatile.global.u32 %v0, [%a];
     add.u32 %i, %i, %v0;
     add.u64 %n, %n, 1;
     mov.u64 %t1, %clock64;

@@ -685,12 +685,14 @@ class Measurement:
 
 
 def measure(device, gate, caches, export, repetitions, say, together=0):
-    """Rows of one workload; none if its result is wrong."""
+    """Rows of one workload; None if its result is wrong, none if there is no gate to time behind."""
     program = Program(device.driver, export, together)
     try:
         warm_up(program)
         if verify(program, say)[0] is False:
             return None
+        if gate is None:
+            return []
         runs = [time_run(program, gate, device.clocks, caches) for _ in range(repetitions)]
         if gate.late:
             say(f"{export.directory}: launches waited for each other; the times have the host's in them")
@@ -740,7 +742,7 @@ def run_all(options, driver):
     for directory in options.export:
         try:
             read_rows(path)
-            gate = gate or Gate(driver)
+            gate = None if options.once else gate or Gate(driver)
             rows = measure(device, gate, caches, Export(directory), options.repetitions, say_error, options.together << 20)
         except Broken as error:
             say_error(error)
@@ -754,6 +756,9 @@ def run_all(options, driver):
             continue
         if rows is None:
             status = status or WRONG
+            continue
+        if not rows:
+            print(f"{directory}: ran once", flush=True)
             continue
         write_rows(path, rows)
         for row in rows:
@@ -772,6 +777,7 @@ def main():
     parser.add_argument("export", nargs="*", help="a directory that `corun export` wrote")
     parser.add_argument("--probe", action="store_true", help="only tell which GPU there is")
     parser.add_argument("--repetitions", type=int, default=7, help="timed runs of each workload, after one that is not [7]")
+    parser.add_argument("--once", action="store_true", help="run once, check, and measure nothing: for profilers, which run one kernel after the other")
     parser.add_argument("--before", choices=["restored", "cold", "warm"], default="restored",
                         help="the L2 before a timed run: as restoring the data left it, with other data, or with the program's buffers [restored]")
     parser.add_argument("--together", type=int, default=0, metavar="MIB",
