@@ -25,7 +25,7 @@ def run(gpu, *parts):
 
 class Microbenchmarks(unittest.TestCase):
     def test_operations_are_as_configured(self):
-        rows = run("h100:fp32_mad_latency=9,sfu_latency=33,fp32_mad_interval=4", "operations")
+        rows = run("h100:fp32_mad_latency=9,sfu_latency=33,fp32_mad_interval=4,branch_cycles=3", "operations")
         self.assertAlmostEqual(rows["latency of fp32 multiply-add", ""], 10, delta=0.1)
         self.assertAlmostEqual(rows["latency of special function ex2", ""], 34, delta=0.1)
         self.assertAlmostEqual(rows["latency of fp32 add", ""], 4, delta=0.1)
