@@ -131,6 +131,11 @@ enum corun_check {
 bool corun_checks_parse(const char *text, uint32_t *checks);
 /* What is checked from now on; nothing at first. To be called while no machine runs. */
 void corun_module_instance_check(struct corun_module_instance *instance, uint32_t checks);
+/*
+ * On whose tensor cores sums of matrix products are rounded from now on: a compute capability as 80 for 8.0. That of an H100 (90) at first; those
+ * before have the rules of an A100. To be called while no machine runs.
+ */
+void corun_module_instance_architecture(struct corun_module_instance *instance, uint32_t compute_capability);
 
 /* Checks the launch against its kernel (ARGUMENT, LIMIT) and makes a grid that a machine can run. */
 enum corun_status corun_grid_create(struct corun_module_instance *instance,

@@ -237,6 +237,8 @@ static enum corun_status run_launch(struct launch *launch, struct launch_result 
         return status;
     }
     corun_module_instance_check(launch->instance, request->checks);
+    if (request->gpu)
+        corun_module_instance_architecture(launch->instance, request->gpu->compute_capability);
     status = make_grid(launch, kernel, &info);
     if (status != CORUN_OK)
         return status;

@@ -67,7 +67,9 @@ enum corun_status machine_module_load(struct process *process, struct context *c
     if (process->remote)
         return remote_module_load(process->remote, context, from, module, list, instance);
     enum corun_status status = corun_module_instance_create(module, context->memory, list, instance);
-    if (status == CORUN_OK)
+    if (status == CORUN_OK) {
         corun_module_instance_check(*instance, process->checks);
+        corun_module_instance_architecture(*instance, context->device->config.compute_capability);
+    }
     return status;
 }

@@ -285,6 +285,7 @@ enum corun_status space_load(struct space *space, const struct wire_module *want
         return status;
     }
     corun_module_instance_check(instance, wanted->checks);
+    corun_module_instance_architecture(instance, space->session->device->configuration.compute_capability);
     *number = (uint32_t)space->instances.count - 1;
     return CORUN_OK;
 }

@@ -108,7 +108,7 @@ static bool execute_matrix(struct corun_warp *warp, const struct operation *op, 
     }
     switch ((enum operation_kind)op->kind) {
     case OPERATION_MATRIX:
-        matrix_multiply(&warp->lanes, work);
+        matrix_multiply(&warp->lanes, work, warp->tb->launch->instance->matrix_unit);
         return true;
     case OPERATION_MATRIX_TRANSPOSE:
         matrix_transpose(&warp->lanes, work);

@@ -8,6 +8,7 @@
 
 #include "isa/atomics.h"
 #include "isa/kernel.h"
+#include "isa/matrix.h"
 #include "isa/memory.h"
 #include "isa/pending.h"
 #include "isa/simt_stack.h"
@@ -72,6 +73,7 @@ struct corun_module_instance {
     uint32_t sm_count;
     struct executor_sm *functional;
     uint32_t checks; /* enum corun_check */
+    enum matrix_unit matrix_unit;
     bool told[NOTES];
     struct freed_list freed_blocks; /* of the device heap, as all SMs see them */
 };

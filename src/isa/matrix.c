@@ -171,7 +171,7 @@ static void find_columns(const struct lanes *lanes, const struct matrix_work *wo
 }
 
 static struct matrix_values *multiply_whole(const struct lanes *lanes, const struct matrix_work *work,
-                                            struct matrix_values *values)
+                                            struct matrix_values *values, enum matrix_unit unit)
 {
     const struct ptx_matrix *matrix = &work->matrix;
     gather(lanes, matrix, PTX_MATRIX_A, work->a, values->a);
@@ -179,7 +179,7 @@ static struct matrix_values *multiply_whole(const struct lanes *lanes, const str
     gather(lanes, matrix, PTX_MATRIX_C, work->c, values->c);
     if (matrix->form == PTX_MATRIX_SPARSE)
         find_columns(lanes, work, values->columns);
-    matrix_compute(work, lanes_level_best(), values);
+    matrix_compute(work, values, unit);
     return values;
 }
 
@@ -197,7 +197,7 @@ static struct matrix_place quad_place(enum ptx_matrix_role role, bool turned, bo
 }
 
 static void multiply_quad(const struct lanes *lanes, const struct matrix_work *work, struct matrix_values *values,
-                          uint32_t product)
+                          uint32_t product, enum matrix_unit unit)
 {
     const struct ptx_matrix *matrix = &work->matrix;
     uint32_t c_bits = ptx_types[matrix->c].bits;
@@ -214,7 +214,7 @@ static void multiply_quad(const struct lanes *lanes, const struct matrix_work *w
             values->c[c.row * 8 + c.column] = get(lanes, work->c, c_bits, lane, i);
         }
     }
-    matrix_compute(work, lanes_level_best(), values);
+    matrix_compute(work, values, unit);
 }
 
 static void put_quad(const struct lanes *lanes, const struct matrix_work *work, const struct matrix_values *values,
@@ -229,15 +229,15 @@ static void put_quad(const struct lanes *lanes, const struct matrix_work *work, 
         }
 }
 
-void matrix_multiply(const struct lanes *lanes, const struct matrix_work *work)
+void matrix_multiply(const struct lanes *lanes, const struct matrix_work *work, enum matrix_unit unit)
 {
     struct matrix_values values;
     if (!is_quad(&work->matrix)) {
-        scatter(lanes, work, multiply_whole(lanes, work, &values)->d);
+        scatter(lanes, work, multiply_whole(lanes, work, &values, unit)->d);
         return;
     }
     for (uint32_t product = 0; product < QUAD_PRODUCTS; product++) {
-        multiply_quad(lanes, work, &values, product);
+        multiply_quad(lanes, work, &values, product, unit);
         put_quad(lanes, work, &values, product);
     }
 }

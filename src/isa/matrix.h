@@ -9,20 +9,25 @@
  * of its own.
  *
  * Arithmetic. Integers: exact, then modulo 2^32, or the nearest of 32 bits with .satfinite. f64: fused multiply-adds in ascending order of the inner
- * dimension, from c. Other floats: products are exact; c and as many products as 16 bytes of a hold are brought to the largest exponent
- * among them, as sums of exponents before normalisation, cut off 24 bits below that (one bit more than single precision has), and added
- * exactly; the sum is cut to single precision, subnormal numbers kept, and is the c of the next products. A result of f16 is rounded to the
- * nearest in the end. NaN is 0x7fffffff or 0x7fff, a sum of zero is +0. PTX leaves order and rounding open; block and truncation
- * are as Fasi et al., "Numerical behavior of NVIDIA tensor cores" (PeerJ Computer Science 7:e330, 2021), found them on an A100.
+ * dimension, from c, with the NaN of fma. Other floats: products are exact; c and as many products as 32 bytes of a hold are brought to the
+ * largest exponent among them, as sums of exponents before normalisation, cut off 25 bits below that (two bits more than single precision
+ * has), and added exactly; the sum is cut to single precision, subnormal numbers kept, and is the c of the next products. A result of f16
+ * is the exact sum of the last products, rounded to the nearest. NaN is 0x7fffffff or 0x7fff, a sum of zero is +0. PTX leaves order and
+ * rounding open; these are the bits of an H100 (docs/conformance.md). Products that it has no instruction for are what the assembler
+ * makes of them: 8-bit floats as f16 in two steps, mma.m8n8k4 of f16 in multiply-adds of single precision.
+ * GPUs before it (MATRIX_A100): blocks of 16 bytes and 24 bits, for 8-bit floats and m8n8k4, too, as Fasi et al., "Numerical behavior of
+ * NVIDIA tensor cores" (PeerJ Computer Science 7:e330, 2021), found them on an A100.
  */
 #ifndef CORUN_ISA_MATRIX_H
 #define CORUN_ISA_MATRIX_H
 
-#include "isa/lanes.h"
 #include "isa/operation.h"
 #include "ptx/matrix.h"
 
 #define MATRIX_REGISTERS 8u /* of a fragment */
+
+/* Whose sums of floats: see Arithmetic above. */
+enum matrix_unit { MATRIX_H100, MATRIX_A100 };
 
 struct corun_warp;
 
@@ -48,17 +53,17 @@ struct matrix_place matrix_place(const struct ptx_matrix *matrix, enum ptx_matri
 uint32_t matrix_packed(const struct ptx_matrix *matrix, enum ptx_matrix_role role);
 
 /* d = a * b + c, by all lanes. */
-void matrix_multiply(const struct lanes *lanes, const struct matrix_work *work);
+void matrix_multiply(const struct lanes *lanes, const struct matrix_work *work, enum matrix_unit unit);
 
 /*
  * The same of what stands row by row: `a` m x k elements (mma.sp: k / 2 of them, of columns `columns`), `b` k x n, `c` and `d` m x n; an element is the
- * low bits of its word. .b1: words of 32 bits along k. All levels give the same bits.
+ * low bits of its word. .b1: words of 32 bits along k.
  */
 struct matrix_values {
     uint64_t a[1024], b[1024], c[256], d[256];
     uint8_t columns[1024];
 };
-void matrix_compute(const struct matrix_work *work, enum lanes_level level, struct matrix_values *values);
+void matrix_compute(const struct matrix_work *work, struct matrix_values *values, enum matrix_unit unit);
 
 /* variant of OPERATION_MATRIX_ADDRESS */
 enum matrix_address_variant {

@@ -3,21 +3,13 @@
 #include "isa/half.h"
 #include "isa/matrix.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 
-#define KEPT_BITS 24      /* below the place of the largest exponent */
-#define LOWEST (-1000000) /* an exponent below all others: of zeros */
+#define LOWEST (-100000) /* an exponent below all others: of zeros */
 #define SINGLE_NAN 0x7fffffffu
 #define DOUBLE_NAN UINT64_C(0xfff8000000000000)
-#define MOST_BLOCK 16u
-#define MOST_COLUMNS 32u
-#define TOGETHER 8u /* columns that are computed together; all shapes have a multiple of them */
-#define MOST_ELEMENTS 1024u
-
-/* A sum of products below 4 and of a c below 2 has 31 bits. */
-_Static_assert(KEPT_BITS + 2 + 4 <= 30, "sums of a block are integers of 32 bits");
+#define MOST_BLOCK 32u
 
 /* A float format: sign, exponent, fraction. */
 struct format {
@@ -28,6 +20,7 @@ struct format {
 /* significand * 2^(exponent - fraction bits of the format); zero has exponent LOWEST. */
 struct number {
     int32_t significand, exponent;
+    bool nan, infinite;
 };
 
 static struct format format_of(enum ptx_type type)
@@ -48,22 +41,21 @@ static struct format format_of(enum ptx_type type)
     }
 }
 
-static inline bool is_finite(uint32_t bits, struct format format)
-{
-    uint32_t ones = format.finite ? (1u << (format.exponent_bits + format.fraction_bits)) - 1
-                                  : ((1u << format.exponent_bits) - 1) << format.fraction_bits;
-    return (bits & ones) != ones;
-}
-
-/* Of a finite one. */
-static inline struct number number_of(uint32_t bits, struct format format)
+static struct number number_of(uint32_t bits, struct format format)
 {
     uint32_t fraction = bits & ((1u << format.fraction_bits) - 1);
     uint32_t top = (1u << format.exponent_bits) - 1, biased = bits >> format.fraction_bits & top;
-    int32_t minus = -(int32_t)(bits >> (format.exponent_bits + format.fraction_bits) & 1);
+    bool negative = bits >> (format.exponent_bits + format.fraction_bits) & 1;
+    struct number number = {.exponent = (int32_t)(biased ? biased : 1) - (int32_t)(top >> 1)};
+    if (biased == top && (!format.finite || fraction == (1u << format.fraction_bits) - 1)) {
+        number.nan = format.finite || fraction;
+        number.infinite = !number.nan;
+    }
     int32_t significand = (int32_t)(fraction | (biased ? 1u << format.fraction_bits : 0));
-    int32_t exponent = (int32_t)(biased ? biased : 1) - (int32_t)(top >> 1);
-    return (struct number){(significand ^ minus) - minus, significand ? exponent : LOWEST};
+    number.significand = negative ? -significand : significand;
+    if (!significand)
+        number.exponent = LOWEST;
+    return number;
 }
 
 /* tf32 stands in the upper bits of a single. */
@@ -73,17 +65,58 @@ static uint32_t significant_bits(enum ptx_type type, uint64_t value)
 }
 
 /* sum * 2^scale, cut to a single. */
-static inline uint32_t cut_to_single(int32_t sum, int32_t scale)
+static uint32_t cut_to_single(int64_t sum, int32_t scale)
 {
     if (!sum)
         return 0;
-    uint32_t sign = sum < 0 ? 1u << 31 : 0, magnitude = sum < 0 ? 0 - (uint32_t)sum : (uint32_t)sum;
-    int32_t exponent = 31 - __builtin_clz(magnitude) + scale; /* of its highest bit */
+    uint32_t sign = sum < 0 ? 1u << 31 : 0;
+    uint64_t magnitude = sum < 0 ? 0 - (uint64_t)sum : (uint64_t)sum;
+    int32_t exponent = 63 - __builtin_clzll(magnitude) + scale; /* of its highest bit */
     int32_t lowest = exponent < -126 ? -149 : exponent - 23, drop = lowest - scale;
-    magnitude = drop >= 32 ? 0 : drop > 0 ? magnitude >> drop : magnitude << (-drop & 31);
+    magnitude = drop >= 64 ? 0 : drop > 0 ? magnitude >> drop : magnitude << (-drop & 63);
     if (exponent > 127)
         return sign | 0x7f800000u;
-    return sign | (exponent < -126 ? magnitude : (uint32_t)((exponent + 126) << 23) + magnitude);
+    return sign | (exponent < -126 ? (uint32_t)magnitude : (uint32_t)((exponent + 126) << 23) + (uint32_t)magnitude);
+}
+
+/* A product or an accumulator that is to be added: significand * 2^(exponent - fraction). */
+struct term {
+    int32_t significand, exponent;
+};
+
+/* sum * 2^scale */
+struct fixed {
+    int64_t sum;
+    int32_t scale;
+};
+
+/* c + the products of one block, of which `kept` bits below the place of the largest exponent are added. */
+static struct fixed add_block(uint32_t c, const struct term *products, uint32_t count, uint32_t fraction, uint32_t kept)
+{
+    struct number start = number_of(c, format_of(PTX_TYPE_F32));
+    int32_t most = start.exponent;
+    for (uint32_t i = 0; i < count; i++)
+        most = products[i].exponent > most ? products[i].exponent : most;
+    if (most == LOWEST)
+        return (struct fixed){0, 0};
+    int64_t sum = 0;
+    for (uint32_t i = 0; i <= count; i++) {
+        int32_t significand = i < count ? products[i].significand : start.significand;
+        int32_t shift = most - (i < count ? products[i].exponent : start.exponent);
+        uint32_t magnitude = (uint32_t)(significand < 0 ? -significand : significand);
+        magnitude = shift > 31 ? 0 : magnitude << ((kept - (i < count ? fraction : 23)) & 31) >> shift;
+        sum += significand < 0 ? -(int64_t)magnitude : (int64_t)magnitude;
+    }
+    return (struct fixed){sum, most - (int32_t)kept};
+}
+
+static double value_of(struct number number, uint32_t fraction_bits)
+{
+    if (number.nan)
+        return NAN;
+    if (number.infinite)
+        return number.significand < 0 ? -INFINITY : INFINITY;
+    return number.significand ? ldexp(number.significand, number.exponent - (int32_t)fraction_bits) : 0.0;
 }
 
 static float single_of(uint32_t bits)
@@ -93,9 +126,63 @@ static float single_of(uint32_t bits)
     return value;
 }
 
+/* A row and a column. */
+struct dot {
+    const struct number *a, *b;
+    const uint8_t *columns; /* NULL: a has them all */
+    uint32_t count, stride; /* of b */
+    uint32_t fraction_bits, block, kept;
+    bool to_half; /* the result is f16, rounded once */
+};
+
+static const struct number *factor(const struct dot *dot, uint32_t i)
+{
+    return &dot->b[(dot->columns ? dot->columns[i] : i) * dot->stride];
+}
+
+/* Whether NaN or an infinity takes part; then *result is what they make of it. */
+static bool is_special(const struct dot *dot, uint32_t c, uint32_t *result)
+{
+    double sum = (double)single_of(c);
+    bool special = isnan(sum) || isinf(sum);
+    for (uint32_t i = 0; i < dot->count; i++) {
+        const struct number *b = factor(dot, i);
+        if (!dot->a[i].nan && !dot->a[i].infinite && !b->nan && !b->infinite)
+            continue;
+        special = true;
+        sum += value_of(dot->a[i], dot->fraction_bits) * value_of(*b, dot->fraction_bits);
+    }
+    *result = isnan(sum) ? SINGLE_NAN : sum < 0 ? 0xff800000u : 0x7f800000u;
+    return special;
+}
+
 static uint32_t half_of(uint32_t single)
 {
     return half_round((double)single_of(single), HALF_F16, 0);
+}
+
+/* c is a single. */
+static uint32_t add_products(const struct dot *dot, uint32_t c)
+{
+    struct term products[MOST_BLOCK];
+    uint32_t special;
+    if (is_special(dot, c, &special))
+        return dot->to_half ? half_of(special) : special;
+    for (uint32_t first = 0; first < dot->count; first += dot->block) {
+        uint32_t count = dot->count - first < dot->block ? dot->count - first : dot->block;
+        for (uint32_t i = 0; i < count; i++) {
+            const struct number *a = &dot->a[first + i], *b = factor(dot, first + i);
+            products[i].significand = a->significand * b->significand;
+            products[i].exponent = products[i].significand ? a->exponent + b->exponent : LOWEST;
+        }
+        struct fixed sum = add_block(c, products, count, 2 * dot->fraction_bits, dot->kept);
+        if (dot->to_half && first + count == dot->count)
+            return half_round(ldexp((double)sum.sum, sum.scale), HALF_F16, 0);
+        c = cut_to_single(sum.sum, sum.scale);
+        if ((c & 0x7f800000u) == 0x7f800000u)
+            break;
+    }
+    return dot->to_half ? half_of(c) : c;
 }
 
 static uint32_t widen_half(uint32_t half)
@@ -106,227 +193,128 @@ static uint32_t widen_half(uint32_t half)
     return bits;
 }
 
-/* Elements of a matrix, parts apart; those that are not finite mean nothing here. */
-struct numbers {
-    int32_t significand[MOST_ELEMENTS], exponent[MOST_ELEMENTS];
-    bool finite; /* all */
-};
-
-/* With so many bits behind the point, as many as the format has or more. */
-static void decode_numbers(const uint64_t *values, uint32_t count, enum ptx_type type, uint32_t fraction_bits,
-                           struct numbers *numbers)
+static void decode_numbers(const uint64_t *values, uint32_t count, enum ptx_type type, struct number *numbers)
 {
-    const struct format format = format_of(type);
-    uint32_t finite = 1;
-    int32_t scale = 1 << (fraction_bits - format.fraction_bits);
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t bits = significant_bits(type, values[i]);
-        struct number number = number_of(bits, format);
-        numbers->significand[i] = number.significand * scale;
-        numbers->exponent[i] = number.exponent;
-        finite &= is_finite(bits, format);
-    }
-    numbers->finite = finite;
+    struct format format = format_of(type);
+    for (uint32_t i = 0; i < count; i++)
+        numbers[i] = number_of(significant_bits(type, values[i]), format);
 }
 
-static double value_of(uint32_t bits, struct format format)
-{
-    uint32_t fraction = bits & ((1u << format.fraction_bits) - 1);
-    if (!is_finite(bits, format)) {
-        bool negative = bits >> (format.exponent_bits + format.fraction_bits) & 1;
-        return format.finite || fraction ? NAN : negative ? -INFINITY : INFINITY;
-    }
-    struct number number = number_of(bits, format);
-    return number.significand ? ldexp(number.significand, number.exponent - (int32_t)format.fraction_bits) : 0.0;
-}
-
-/* What rows and columns are made of: A, B, and which rows of B the elements of a sparse A go with. */
+/* The factors of all rows and columns. */
 struct factors {
-    const struct matrix_work *work;
-    const struct matrix_values *values;
-    struct numbers a, b;
-    uint32_t stored, fraction_bits,
-        block; /* elements in a row of A; bits of a product behind the point; products that are added at once */
+    struct number a[1024], b[1024];
+    uint32_t fraction_bits;
 };
 
-/* The row of B that element i of that row of A goes with. */
-static inline uint32_t row_of_b(const struct factors *factors, uint32_t row, uint32_t i)
+static bool is_eighth(uint32_t type)
 {
-    return factors->work->matrix.form == PTX_MATRIX_SPARSE ? factors->values->columns[row * factors->stored + i] : i;
+    return type == PTX_TYPE_E4M3 || type == PTX_TYPE_E5M2;
 }
 
-/* Whether NaN or an infinity takes part; then *result is what they make of it. */
-static bool is_special(const struct factors *factors, uint32_t row, uint32_t column, uint32_t c, uint32_t *result)
+static void widen_eighths(uint64_t *values, uint32_t count, uint32_t type)
 {
-    const struct ptx_matrix *matrix = &factors->work->matrix;
-    enum ptx_type type_a = (enum ptx_type)matrix->a, type_b = (enum ptx_type)matrix->b;
-    struct format format_a = format_of(type_a), format_b = format_of(type_b);
-    double sum = (double)single_of(c);
-    bool special = isnan(sum) || isinf(sum);
-    for (uint32_t i = 0; i < factors->stored; i++) {
-        uint32_t a = significant_bits(type_a, factors->values->a[row * factors->stored + i]);
-        uint32_t b = significant_bits(type_b, factors->values->b[row_of_b(factors, row, i) * matrix->n + column]);
-        if (is_finite(a, format_a) && is_finite(b, format_b))
-            continue;
-        special = true;
-        sum += value_of(a, format_a) * value_of(b, format_b);
-    }
-    *result = isnan(sum) ? SINGLE_NAN : sum < 0 ? 0xff800000u : 0x7f800000u;
-    return special;
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = half_round(eighth_value((uint32_t)values[i], type == PTX_TYPE_E4M3), HALF_F16, 0);
 }
 
-/* A number for each of TOGETHER columns; comparisons give all ones or zero. */
-typedef int32_t vector __attribute__((vector_size(TOGETHER * sizeof(int32_t))));
-
-static inline __attribute__((always_inline)) void load(const void *from, vector *to)
+static void decode_factors(const struct ptx_matrix *matrix, const struct matrix_values *values, bool widened,
+                           struct factors *factors)
 {
-    memcpy(to, from, sizeof *to);
+    enum ptx_type a = widened ? PTX_TYPE_F16 : (enum ptx_type)matrix->a;
+    enum ptx_type b = widened ? PTX_TYPE_F16 : (enum ptx_type)matrix->b;
+    uint32_t count_a = matrix->m * matrix->k / (matrix->form == PTX_MATRIX_SPARSE ? 2u : 1u),
+             count_b = (uint32_t)matrix->k * matrix->n;
+    decode_numbers(values->a, count_a, a, factors->a);
+    decode_numbers(values->b, count_b, b, factors->b);
+    struct format format_a = format_of(a), format_b = format_of(b);
+    /* e4m3 beside e5m2: as if both had the longer fraction */
+    factors->fraction_bits =
+        format_a.fraction_bits > format_b.fraction_bits ? format_a.fraction_bits : format_b.fraction_bits;
+    for (uint32_t i = 0; i < count_a; i++)
+        factors->a[i].significand *= 1 << (factors->fraction_bits - format_a.fraction_bits);
+    for (uint32_t i = 0; i < count_b; i++)
+        factors->b[i].significand *= 1 << (factors->fraction_bits - format_b.fraction_bits);
 }
 
-/* *significand * 2^(raise - shift), cut off; neither is negative. */
-static inline __attribute__((always_inline)) void cut_off(vector *significand, int32_t raise, const vector *shift)
+static uint32_t bits_of(float value)
 {
-    vector minus = *significand >> 31, magnitude = ((*significand ^ minus) - minus) << raise;
-    magnitude = magnitude >> (*shift & 31) & (*shift < 32);
-    *significand = (magnitude ^ minus) - minus;
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return isnan(value) ? SINGLE_NAN : bits;
 }
 
-static inline bool any(const vector *mask)
+/*
+ * 8-bit floats on the H100, which has no instruction for them: as f16, first the products of the first two of each four elements along k, then,
+ * added to those, the products of the others; c is added to that by itself.
+ */
+static uint32_t add_eighths(const struct dot *dot, uint32_t c)
 {
-    uint64_t words[sizeof *mask / sizeof(uint64_t)], all = 0;
-    memcpy(words, mask, sizeof words);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        all |= words[i];
-    return all != 0;
-}
-
-/* *sum * 2^*scale, cut to singles; an infinity that is there stays. */
-static inline __attribute__((always_inline)) void cut_to_singles(const vector *sum, const vector *scale,
-                                                                 uint32_t *singles)
-{
-    typedef float floats __attribute__((vector_size(TOGETHER * sizeof(float))));
-    vector before, bits, minus = *sum >> 31, magnitude = (*sum ^ minus) - minus;
-    /* Without the bit below the last that is kept, the nearest single is that towards zero. */
-    floats nearest = __builtin_convertvector(magnitude & ~(magnitude >> 24), floats);
-    memcpy(&bits, &nearest, sizeof bits);
-    load(singles, &before);
-    vector exponent = (bits >> 23) + *scale, zero = *sum == 0, stays = (before & 0x7f800000) == 0x7f800000;
-    vector other = ((exponent < 1) | (exponent > 254)) & ~zero & ~stays; /* no normal number */
-    if (any(&other)) {
-        for (uint32_t n = 0; n < TOGETHER; n++)
-            if (!stays[n])
-                singles[n] = cut_to_single((*sum)[n], (*scale)[n]);
-        return;
-    }
-    bits = ((bits + (*scale << 23)) | (minus & INT32_MIN)) & ~zero;
-    bits = (before & stays) | (bits & ~stays);
-    memcpy(singles, &bits, sizeof bits);
-}
-
-/* A block of products for TOGETHER columns: elements of the row of A, and the first of these columns in rows of B. */
-struct block {
-    const int32_t *a, *a_exponent;
-    const int32_t *b[MOST_BLOCK], *b_exponent[MOST_BLOCK];
-    uint32_t count, fraction_bits;
-};
-
-/* c + the products; an infinity that a block before this one made stays. */
-static inline __attribute__((always_inline)) void add_block(const struct block *block, uint32_t *c)
-{
-    vector bits, exponent, most, b, sum, shift;
-    load(c, &bits);
-    vector biased = bits >> 23 & 0xff, fraction = bits & 0x7fffff, subnormal = biased == 0, minus = bits >> 31;
-    vector start = fraction | (~subnormal & 0x800000), start_exponent = biased - 127 - subnormal;
-    start_exponent = ((start == 0) & LOWEST) | (~(start == 0) & start_exponent);
-    start = (start ^ minus) - minus;
-    most = start_exponent;
-    for (uint32_t i = 0; i < block->count; i++) {
-        load(block->b_exponent[i], &exponent);
-        exponent += block->a_exponent[i];
-        vector larger = exponent > most;
-        most = (exponent & larger) | (most & ~larger);
-    }
-    sum = start;
-    shift = most - start_exponent;
-    cut_off(&sum, KEPT_BITS - 23, &shift);
-    for (uint32_t i = 0; i < block->count; i++) {
-        load(block->b[i], &b);
-        load(block->b_exponent[i], &exponent);
-        b *= block->a[i];
-        shift = most - exponent - block->a_exponent[i];
-        cut_off(&b, KEPT_BITS - (int32_t)block->fraction_bits, &shift);
-        sum += b;
-    }
-    most -= KEPT_BITS;
-    cut_to_singles(&sum, &most, c);
-}
-
-/* One row of D, all in singles: c becomes d. Nothing but numbers takes part. */
-static inline __attribute__((always_inline)) void add_row_body(const struct factors *factors, uint32_t row, uint32_t *c)
-{
-    uint32_t columns = factors->work->matrix.n, stored = factors->stored;
-    for (uint32_t column = 0; column < columns; column += TOGETHER)
-        for (uint32_t first = 0; first < stored; first += factors->block) {
-            struct block block = {
-                .a = factors->a.significand + row * stored + first,
-                .a_exponent = factors->a.exponent + row * stored + first,
-                .count = stored - first < factors->block ? stored - first : factors->block,
-                .fraction_bits = factors->fraction_bits,
-            };
-            for (uint32_t i = 0; i < block.count; i++) {
-                uint32_t at = row_of_b(factors, row, first + i) * columns + column;
-                block.b[i] = factors->b.significand + at;
-                block.b_exponent[i] = factors->b.exponent + at;
+    uint32_t sum = 0;
+    for (uint32_t part = 0; part < 2; part++) {
+        struct number a[64];
+        uint8_t columns[64];
+        struct dot half = *dot;
+        half.a = a;
+        half.columns = columns;
+        half.count = 0;
+        for (uint32_t i = 0; i < dot->count; i++)
+            if (i % 4 / 2 == part) {
+                a[half.count] = dot->a[i];
+                columns[half.count++] = dot->columns ? dot->columns[i] : (uint8_t)i;
             }
-            add_block(&block, c + column);
-        }
+        sum = add_products(&half, dot->to_half && part ? widen_half(sum) : sum);
+    }
+    if (!dot->to_half)
+        return bits_of(single_of(c) + single_of(sum));
+    return half_round(half_value(c, HALF_F16) + half_value(sum, HALF_F16), HALF_F16, 0);
 }
 
-static void add_row_baseline(const struct factors *factors, uint32_t row, uint32_t *c)
+/* mma.m8n8k4 on the H100, which has no instruction for it: multiply-adds in single precision. c is a single. */
+static uint32_t add_singles(const struct dot *dot, uint32_t c)
 {
-    add_row_body(factors, row, c);
+    float product[4], factors[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        product[i] = (float)value_of(dot->a[i], dot->fraction_bits);
+        factors[i] = (float)value_of(*factor(dot, i), dot->fraction_bits);
+    }
+    float sum = fmaf(product[1], factors[1], product[0] * factors[0]);
+    if (dot->to_half) {
+        float rest = fmaf(product[3], factors[3], product[2] * factors[2]);
+        return half_of(bits_of(single_of(c) + sum + rest));
+    }
+    return bits_of(single_of(c) + fmaf(product[3], factors[3], fmaf(product[2], factors[2], sum)));
 }
 
-#ifdef __x86_64__
-__attribute__((target("avx2"))) static void add_row_avx2(const struct factors *factors, uint32_t row, uint32_t *c)
-{
-    add_row_body(factors, row, c);
-}
-#else
-#define add_row_avx2 add_row_baseline
-#endif
-
-static void compute_floats(const struct matrix_work *work, enum lanes_level level, struct matrix_values *values)
+static void compute_floats(const struct matrix_work *work, struct matrix_values *values, enum matrix_unit unit)
 {
     const struct ptx_matrix *matrix = &work->matrix;
-    enum ptx_type type_a = (enum ptx_type)matrix->a, type_b = (enum ptx_type)matrix->b;
-    uint32_t fraction_a = format_of(type_a).fraction_bits, fraction_b = format_of(type_b).fraction_bits;
-    /* e4m3 beside e5m2: as if both had the longer fraction */
-    uint32_t fraction = fraction_a > fraction_b ? fraction_a : fraction_b;
-    struct factors factors;
-    factors.work = work;
-    factors.values = values;
-    factors.stored = matrix->form == PTX_MATRIX_SPARSE ? matrix->k / 2u : matrix->k;
-    factors.fraction_bits = 2 * fraction;
-    factors.block = 128u / ptx_types[matrix->a].bits;
-    decode_numbers(values->a, matrix->m * factors.stored, type_a, fraction, &factors.a);
-    decode_numbers(values->b, (uint32_t)matrix->k * matrix->n, type_b, fraction, &factors.b);
-    assert(matrix->n % TOGETHER == 0 && matrix->n <= MOST_COLUMNS && factors.block <= MOST_BLOCK);
-    for (uint32_t row = 0; row < matrix->m; row++) {
-        uint32_t c[MOST_COLUMNS] = {0}, sums[MOST_COLUMNS] = {0}, specials = 0;
-        for (uint32_t n = 0; n < matrix->n; n++) {
-            uint32_t start = (uint32_t)values->c[row * matrix->n + n];
-            c[n] = sums[n] = matrix->c == PTX_TYPE_F16 ? widen_half(start) : start;
-            specials |= (c[n] & 0x7f800000u) == 0x7f800000u;
-        }
-        (level == LANES_V3 ? add_row_avx2 : add_row_baseline)(&factors, row, sums);
-        for (uint32_t n = 0; n < matrix->n; n++) {
-            uint32_t special;
-            if ((specials || !factors.a.finite || !factors.b.finite) && is_special(&factors, row, n, c[n], &special))
-                sums[n] = special;
-            values->d[row * matrix->n + n] = matrix->d == PTX_TYPE_F16 ? half_of(sums[n]) : sums[n];
-        }
+    bool sparse = matrix->form == PTX_MATRIX_SPARSE, new_unit = unit == MATRIX_H100;
+    bool singles = new_unit && matrix->form == PTX_MATRIX_MMA && matrix->m == 8 && matrix->a == PTX_TYPE_F16;
+    bool eighths = new_unit && is_eighth(matrix->a);
+    uint32_t stored = sparse ? matrix->k / 2u : matrix->k;
+    struct factors factors = {.fraction_bits = 0};
+    if (eighths) {
+        widen_eighths(values->a, matrix->m * stored, matrix->a);
+        widen_eighths(values->b, (uint32_t)matrix->k * matrix->n, matrix->b);
     }
+    decode_factors(matrix, values, eighths, &factors);
+    for (uint32_t row = 0; row < matrix->m; row++)
+        for (uint32_t column = 0; column < matrix->n; column++) {
+            uint32_t at = row * matrix->n + column, c = (uint32_t)values->c[at];
+            const struct dot dot = {.a = factors.a + row * stored,
+                                    .b = factors.b + column,
+                                    .columns = sparse ? values->columns + row * stored : NULL,
+                                    .count = stored,
+                                    .stride = matrix->n,
+                                    .fraction_bits = factors.fraction_bits,
+                                    .block = (new_unit ? 256u : 128u) / (eighths ? 16u : ptx_types[matrix->a].bits),
+                                    .kept = new_unit ? 25 : 24,
+                                    .to_half = matrix->d == PTX_TYPE_F16};
+            uint32_t single = matrix->c == PTX_TYPE_F16 ? widen_half(c) : c;
+            values->d[at] = singles   ? add_singles(&dot, single)
+                            : eighths ? add_eighths(&dot, c)
+                                      : add_products(&dot, single);
+        }
 }
 
 static double double_of(uint64_t bits)
@@ -336,6 +324,20 @@ static double double_of(uint64_t bits)
     return value;
 }
 
+/* NaN as of fma.f64: that of b, c or a. */
+static double fused(double a, double b, double c)
+{
+    double sum = fma(a, b, c);
+    uint64_t bits = DOUBLE_NAN;
+    if (!isnan(sum))
+        return sum;
+    if (isnan(b) || isnan(c) || isnan(a)) {
+        double nan = isnan(b) ? b : isnan(c) ? c : a;
+        memcpy(&bits, &nan, sizeof bits);
+    }
+    return double_of(bits | UINT64_C(1) << 51);
+}
+
 static void compute_doubles(const struct ptx_matrix *matrix, struct matrix_values *values)
 {
     for (uint32_t row = 0; row < matrix->m; row++)
@@ -343,10 +345,9 @@ static void compute_doubles(const struct ptx_matrix *matrix, struct matrix_value
             uint32_t at = row * matrix->n + column;
             double sum = double_of(values->c[at]);
             for (uint32_t i = 0; i < matrix->k; i++)
-                sum = fma(double_of(values->a[row * matrix->k + i]), double_of(values->b[i * matrix->n + column]), sum);
+                sum =
+                    fused(double_of(values->a[row * matrix->k + i]), double_of(values->b[i * matrix->n + column]), sum);
             memcpy(&values->d[at], &sum, sizeof sum);
-            if (isnan(sum))
-                values->d[at] = DOUBLE_NAN;
         }
 }
 
@@ -379,12 +380,12 @@ static void compute_integers(const struct matrix_work *work, struct matrix_value
         }
 }
 
-void matrix_compute(const struct matrix_work *work, enum lanes_level level, struct matrix_values *values)
+void matrix_compute(const struct matrix_work *work, struct matrix_values *values, enum matrix_unit unit)
 {
     if (work->matrix.d == PTX_TYPE_F64)
         compute_doubles(&work->matrix, values);
     else if (work->matrix.d == PTX_TYPE_S32)
         compute_integers(work, values);
     else
-        compute_floats(work, level, values);
+        compute_floats(work, values, unit);
 }
