@@ -46,13 +46,13 @@ HEADER = ".version 7.8\n.target sm_90\n.address_size 64\n"
 
 
 def specials_of_float(kind):
-    """Zeros, subnormals, ends of the range, roots of the smallest normal number, one and its neighbours, infinities, NaN; of both signs."""
+    """Zeros, subnormals, ends of the range, one and its neighbours, halves, infinities, NaN with payloads; of both signs."""
     exponent_bits, fraction_bits = FORMATS[kind]
     bias, one = (1 << exponent_bits - 1) - 1, 1 << fraction_bits
     top = (1 << exponent_bits) - 1
     magnitudes = [0, 1, 2, one >> 1, one - 1, one, one + 1, (bias - 1) * one, bias * one - 1, bias * one, bias * one + 1, bias * one + one // 2,
                   (bias + 1) * one, (bias + 1) * one + one // 4, (bias + fraction_bits) * one + 1 if bias + fraction_bits < top else one,
-                  ((bias + 1) // 2) * one + 1, ((bias + 1) // 2) * one - 2, (top - 1) * one, top * one - 1, top * one, top * one + 1, top * one + one // 2, top * one + one - 1]
+                  (top - 1) * one, top * one - 1, top * one, top * one + 1, top * one + one // 2, top * one + one - 1]
     sign = 1 << exponent_bits + fraction_bits
     return [magnitude | way for magnitude in magnitudes for way in (0, sign)]
 

@@ -2,7 +2,8 @@
 /*
  * The .approx operations: our own algorithms in double, of additions, multiplications, divisions and square roots only, so that every
  * compiler and processor gives the same bits. They are more exact than PTX asks for (its limits are in the comments, from "Floating
- * point instructions" of the PTX ISA); a GPU's own bits differ between its generations and cannot be had.
+ * point instructions" of the PTX ISA); a GPU's own bits differ between its generations, and docs/conformance.md says how far those of an
+ * H100 are away.
  */
 #ifndef CORUN_ISA_LANES_APPROXIMATE_H
 #define CORUN_ISA_LANES_APPROXIMATE_H
@@ -83,12 +84,12 @@ static inline float approximate_lg2(float a)
 
 /*
  * Absolute error 2^-20.5 within +-2 pi, 2^-14.7 within +-100 pi. In turns: t = a / 2 pi less its nearest quarter, at most 1/8. Beyond
- * 2^40, where a double holds no fraction of a turn worth having, the angle counts as 0.
+ * 2^40, where a double holds no fraction of a turn worth having, the angle counts as 0, with its sign, as on the H100.
  */
 static inline float approximate_sine(float a, uint64_t quarters_ahead)
 {
     double turns = a * 0.15915494309189535; /* 1 / 2 pi */
-    turns = __builtin_fabsf(a) < 0x1p40f ? turns : (double)(a - a);
+    turns = __builtin_fabsf(a) < 0x1p40f ? turns : (double)__builtin_copysignf(a - a, a);
     double shifted = turns + 0x1.8p50; /* the last bit weighs a quarter */
     double x = (turns - (shifted - 0x1.8p50)) * 6.283185307179586, square = x * x;
     uint64_t quarter = bits_of_f64(shifted) + quarters_ahead;
