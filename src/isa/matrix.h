@@ -12,7 +12,7 @@
  * dimension, from c, with the NaN of fma. Other floats: products are exact; c and as many products as 32 bytes of a hold are brought to the
  * largest exponent among them, as sums of exponents before normalisation, cut off 25 bits below that (two bits more than single precision
  * has), and added exactly; the sum is cut to single precision, subnormal numbers kept, and is the c of the next products. A result of f16
- * is the exact sum of the last products, rounded to the nearest. NaN is 0x7fffffff or 0x7fff, a sum of zero is +0. PTX leaves order and
+ * is the exact sum of the last products, rounded to the nearest; from a c of f32, that sum in single precision. wmma of tf32 adds 4 products at a time. NaN is 0x7fffffff or 0x7fff, a sum of zero is +0. PTX leaves order and
  * rounding open; these are the bits of an H100 (docs/conformance.md). Products that it has no instruction for are what the assembler
  * makes of them: 8-bit floats as f16 in two steps, mma.m8n8k4 of f16 in multiply-adds of single precision.
  * GPUs before it (MATRIX_A100): blocks of 16 bytes and 24 bits, for 8-bit floats and m8n8k4, too, as Fasi et al., "Numerical behavior of

@@ -161,28 +161,36 @@ static uint32_t half_of(uint32_t single)
     return half_round((double)single_of(single), HALF_F16, 0);
 }
 
-/* c is a single. */
-static uint32_t add_products(const struct dot *dot, uint32_t c)
+/* One block, which may be the last. c is a single. */
+static uint32_t add_part(const struct dot *part, uint32_t c, bool last)
 {
     struct term products[MOST_BLOCK];
     uint32_t special;
-    if (is_special(dot, c, &special))
-        return dot->to_half ? half_of(special) : special;
-    for (uint32_t first = 0; first < dot->count; first += dot->block) {
-        uint32_t count = dot->count - first < dot->block ? dot->count - first : dot->block;
-        for (uint32_t i = 0; i < count; i++) {
-            const struct number *a = &dot->a[first + i], *b = factor(dot, first + i);
-            products[i].significand = a->significand * b->significand;
-            products[i].exponent = products[i].significand ? a->exponent + b->exponent : LOWEST;
-        }
-        struct fixed sum = add_block(c, products, count, 2 * dot->fraction_bits, dot->kept);
-        if (dot->to_half && first + count == dot->count)
-            return half_round(ldexp((double)sum.sum, sum.scale), HALF_F16, 0);
-        c = cut_to_single(sum.sum, sum.scale);
-        if ((c & 0x7f800000u) == 0x7f800000u)
-            break;
+    bool to_half = part->to_half && last;
+    if (is_special(part, c, &special))
+        return to_half ? half_of(special) : special;
+    for (uint32_t i = 0; i < part->count; i++) {
+        const struct number *a = &part->a[i], *b = factor(part, i);
+        products[i].significand = a->significand * b->significand;
+        products[i].exponent = products[i].significand ? a->exponent + b->exponent : LOWEST;
     }
-    return dot->to_half ? half_of(c) : c;
+    struct fixed sum = add_block(c, products, part->count, 2 * part->fraction_bits, part->kept);
+    return to_half ? half_round(ldexp((double)sum.sum, sum.scale), HALF_F16, 0) : cut_to_single(sum.sum, sum.scale);
+}
+
+static uint32_t add_products(const struct dot *dot, uint32_t c)
+{
+    for (uint32_t first = 0; first < dot->count; first += dot->block) {
+        struct dot part = *dot;
+        part.count = dot->count - first < dot->block ? dot->count - first : dot->block;
+        part.a += first;
+        if (dot->columns)
+            part.columns += first;
+        else
+            part.b += first * dot->stride;
+        c = add_part(&part, c, first + part.count == dot->count);
+    }
+    return c;
 }
 
 static uint32_t widen_half(uint32_t half)
@@ -290,7 +298,9 @@ static void compute_floats(const struct matrix_work *work, struct matrix_values 
     const struct ptx_matrix *matrix = &work->matrix;
     bool sparse = matrix->form == PTX_MATRIX_SPARSE, new_unit = unit == MATRIX_H100;
     bool singles = new_unit && matrix->form == PTX_MATRIX_MMA && matrix->m == 8 && matrix->a == PTX_TYPE_F16;
-    bool eighths = new_unit && is_eighth(matrix->a);
+    bool eighths = new_unit && is_eighth(matrix->a), halves = matrix->d == PTX_TYPE_F16;
+    /* an H100 does wmma of tf32 in steps of 4 */
+    bool long_blocks = new_unit && !(matrix->form == PTX_MATRIX_WMMA && matrix->a == PTX_TYPE_TF32);
     uint32_t stored = sparse ? matrix->k / 2u : matrix->k;
     struct factors factors = {.fraction_bits = 0};
     if (eighths) {
@@ -307,13 +317,15 @@ static void compute_floats(const struct matrix_work *work, struct matrix_values 
                                     .count = stored,
                                     .stride = matrix->n,
                                     .fraction_bits = factors.fraction_bits,
-                                    .block = (new_unit ? 256u : 128u) / (eighths ? 16u : ptx_types[matrix->a].bits),
+                                    .block = (long_blocks ? 256u : 128u) / (eighths ? 16u : ptx_types[matrix->a].bits),
                                     .kept = new_unit ? 25 : 24,
-                                    .to_half = matrix->d == PTX_TYPE_F16};
+                                    .to_half = halves && (matrix->c == PTX_TYPE_F16 || !new_unit)};
             uint32_t single = matrix->c == PTX_TYPE_F16 ? widen_half(c) : c;
             values->d[at] = singles   ? add_singles(&dot, single)
                             : eighths ? add_eighths(&dot, c)
                                       : add_products(&dot, single);
+            if (halves && !dot.to_half) /* from c in single precision: the sum is one, too, before it is rounded */
+                values->d[at] = half_of((uint32_t)values->d[at]);
         }
 }
 

@@ -113,6 +113,7 @@ struct sum {
     const struct kind *a, *b, *c, *d;
     bool saturates, exclusive;
     bool old, quad; /* on an A100; mma.m8n8k4 of f16 */
+    bool wmma_tf32;
 };
 
 static uint32_t bits_of(float value)
@@ -184,19 +185,17 @@ static double half_rounded(double value)
 /* total + the products, as a float or a half. */
 static double add_series(const struct series *series, double total)
 {
-    double special = total;
-    bool any = !isfinite(total);
-    for (int i = 0; i < series->count; i++)
-        if (!isfinite(series->x[i]) || !isfinite(series->y[i])) {
-            special += series->x[i] * series->y[i];
-            any = true;
-        }
-    if (any)
-        return special;
-    for (int i = 0; i < series->count && isfinite(total); i += series->block) {
+    for (int i = 0; i < series->count; i += series->block) {
         int count = series->count - i < series->block ? series->count - i : series->block;
-        total = add_block(series, total, i, count);
-        if (!series->to_half || i + count < series->count)
+        double special = total;
+        bool any = !isfinite(total);
+        for (int k = i; k < i + count; k++)
+            if (!isfinite(series->x[k]) || !isfinite(series->y[k])) {
+                special += series->x[k] * series->y[k];
+                any = true;
+            }
+        total = any ? special : add_block(series, total, i, count);
+        if (!any && (!series->to_half || i + count < series->count))
             total = (double)cut(total);
     }
     return series->to_half ? half_rounded(total) : total;
@@ -236,9 +235,9 @@ static uint64_t sum_of_floats(const struct sum *sum, const uint64_t *a, const ui
     struct series series = {.a = sum->a,
                             .b = sum->b,
                             .count = count,
-                            .block = (sum->old ? 128 : 256) / (eighths ? 16 : sum->a->bits),
+                            .block = (sum->old || sum->wmma_tf32 ? 128 : 256) / (eighths ? 16 : sum->a->bits),
                             .kept = sum->old ? 24 : 25,
-                            .to_half = sum->d->type == PTX_TYPE_F16};
+                            .to_half = sum->d->type == PTX_TYPE_F16 && (sum->c->type == PTX_TYPE_F16 || sum->old)};
     for (int i = 0; i < count; i++) {
         series.x[i] = value_of(sum->a, a[i]);
         series.y[i] = value_of(sum->b, b[i]);
@@ -833,7 +832,8 @@ static uint32_t run_wmma_row(const char *name, uint64_t multiplicands, uint64_t 
                                             d == PTX_TYPE_S32 && layouts & 1 && a != PTX_TYPE_B1,
                                             layouts & 1,
                                             false,
-                                            false};
+                                            false,
+                                            a == PTX_TYPE_TF32};
                     run_wmma(tiles, shape, &sum, layouts & 2);
                     tried++;
                 }
