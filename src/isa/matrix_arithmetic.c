@@ -2,11 +2,11 @@
 /* Dot products of rows and columns; isa/matrix.h says in which order, and how they are rounded. */
 #include "isa/half.h"
 #include "isa/matrix.h"
+#include "isa/matrix_rows.h"
 
 #include <math.h>
 #include <string.h>
 
-#define LOWEST (-100000) /* an exponent below all others: of zeros */
 #define SINGLE_NAN 0x7fffffffu
 #define DOUBLE_NAN UINT64_C(0xfff8000000000000)
 #define MOST_BLOCK 32u
@@ -17,7 +17,7 @@ struct format {
     bool finite; /* all ones in the exponent is no infinity; NaN is all ones in the fraction, too (e4m3) */
 };
 
-/* significand * 2^(exponent - fraction bits of the format); zero has exponent LOWEST. */
+/* significand * 2^(exponent - fraction bits of the format); zero has exponent MATRIX_LOWEST. */
 struct number {
     int32_t significand, exponent;
     bool nan, infinite;
@@ -54,7 +54,7 @@ static struct number number_of(uint32_t bits, struct format format)
     int32_t significand = (int32_t)(fraction | (biased ? 1u << format.fraction_bits : 0));
     number.significand = negative ? -significand : significand;
     if (!significand)
-        number.exponent = LOWEST;
+        number.exponent = MATRIX_LOWEST;
     return number;
 }
 
@@ -62,21 +62,6 @@ static struct number number_of(uint32_t bits, struct format format)
 static uint32_t significant_bits(enum ptx_type type, uint64_t value)
 {
     return type == PTX_TYPE_TF32 ? (uint32_t)value >> 13 : (uint32_t)value;
-}
-
-/* sum * 2^scale, cut to a single. */
-static uint32_t cut_to_single(int64_t sum, int32_t scale)
-{
-    if (!sum)
-        return 0;
-    uint32_t sign = sum < 0 ? 1u << 31 : 0;
-    uint64_t magnitude = sum < 0 ? 0 - (uint64_t)sum : (uint64_t)sum;
-    int32_t exponent = 63 - __builtin_clzll(magnitude) + scale; /* of its highest bit */
-    int32_t lowest = exponent < -126 ? -149 : exponent - 23, drop = lowest - scale;
-    magnitude = drop >= 64 ? 0 : drop > 0 ? magnitude >> drop : magnitude << (-drop & 63);
-    if (exponent > 127)
-        return sign | 0x7f800000u;
-    return sign | (exponent < -126 ? (uint32_t)magnitude : (uint32_t)((exponent + 126) << 23) + (uint32_t)magnitude);
 }
 
 /* A product or an accumulator that is to be added: significand * 2^(exponent - fraction). */
@@ -97,7 +82,7 @@ static struct fixed add_block(uint32_t c, const struct term *products, uint32_t 
     int32_t most = start.exponent;
     for (uint32_t i = 0; i < count; i++)
         most = products[i].exponent > most ? products[i].exponent : most;
-    if (most == LOWEST)
+    if (most == MATRIX_LOWEST)
         return (struct fixed){0, 0};
     int64_t sum = 0;
     for (uint32_t i = 0; i <= count; i++) {
@@ -172,10 +157,11 @@ static uint32_t add_part(const struct dot *part, uint32_t c, bool last)
     for (uint32_t i = 0; i < part->count; i++) {
         const struct number *a = &part->a[i], *b = factor(part, i);
         products[i].significand = a->significand * b->significand;
-        products[i].exponent = products[i].significand ? a->exponent + b->exponent : LOWEST;
+        products[i].exponent = products[i].significand ? a->exponent + b->exponent : MATRIX_LOWEST;
     }
     struct fixed sum = add_block(c, products, part->count, 2 * part->fraction_bits, part->kept);
-    return to_half ? half_round(ldexp((double)sum.sum, sum.scale), HALF_F16, 0) : cut_to_single(sum.sum, sum.scale);
+    return to_half ? half_round(ldexp((double)sum.sum, sum.scale), HALF_F16, 0)
+                   : matrix_cut_to_single(sum.sum, sum.scale);
 }
 
 static uint32_t add_products(const struct dot *dot, uint32_t c)
@@ -210,9 +196,24 @@ static void decode_numbers(const uint64_t *values, uint32_t count, enum ptx_type
 
 /* The factors of all rows and columns. */
 struct factors {
-    struct number a[1024], b[1024];
+    struct number a[MATRIX_ELEMENTS], b[MATRIX_ELEMENTS];
+    struct matrix_numbers parts_of_a, parts_of_b;
     uint32_t fraction_bits;
+    bool finite; /* all of them */
 };
+
+/* With parts apart, and as many more bits behind the point; whether all are numbers. */
+static bool take_apart(struct number *numbers, uint32_t count, uint32_t more_bits, struct matrix_numbers *parts)
+{
+    uint32_t others = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        numbers[i].significand *= 1 << more_bits;
+        parts->significand[i] = numbers[i].significand;
+        parts->exponent[i] = numbers[i].exponent;
+        others |= numbers[i].nan | numbers[i].infinite;
+    }
+    return !others;
+}
 
 static bool is_eighth(uint32_t type)
 {
@@ -238,10 +239,11 @@ static void decode_factors(const struct ptx_matrix *matrix, const struct matrix_
     /* e4m3 beside e5m2: as if both had the longer fraction */
     factors->fraction_bits =
         format_a.fraction_bits > format_b.fraction_bits ? format_a.fraction_bits : format_b.fraction_bits;
-    for (uint32_t i = 0; i < count_a; i++)
-        factors->a[i].significand *= 1 << (factors->fraction_bits - format_a.fraction_bits);
-    for (uint32_t i = 0; i < count_b; i++)
-        factors->b[i].significand *= 1 << (factors->fraction_bits - format_b.fraction_bits);
+    bool finite_a =
+        take_apart(factors->a, count_a, factors->fraction_bits - format_a.fraction_bits, &factors->parts_of_a);
+    bool finite_b =
+        take_apart(factors->b, count_b, factors->fraction_bits - format_b.fraction_bits, &factors->parts_of_b);
+    factors->finite = finite_a && finite_b;
 }
 
 static uint32_t bits_of(float value)
@@ -293,40 +295,92 @@ static uint32_t add_singles(const struct dot *dot, uint32_t c)
     return bits_of(single_of(c) + fmaf(product[3], factors[3], fmaf(product[2], factors[2], sum)));
 }
 
+/* How the sums of one kind of product are computed. */
+struct plan {
+    const struct factors *factors;
+    const struct matrix_values *values;
+    uint32_t stored, block, kept; /* elements in a row of A */
+    bool singles, eighths, from_half;
+    bool to_half; /* the last sum is rounded to f16 as it is */
+};
+
+static uint32_t compute_element(const struct ptx_matrix *matrix, const struct plan *plan, uint32_t row, uint32_t column)
+{
+    bool sparse = matrix->form == PTX_MATRIX_SPARSE;
+    uint32_t c = (uint32_t)plan->values->c[row * matrix->n + column];
+    const struct dot dot = {.a = plan->factors->a + row * plan->stored,
+                            .b = plan->factors->b + column,
+                            .columns = sparse ? plan->values->columns + row * plan->stored : NULL,
+                            .count = plan->stored,
+                            .stride = matrix->n,
+                            .fraction_bits = plan->factors->fraction_bits,
+                            .block = plan->block,
+                            .kept = plan->kept,
+                            .to_half = plan->to_half};
+    uint32_t single = plan->from_half ? widen_half(c) : c;
+    return plan->singles   ? add_singles(&dot, single)
+           : plan->eighths ? add_eighths(&dot, c)
+                           : add_products(&dot, single);
+}
+
+/* A whole row at once; false: something that is no number takes part. */
+static bool compute_row(const struct ptx_matrix *matrix, const struct plan *plan, uint32_t row, uint32_t *d)
+{
+    if (plan->singles || plan->eighths || !plan->factors->finite)
+        return false;
+    for (uint32_t column = 0; column < matrix->n; column++) {
+        uint32_t c = (uint32_t)plan->values->c[row * matrix->n + column];
+        d[column] = plan->from_half ? widen_half(c) : c;
+        if ((d[column] & 0x7f800000u) == 0x7f800000u)
+            return false;
+    }
+    const struct matrix_row work = {
+        .significand = plan->factors->parts_of_a.significand + row * plan->stored,
+        .exponent = plan->factors->parts_of_a.exponent + row * plan->stored,
+        .rows = matrix->form == PTX_MATRIX_SPARSE ? plan->values->columns + row * plan->stored : NULL,
+        .b = &plan->factors->parts_of_b,
+        .count = plan->stored,
+        .columns = matrix->n,
+        .fraction_bits = 2 * plan->factors->fraction_bits,
+        .block = plan->block,
+        .kept = plan->kept,
+        .to_half = plan->to_half};
+    matrix_add_row(&work, lanes_level_best(), d);
+    return true;
+}
+
 static void compute_floats(const struct matrix_work *work, struct matrix_values *values, enum matrix_unit unit)
 {
     const struct ptx_matrix *matrix = &work->matrix;
-    bool sparse = matrix->form == PTX_MATRIX_SPARSE, new_unit = unit == MATRIX_H100;
-    bool singles = new_unit && matrix->form == PTX_MATRIX_MMA && matrix->m == 8 && matrix->a == PTX_TYPE_F16;
-    bool eighths = new_unit && is_eighth(matrix->a), halves = matrix->d == PTX_TYPE_F16;
+    bool new_unit = unit == MATRIX_H100, eighths = new_unit && is_eighth(matrix->a);
+    bool from_half = matrix->c == PTX_TYPE_F16, halves = matrix->d == PTX_TYPE_F16;
     /* an H100 does wmma of tf32 in steps of 4 */
     bool long_blocks = new_unit && !(matrix->form == PTX_MATRIX_WMMA && matrix->a == PTX_TYPE_TF32);
-    uint32_t stored = sparse ? matrix->k / 2u : matrix->k;
-    struct factors factors = {.fraction_bits = 0};
+    struct factors factors;
+    const struct plan plan = {.factors = &factors,
+                              .values = values,
+                              .stored = matrix->form == PTX_MATRIX_SPARSE ? matrix->k / 2u : matrix->k,
+                              .block = (long_blocks ? 256u : 128u) / (eighths ? 16u : ptx_types[matrix->a].bits),
+                              .kept = new_unit ? 25 : 24,
+                              .singles = new_unit && matrix->form == PTX_MATRIX_MMA && matrix->m == 8 &&
+                                         matrix->a == PTX_TYPE_F16,
+                              .eighths = eighths,
+                              .to_half = halves && (from_half || !new_unit),
+                              .from_half = from_half};
     if (eighths) {
-        widen_eighths(values->a, matrix->m * stored, matrix->a);
+        widen_eighths(values->a, matrix->m * plan.stored, matrix->a);
         widen_eighths(values->b, (uint32_t)matrix->k * matrix->n, matrix->b);
     }
     decode_factors(matrix, values, eighths, &factors);
-    for (uint32_t row = 0; row < matrix->m; row++)
+    for (uint32_t row = 0; row < matrix->m; row++) {
+        uint32_t d[MATRIX_COLUMNS];
+        bool whole = compute_row(matrix, &plan, row, d);
         for (uint32_t column = 0; column < matrix->n; column++) {
-            uint32_t at = row * matrix->n + column, c = (uint32_t)values->c[at];
-            const struct dot dot = {.a = factors.a + row * stored,
-                                    .b = factors.b + column,
-                                    .columns = sparse ? values->columns + row * stored : NULL,
-                                    .count = stored,
-                                    .stride = matrix->n,
-                                    .fraction_bits = factors.fraction_bits,
-                                    .block = (long_blocks ? 256u : 128u) / (eighths ? 16u : ptx_types[matrix->a].bits),
-                                    .kept = new_unit ? 25 : 24,
-                                    .to_half = halves && (matrix->c == PTX_TYPE_F16 || !new_unit)};
-            uint32_t single = matrix->c == PTX_TYPE_F16 ? widen_half(c) : c;
-            values->d[at] = singles   ? add_singles(&dot, single)
-                            : eighths ? add_eighths(&dot, c)
-                                      : add_products(&dot, single);
-            if (halves && !dot.to_half) /* from c in single precision: the sum is one, too, before it is rounded */
-                values->d[at] = half_of((uint32_t)values->d[at]);
+            uint32_t sum = whole ? d[column] : compute_element(matrix, &plan, row, column);
+            /* from c in single precision: the sum is one, too, before it is rounded */
+            values->d[row * matrix->n + column] = halves && !plan.to_half ? half_of(sum) : sum;
         }
+    }
 }
 
 static double double_of(uint64_t bits)

@@ -9,6 +9,8 @@
 
 #include <math.h>
 
+#include "isa/matrix.h"
+#include "isa/matrix_rows.h"
 #include "ptx/matrix.h"
 
 enum { ROUNDS = 6, INPUT_WORDS = 40 * 64, MOST_ELEMENTS = 2048 };
@@ -920,6 +922,80 @@ static void test_tiles(void **state)
         }
 }
 
+/*
+ * Rows of numbers are computed as vectors, matrices with a NaN element by element: rows without the NaN have the same bits. Every eighth matrix has the largest
+ * significands of one sign and one exponent, whose sums go beyond 32 bits.
+ */
+static void test_rows(void **state)
+{
+    (void)state;
+    static const struct {
+        enum ptx_type a, b;
+        uint16_t k;
+        uint32_t nan, most;
+    } shapes[] = {{PTX_TYPE_F16, PTX_TYPE_F16, 16, 0x7e00, 0x3fff},
+                  {PTX_TYPE_BF16, PTX_TYPE_BF16, 16, 0x7fc0, 0x3fff},
+                  {PTX_TYPE_TF32, PTX_TYPE_TF32, 8, 0x7fc00000, 0x3fffe000},
+                  {PTX_TYPE_E4M3, PTX_TYPE_E5M2, 32, 0x7f, 0x3f},
+                  {PTX_TYPE_E5M2, PTX_TYPE_E5M2, 32, 0x7f, 0x3f}};
+    static struct matrix_values rows, elements;
+    for (size_t i = 0; i < 4000; i++) {
+        size_t shape = i % 5;
+        struct matrix_work work = {.matrix = {.form = i % 7 ? PTX_MATRIX_MMA : PTX_MATRIX_SPARSE, .m = 16, .n = 8}};
+        work.matrix.a = shapes[shape].a;
+        work.matrix.b = shapes[shape].b;
+        work.matrix.c = i / 5 % 3 ? PTX_TYPE_F32 : PTX_TYPE_F16;
+        work.matrix.d = i / 5 % 4 ? work.matrix.c : PTX_TYPE_F16;
+        work.matrix.k = shapes[shape].k;
+        bool large = i % 8 == 0;
+        for (size_t n = 0; n < sizeof rows.a / sizeof *rows.a; n++) {
+            rows.a[n] = large ? shapes[shape].most : draw_bits(kind_of(shapes[shape].a), true);
+            rows.b[n] = large ? shapes[shape].most : draw_bits(kind_of(shapes[shape].b), true);
+            rows.columns[n] = (uint8_t)(draw() % work.matrix.k);
+        }
+        for (size_t n = 0; n < sizeof rows.c / sizeof *rows.c; n++)
+            rows.c[n] = large ? work.matrix.c == PTX_TYPE_F16 ? 0x3fff : 0x3fffffff - n
+                              : draw_bits(kind_of((enum ptx_type)work.matrix.c), true);
+        elements = rows;
+        uint32_t stored = work.matrix.form == PTX_MATRIX_SPARSE ? work.matrix.k / 2u : work.matrix.k;
+        elements.a[15 * stored] = shapes[shape].nan;
+        enum matrix_unit unit = i / 60 % 2 ? MATRIX_A100 : MATRIX_H100;
+        matrix_compute(&work, &rows, unit);
+        matrix_compute(&work, &elements, unit);
+        assert_memory_equal(rows.d, elements.d, 15 * 8 * sizeof *rows.d);
+    }
+}
+
+/* Both builds of rows give the same bits. */
+static void test_levels(void **state)
+{
+    (void)state;
+    static struct matrix_numbers a, b;
+    for (size_t i = 0; i < 500; i++) {
+        for (size_t n = 0; n < MATRIX_ELEMENTS; n++) {
+            a.significand[n] = (int32_t)(draw() % 4095) - 2047;
+            b.significand[n] = (int32_t)(draw() % 4095) - 2047;
+            a.exponent[n] = a.significand[n] ? (int32_t)(draw() % 40) - 20 : MATRIX_LOWEST;
+            b.exponent[n] = b.significand[n] ? (int32_t)(draw() % 40) - 20 : MATRIX_LOWEST;
+        }
+        const struct matrix_row row = {.significand = a.significand,
+                                       .exponent = a.exponent,
+                                       .b = &b,
+                                       .count = 16,
+                                       .columns = 32,
+                                       .fraction_bits = 20,
+                                       .block = i % 2 ? 8 : 16,
+                                       .kept = 24 + (uint32_t)i % 2,
+                                       .to_half = i % 3 == 0};
+        uint32_t first[32], other[32];
+        for (size_t n = 0; n < 32; n++)
+            first[n] = other[n] = (uint32_t)draw() & 0xbfffffff;
+        matrix_add_row(&row, LANES_BASELINE, first);
+        matrix_add_row(&row, lanes_level_best(), other);
+        assert_memory_equal(first, other, sizeof first);
+    }
+}
+
 /* Half a warp cannot multiply. */
 static void test_whole_warps_only(void **state)
 {
@@ -962,8 +1038,14 @@ static void test_tf32(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mma),   cmocka_unit_test(test_sparse),           cmocka_unit_test(test_wmma),
-        cmocka_unit_test(test_tiles), cmocka_unit_test(test_whole_warps_only), cmocka_unit_test(test_tf32),
+        cmocka_unit_test(test_mma),
+        cmocka_unit_test(test_sparse),
+        cmocka_unit_test(test_wmma),
+        cmocka_unit_test(test_tiles),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_whole_warps_only),
+        cmocka_unit_test(test_tf32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

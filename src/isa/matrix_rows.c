@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sums of products as vectors of eight columns: the largest exponent of a block is found, everything is brought to that exponent and added. Products of a
+ * block fit in 32 bits (16 of 27 bits, f16: 16 * 2047^2 * 2^5 < 2^31), and c may go beyond them: such a column is added in 64 bits.
+ */
+#include "isa/matrix_rows.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "isa/half.h"
+
+#define TOGETHER 8u
+#define INLINE static inline __attribute__((always_inline))
+
+/* A number for each of the columns; comparisons give all ones or zero. */
+typedef int32_t vector __attribute__((vector_size(TOGETHER * sizeof(int32_t))));
+typedef uint32_t bit_vector __attribute__((vector_size(TOGETHER * sizeof(uint32_t))));
+typedef float float_vector __attribute__((vector_size(TOGETHER * sizeof(float))));
+
+uint32_t matrix_cut_to_single(int64_t sum, int32_t scale)
+{
+    if (!sum)
+        return 0;
+    uint32_t sign = sum < 0 ? 1u << 31 : 0;
+    uint64_t magnitude = sum < 0 ? 0 - (uint64_t)sum : (uint64_t)sum;
+    int32_t exponent = 63 - __builtin_clzll(magnitude) + scale; /* of its highest bit */
+    int32_t lowest = exponent < -126 ? -149 : exponent - 23, drop = lowest - scale;
+    magnitude = drop >= 64 ? 0 : drop > 0 ? magnitude >> drop : magnitude << (-drop & 63);
+    if (exponent > 127)
+        return sign | 0x7f800000u;
+    return sign | (exponent < -126 ? (uint32_t)magnitude : (uint32_t)((exponent + 126) << 23) + (uint32_t)magnitude);
+}
+
+INLINE void load(const void *from, vector *to)
+{
+    memcpy(to, from, sizeof *to);
+}
+
+/* *significand * 2^(raise - shift), cut off; neither is negative. */
+INLINE void cut_off(vector *significand, int32_t raise, const vector *shift)
+{
+    vector minus = *significand >> 31, magnitude = ((*significand ^ minus) - minus) << raise;
+    magnitude = magnitude >> (*shift & 31) & (*shift < 32);
+    *significand = (magnitude ^ minus) - minus;
+}
+
+INLINE bool any(const vector *mask)
+{
+    uint64_t words[sizeof *mask / sizeof(uint64_t)], all = 0;
+    memcpy(words, mask, sizeof words);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        all |= words[i];
+    return all != 0;
+}
+
+/* (products + start) * 2^scale for each column. */
+struct sums {
+    vector products, start, scale;
+};
+
+static void cut_each(const struct sums *sums, uint32_t *singles)
+{
+    for (uint32_t n = 0; n < TOGETHER; n++)
+        if ((singles[n] & 0x7f800000u) != 0x7f800000u)
+            singles[n] = matrix_cut_to_single((int64_t)sums->products[n] + sums->start[n], sums->scale[n]);
+}
+
+static void round_each(const struct sums *sums, uint32_t *singles)
+{
+    for (uint32_t n = 0; n < TOGETHER; n++) {
+        double sum = ldexp((double)((int64_t)sums->products[n] + sums->start[n]), sums->scale[n]);
+        if ((singles[n] & 0x7f800000u) == 0x7f800000u)
+            sum = singles[n] >> 31 ? -INFINITY : INFINITY;
+        singles[n] = half_round(sum, HALF_F16, 0);
+    }
+}
+
+/* An infinity that is there stays. */
+INLINE void cut_to_singles(const struct sums *sums, uint32_t *singles)
+{
+    vector before, bits, sum = (vector)((bit_vector)sums->products + (bit_vector)sums->start);
+    vector beyond = ((sums->products ^ sum) & (sums->start ^ sum)) >> 31, minus = sum >> 31;
+    vector magnitude = (vector)(((bit_vector)sum ^ (bit_vector)minus) - (bit_vector)minus);
+    /* Without the bit below the last that is kept, the nearest single is that towards zero. */
+    float_vector nearest = __builtin_convertvector(magnitude & ~(magnitude >> 24), float_vector);
+    memcpy(&bits, &nearest, sizeof bits);
+    load(singles, &before);
+    vector exponent = (bits >> 23) + sums->scale, zero = sum == 0, stays = (before & 0x7f800000) == 0x7f800000;
+    vector other = (beyond | (((exponent < 1) | (exponent > 254)) & ~zero)) & ~stays; /* no normal number */
+    if (any(&other)) {
+        cut_each(sums, singles);
+        return;
+    }
+    bits = (vector)((bit_vector)bits + ((bit_vector)sums->scale << 23));
+    bits = (bits | (minus & INT32_MIN)) & ~zero;
+    bits = (before & stays) | (bits & ~stays);
+    memcpy(singles, &bits, sizeof bits);
+}
+
+/* A block of products: elements of the row of A, and the first of the columns in rows of B. */
+struct block {
+    const int32_t *a, *a_exponent;
+    const int32_t *b[MATRIX_BLOCK], *b_exponent[MATRIX_BLOCK];
+    uint32_t count;
+    int32_t fraction_bits, kept;
+};
+
+INLINE void add_block(const struct block *block, const uint32_t *c, struct sums *sums)
+{
+    vector bits, exponent, most, b, shift;
+    load(c, &bits);
+    vector biased = bits >> 23 & 0xff, fraction = bits & 0x7fffff, subnormal = biased == 0, minus = bits >> 31;
+    vector start = fraction | (~subnormal & 0x800000), start_exponent = biased - 127 - subnormal;
+    start_exponent = ((start == 0) & MATRIX_LOWEST) | (~(start == 0) & start_exponent);
+    start = (start ^ minus) - minus;
+    most = start_exponent;
+    for (uint32_t i = 0; i < block->count; i++) {
+        load(block->b_exponent[i], &exponent);
+        exponent += block->a_exponent[i];
+        vector larger = exponent > most;
+        most = (exponent & larger) | (most & ~larger);
+    }
+    shift = most - start_exponent;
+    cut_off(&start, block->kept - 23, &shift);
+    sums->start = start;
+    sums->products = (vector){0};
+    for (uint32_t i = 0; i < block->count; i++) {
+        load(block->b[i], &b);
+        load(block->b_exponent[i], &exponent);
+        b *= block->a[i];
+        shift = most - exponent - block->a_exponent[i];
+        cut_off(&b, block->kept - block->fraction_bits, &shift);
+        sums->products += b;
+    }
+    sums->scale = most - block->kept;
+}
+
+INLINE void add_row(const struct matrix_row *row, uint32_t *c)
+{
+    for (uint32_t column = 0; column < row->columns; column += TOGETHER)
+        for (uint32_t first = 0; first < row->count; first += row->block) {
+            struct block block = {
+                .a = row->significand + first,
+                .a_exponent = row->exponent + first,
+                .count = row->count - first < row->block ? row->count - first : row->block,
+                .fraction_bits = (int32_t)row->fraction_bits,
+                .kept = (int32_t)row->kept,
+            };
+            struct sums sums;
+            for (uint32_t i = 0; i < block.count; i++) {
+                uint32_t at = (row->rows ? row->rows[first + i] : first + i) * row->columns + column;
+                block.b[i] = row->b->significand + at;
+                block.b_exponent[i] = row->b->exponent + at;
+            }
+            add_block(&block, c + column, &sums);
+            if (row->to_half && first + block.count == row->count)
+                round_each(&sums, c + column);
+            else
+                cut_to_singles(&sums, c + column);
+        }
+}
+
+static void add_row_baseline(const struct matrix_row *row, uint32_t *c)
+{
+    add_row(row, c);
+}
+
+#ifdef __x86_64__
+__attribute__((target("avx2"))) static void add_row_avx2(const struct matrix_row *row, uint32_t *c)
+{
+    add_row(row, c);
+}
+#else
+#define add_row_avx2 add_row_baseline
+#endif
+
+void matrix_add_row(const struct matrix_row *row, enum lanes_level level, uint32_t *c)
+{
+    assert(row->columns % TOGETHER == 0 && row->columns <= MATRIX_COLUMNS && row->block <= MATRIX_BLOCK);
+    (level == LANES_V3 ? add_row_avx2 : add_row_baseline)(row, c);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rows of matrix products in which nothing but numbers takes part, eight columns at a time. Order and rounding are those of isa/matrix.h; matrix_arithmetic.c
+ * has the same for one column and for everything else.
+ */
+#ifndef CORUN_ISA_MATRIX_ROWS_H
+#define CORUN_ISA_MATRIX_ROWS_H
+
+#include "isa/lanes.h"
+
+#define MATRIX_ELEMENTS 1024u   /* most of a matrix */
+#define MATRIX_COLUMNS 32u      /* most of B */
+#define MATRIX_BLOCK 16u        /* most products that matrix_add_row adds at once */
+#define MATRIX_LOWEST (-100000) /* an exponent below all others: of zeros */
+
+/* significand * 2^(exponent - fraction bits), parts apart; the exponent of zero is MATRIX_LOWEST. */
+struct matrix_numbers {
+    int32_t significand[MATRIX_ELEMENTS], exponent[MATRIX_ELEMENTS];
+};
+
+struct matrix_row {
+    const int32_t *significand, *exponent; /* `count` elements of the row of A */
+    const uint8_t *rows;                   /* the rows of B that these go with; NULL: in order */
+    const struct matrix_numbers *b;
+    uint32_t count, columns; /* a multiple of 8, at most MATRIX_COLUMNS */
+    uint32_t fraction_bits, block,
+        kept;     /* of a product; products added at once, at most MATRIX_BLOCK; bits below the largest exponent */
+    bool to_half; /* the last sum is rounded to f16 */
+};
+
+/* c + the products, for each column: singles become singles, or f16 with `to_half`. All levels give the same bits. */
+void matrix_add_row(const struct matrix_row *row, enum lanes_level level, uint32_t *c);
+
+/* sum * 2^scale, cut to a single. */
+uint32_t matrix_cut_to_single(int64_t sum, int32_t scale);
+
+#endif
