@@ -131,7 +131,7 @@ static enum corun_status load(struct trial *trial, const char *driver)
     if (status == CORUN_OK)
         status = corun_workload_load(trial->name, data, trial->list, &workload);
     if (status == CORUN_OK)
-        status = workload_commands_create(workload, WORKLOAD_ALL_LAUNCHES, 1, trial->list, &trial->commands);
+        status = workload_commands_create(workload, WORKLOAD_ALL_LAUNCHES, 1, 0, trial->list, &trial->commands);
     corun_workload_destroy(workload);
     if (status == CORUN_OK)
         status = runtime_open(&options, trial->list, &trial->runtime);

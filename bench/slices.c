@@ -33,7 +33,7 @@ static struct workload_commands *load(const char *specification)
     struct workload_commands *commands;
     need(corun_data_directory(data, sizeof data, list));
     need(corun_workload_load(specification, data, list, &workload));
-    need(workload_commands_create(workload, WORKLOAD_ALL_LAUNCHES, 1, list, &commands));
+    need(workload_commands_create(workload, WORKLOAD_ALL_LAUNCHES, 1, 0, list, &commands));
     corun_workload_destroy(workload);
     return commands;
 }

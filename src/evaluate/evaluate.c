@@ -92,8 +92,8 @@ static enum corun_status load(struct evaluation *evaluation, uint32_t index)
         return status;
     }
     corun_workload_describe(member->workload, &member->info);
-    status = workload_commands_create(member->workload, WORKLOAD_ALL_LAUNCHES, job->seed, evaluation->list,
-                                      &member->commands);
+    status = workload_commands_create(member->workload, WORKLOAD_ALL_LAUNCHES, job->seed, job->gpu->compute_capability,
+                                      evaluation->list, &member->commands);
     for (size_t i = 0; status == CORUN_OK && i < member->commands->command_count; i++)
         member->run_instructions += member->commands->commands[i].thread_instructions;
     return status;

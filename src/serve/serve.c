@@ -419,7 +419,7 @@ static enum corun_status make_commands(struct server *server)
     enum corun_status status = CORUN_OK;
     for (uint32_t k = 0; k < request->kernel_count && request->driver && status == CORUN_OK; k++)
         status = workload_commands_create(server->kernels[k].workload, server->kernels[k].launch, request->seed,
-                                          server->list, &server->commands[k]);
+                                          request->gpu->compute_capability, server->list, &server->commands[k]);
     return status;
 }
 

@@ -11,6 +11,7 @@
 struct maker {
     const struct corun_workload *workload;
     uint32_t launch; /* WORKLOAD_ALL_LAUNCHES, or only that one */
+    uint32_t compute_capability;
     struct corun_instance *instance;
     struct workload_commands *commands;
     struct command_buffer *buffers;
@@ -197,6 +198,8 @@ static enum corun_status make(struct maker *maker, uint64_t seed, struct corun_d
     enum corun_status status = corun_instance_create(maker->workload, 1, seed, list, &maker->instance);
     if (status != CORUN_OK)
         return status;
+    if (maker->compute_capability)
+        corun_module_instance_architecture(maker->instance->module, maker->compute_capability);
     if (!is_all(maker) && maker->launch >= corun_instance_grid_count(maker->instance))
         return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "workload '%s' has no launch %u",
                             workload_name(maker->workload), maker->launch);
@@ -210,7 +213,8 @@ static enum corun_status make(struct maker *maker, uint64_t seed, struct corun_d
 }
 
 enum corun_status workload_commands_create(const struct corun_workload *workload, uint32_t launch, uint64_t seed,
-                                           struct corun_diagnostics *list, struct workload_commands **commands)
+                                           uint32_t compute_capability, struct corun_diagnostics *list,
+                                           struct workload_commands **commands)
 {
     *commands = NULL;
     if (workload->traced)
@@ -220,7 +224,10 @@ enum corun_status workload_commands_create(const struct corun_workload *workload
         return corun_report(list, CORUN_UNSUPPORTED, (struct corun_place){workload->captured->path, 0, 0},
                             "not supported: the kernels of a captured program as jobs; its data hold addresses of the "
                             "memory that it ran in");
-    struct maker maker = {.workload = workload, .launch = launch, .commands = calloc(1, sizeof *maker.commands)};
+    struct maker maker = {.workload = workload,
+                          .launch = launch,
+                          .compute_capability = compute_capability,
+                          .commands = calloc(1, sizeof *maker.commands)};
     enum corun_status status = maker.commands ? make(&maker, seed, list) : CORUN_MEMORY;
     corun_instance_destroy(maker.instance);
     if (status != CORUN_OK)

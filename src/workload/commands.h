@@ -57,11 +57,12 @@ struct workload_commands {
 /*
  * Commands of a whole run, or of one launch of it: its index in a run. Then the data are those that the launch finds, and everything that
  * it changes is an output. Runs the workload once without timing, for what it leaves, and compares that with the CPU reference if there
- * is one. Needs nothing of the workload afterwards. UNSUPPORTED: a captured program, whose data hold addresses of the memory that it ran
+ * is one. Sums of matrix products are those of a GPU of that compute capability (70: 7.0; 0: of the latest). Needs nothing of the workload afterwards. UNSUPPORTED: a captured program, whose data hold addresses of the memory that it ran
  * in; NOT_FOUND: there is no such launch; else what corun_instance_create, corun_run_functional and corun_instance_verify return.
  */
 enum corun_status workload_commands_create(const struct corun_workload *workload, uint32_t launch, uint64_t seed,
-                                           struct corun_diagnostics *list, struct workload_commands **commands);
+                                           uint32_t compute_capability, struct corun_diagnostics *list,
+                                           struct workload_commands **commands);
 void workload_commands_destroy(struct workload_commands *commands);
 
 #endif

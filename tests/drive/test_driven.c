@@ -69,7 +69,7 @@ static struct workload_commands *load(const char *specification, uint32_t launch
     struct workload_commands *commands;
     assert_int_equal(corun_data_directory(data, sizeof data, NULL), CORUN_OK);
     assert_int_equal(corun_workload_load(specification, data, NULL, &workload), CORUN_OK);
-    assert_int_equal(workload_commands_create(workload, launch, 1, NULL, &commands), CORUN_OK);
+    assert_int_equal(workload_commands_create(workload, launch, 1, 0, NULL, &commands), CORUN_OK);
     corun_workload_destroy(workload);
     return commands;
 }

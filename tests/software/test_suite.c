@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define COMPUTE_CAPABILITY 52 /* of the GPU in CORUN_CUDA_GPU, gtx980 */
+
 static uint64_t draws;
 
 static enum corun_status restless_start(void *state, const struct corun_view *view, const double *parameters,
@@ -77,7 +79,7 @@ static struct workload_commands *load(const char *specification, struct corun_di
     if (status == CORUN_OK)
         status = corun_workload_load(specification, data, list, &workload);
     if (status == CORUN_OK)
-        (void)workload_commands_create(workload, WORKLOAD_ALL_LAUNCHES, 1, list, &commands);
+        (void)workload_commands_create(workload, WORKLOAD_ALL_LAUNCHES, 1, COMPUTE_CAPABILITY, list, &commands);
     corun_workload_destroy(workload);
     return commands;
 }
