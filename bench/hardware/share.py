@@ -140,7 +140,7 @@ def page(path, torch):
     for row in rows:
         groups.setdefault((row["service"], row["batch"], row["policy"], row["slices"]), []).append(row)
     print("# share-h100: two programs on an H100, with corund and without\n")
-    print("* made by: `bench/hardware/share.py`, from rows in `bench/hardware/measured`")
+    print("* made by: `bench/hardware/share.py`, from rows in `bench/hardware/results`")
     print(f"* machine: {re.sub(r'; bench/hardware.*', '', head)}")
     repeats = max(int(row["repeat"]) for row in rows) + 1
     print(f"* a server (each millisecond a request of four kernels of 132 thread blocks, and a wait), and a batch program that keeps eight launches under way: "
