@@ -9,7 +9,6 @@
 
 #define SINGLE_NAN 0x7fffffffu
 #define DOUBLE_NAN UINT64_C(0xfff8000000000000)
-#define MOST_BLOCK 32u
 
 /* A float format: sign, exponent, fraction. */
 struct format {
@@ -149,7 +148,7 @@ static uint32_t half_of(uint32_t single)
 /* One block, which may be the last. c is a single. */
 static uint32_t add_part(const struct dot *part, uint32_t c, bool last)
 {
-    struct term products[MOST_BLOCK];
+    struct term products[MATRIX_BLOCK];
     uint32_t special;
     bool to_half = part->to_half && last;
     if (is_special(part, c, &special))

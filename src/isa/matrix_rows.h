@@ -10,7 +10,7 @@
 
 #define MATRIX_ELEMENTS 1024u   /* most of a matrix */
 #define MATRIX_COLUMNS 32u      /* most of B */
-#define MATRIX_BLOCK 16u        /* most products that matrix_add_row adds at once */
+#define MATRIX_BLOCK 16u        /* most products that are added at once */
 #define MATRIX_LOWEST (-100000) /* an exponent below all others: of zeros */
 
 /* significand * 2^(exponent - fraction bits), parts apart; the exponent of zero is MATRIX_LOWEST. */
