@@ -65,6 +65,7 @@ struct saved_tb *preemption_take(struct application *application)
 {
     struct saved_tb *saved = application->preempted;
     application->preempted = saved->next;
+    saved->next = NULL; /* a checkpoint names whoever it points to */
     application->preempted_count--;
     return saved;
 }

@@ -25,7 +25,6 @@ struct sm_tb {
     uint64_t warps;    /* of these, that have not ended */
     uint64_t waiting;  /* of these, at a barrier */
     uint32_t index;
-    struct barrier barriers[MAX_BARRIERS];
     uint64_t age;                 /* order in which they came to the SM */
     uint64_t thread_instructions; /* of warps that have ended, and from before it came here */
 
@@ -40,6 +39,8 @@ struct sm_tb {
     uint32_t moved_bytes, moving_packets; /* bytes sent or asked for, packets that were not answered */
     uint32_t token;
     uint64_t stopped_cycle, quiet_cycle;
+
+    struct barrier barriers[MAX_BARRIERS]; /* behind all gaps, as ARCHIVE_CLEAR_PADDING wants it */
 };
 
 /* A thread block on its way to the SM. */

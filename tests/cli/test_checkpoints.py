@@ -44,6 +44,44 @@ def results(text):
     return result
 
 
+# All warps of two thread blocks on an SM meet at barrier 1, one of each late.
+MEETING = """\
+.version 6.3
+.target sm_52
+.address_size 64
+.visible .entry meeting(.param .u64 data)
+{
+    .reg .pred %p<3>;
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [data];
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, 300;
+    setp.gt.u32 %p1, %r1, 31;
+    @%p1 bra MEET;
+LOOP:
+    sub.u32 %r2, %r2, 1;
+    setp.gt.u32 %p2, %r2, 0;
+    @%p2 bra LOOP;
+MEET:
+    bar.sync 1;
+    mov.u32 %r3, %clock;
+    mul.wide.u32 %rd2, %r1, 4;
+    add.s64 %rd3, %rd1, %rd2;
+    st.global.u32 [%rd3], %r3;
+    ret;
+}
+"""
+MEETING_DESCRIPTION = """\
+name: meeting
+ptx: meeting.ptx
+buffers:
+  - {name: data, type: u32, count: 1024, output: true}
+launches:
+  - {kernel: meeting, grid: 2, block: 1024, arguments: [{buffer: data}]}
+"""
+
+
 class Checkpoints(InFolder):
     programs = {"outside": {"rounds": 1, "kernel": "outside"}, "work": {"rounds": 200, "grid": 400, "count": 51200}}
 
@@ -74,6 +112,9 @@ class Checkpoints(InFolder):
         for case in RUNS:
             self.compare(case, sorted(chance.sample(range(1, CYCLES - 1000), 10)))
 
+    def test_thread_blocks_that_went_and_came_back(self):
+        self.compare(RUNS[4], [5539])
+
     def test_garbage_where_nothing_was_written(self):
         chance = random.Random(23)
         self.environment["MALLOC_PERTURB_"] = "165"
@@ -100,6 +141,12 @@ class Checkpoints(InFolder):
         self.assertIn("outside", whole[1])
         self.assertEqual(self.run_case(case, "--checkpoint", "fault.ck@7K", status=FAULT), whole)
         self.assertEqual(self.run_case(case, "--resume", "fault.ck", status=FAULT), whole)
+
+    def test_a_barrier_that_all_but_one_have_reached(self):
+        (self.folder / "meeting.ptx").write_text(MEETING)
+        (self.folder / "meeting.yaml").write_text(MEETING_DESCRIPTION)
+        chance = random.Random(26)
+        self.compare(("--gpu", "gtx980:sms=1", "meeting.yaml"), sorted(chance.sample(range(1, CYCLES - 1000), 10)))
 
     def test_the_same_command_again_and_again(self):
         case = ("--policy", "even", "sgemm@small", "nbody@small")
