@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Feeds bytes to the reader of checkpoints, as they are and with the checksum that belongs to them, and as a state to archives: sparse memory, counts,
- * vectors, records, parts.
+ * vectors, records, parts, a timeline.
  */
 #include "case/checkpoint_file.h"
 
 #include "base/vector.h"
+#include "report/timeline_records.h"
 
 #include <sha2.h>
 #include <stdlib.h>
@@ -53,6 +54,21 @@ static void read_state(struct corun_archive *archive)
     vector_free(&things);
 }
 
+static void read_timeline(struct tape tape)
+{
+    static const struct corun_gpu_config gpu = {.sms = 2, .tbs_per_sm = 2, .epoch_cycles = 1000, .core_clock_khz = 1};
+    const struct timeline_settings settings = {
+        .gpu = &gpu, .application_count = 2, .last_cycle = UINT64_MAX, .limit = TIMELINE_LOWEST_LIMIT};
+    struct corun_archive archive = {.reads = true, .move = move, .user = &tape};
+    struct timeline *timeline = timeline_create(&settings);
+    if (!timeline)
+        abort();
+    timeline_archive(timeline, &archive);
+    if (archive_fine(&archive))
+        timeline_close(timeline);
+    timeline_destroy(timeline);
+}
+
 static void read_file(const uint8_t *data, size_t size, struct corun_diagnostics *list)
 {
     struct checkpoint_identity identity = {0};
@@ -81,6 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     SHA256Final(summed + size, &sha);
     read_file(data, size, list);
     read_file(summed, size + SHA256_DIGEST_LENGTH, list);
+    read_timeline(tape);
     read_state(&archive);
     free(summed);
     corun_diagnostics_destroy(list);

@@ -34,6 +34,14 @@ struct corun_case_application {
 /* What the run is called in which the applications are together. */
 #define CORUN_STAGE_SHARED "shared"
 
+struct corun_archive;
+
+/* Moves the state of an observer to a checkpoint or from it, so that a run which goes on has the observer's state as well. */
+struct corun_case_keeper {
+    const char *settings; /* what the run that goes on has to ask for too: "of cycles 0 to 4000"; up to 79 bytes */
+    void (*archive)(void *user, struct corun_archive *archive); /* NULL: there are no checkpoints with this observer */
+};
+
 /* What a long case is doing. `cycle` counts up to cycle_limit (0: not known beforehand). */
 struct corun_case_progress {
     const char *stage; /* "isolated NAME" or CORUN_STAGE_SHARED */
@@ -66,10 +74,12 @@ struct corun_case {
     void (*trace)(void *user, const struct corun_trace_event *event);
     void *trace_user;
     uint64_t trace_first, trace_last;
+    struct corun_case_keeper trace_keeper; /* called with trace_user, between two events */
     /* Observes the shared run (corun_gpu_observe); may be NULL. */
     void (*observe)(void *user, const struct corun_gpu *gpu, const struct corun_observation *seen);
     void *observe_user;
     uint64_t observe_sample_cycles;
+    struct corun_case_keeper observe_keeper; /* called with observe_user, between two observations */
     /* Text that the applications print in the shared run; may be NULL. */
     void (*print)(void *user, const char *text, size_t bytes);
     void *print_user;

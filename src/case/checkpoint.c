@@ -96,6 +96,8 @@ static bool identify(struct checkpoint_identity *identity, const struct run *run
     identify_number(identity, "its window in instructions", job->thread_instructions);
     identify_number(identity, "its window in runs", job->runs);
     identify_number(identity, "the watchdog", job->watchdog_cycles);
+    checkpoint_identify(identity, "its trace", job->trace ? job->trace_keeper.settings : "none");
+    checkpoint_identify(identity, "its timeline", job->observe ? job->observe_keeper.settings : "none");
     identify_number(identity, "its seed", job->seed);
     checkpoint_identify(identity, "whether it has a profile", job->profile ? "yes" : "no");
     checkpoint_identify(identity, "whether it has a history", job->no_history ? "no" : "yes");
@@ -144,6 +146,10 @@ static void archive_run(struct corun_archive *archive, struct checkpointing *che
     corun_gpu_archive(gpu, archive);
     if (run->history && archive_fine(archive))
         history_archive(archive, run->history, gpu);
+    if (run->job->trace && archive_fine(archive))
+        run->job->trace_keeper.archive(run->job->trace_user, archive);
+    if (run->job->observe && archive_fine(archive))
+        run->job->observe_keeper.archive(run->job->observe_user, archive);
     archive_messages(archive, checkpointing);
     archive_section(archive, "end", 1);
 }
@@ -212,10 +218,10 @@ static const struct corun_grid *grid(void *user, uint32_t application, uint32_t 
 static enum corun_status check_possible(const struct run *run, struct corun_diagnostics *list)
 {
     const struct corun_case *job = run->job;
-    const char *what = job->sampling  ? "a sampled run"
-                       : job->trace   ? "a run with a trace"
-                       : job->observe ? "a run with a timeline or another observer"
-                                      : NULL;
+    const char *what = job->sampling                                  ? "a sampled run"
+                       : job->trace && !job->trace_keeper.archive     ? "a run with a trace of this kind"
+                       : job->observe && !job->observe_keeper.archive ? "a run with an observer of this kind"
+                                                                      : NULL;
     if (what)
         return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "there are no checkpoints of %s", what);
     if (job->policy && corun_policy_find(job->policy->name) != job->policy)

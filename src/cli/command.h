@@ -165,6 +165,8 @@ void output_guard(void);
 struct output {
     const char *option, *path; /* path: NULL if it is not asked for */
     const char *ending; /* of files that it makes and may replace, although inputs end in it as well; NULL: none */
+    bool
+        stays; /* not written anew: what is at its place is opened for reading and writing, and whoever writes cuts it back */
     FILE *file;
     char *target; /* where a file without a name goes in the end; NULL: it has its name already */
 };

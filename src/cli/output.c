@@ -246,6 +246,13 @@ static bool open_output(struct output *output)
         output->file = stdout;
         return true;
     }
+    if (output->stays) {
+        int descriptor = open(output->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        output->file = descriptor < 0 ? NULL : fdopen(descriptor, "r+");
+        if (!output->file && descriptor >= 0)
+            close(descriptor);
+        return output->file != NULL;
+    }
     char *target = follow(output->path);
     output->file = target ? open_nameless(target) : NULL;
     if (output->file) {

@@ -14,8 +14,12 @@
 #include "report/timeline.h"
 #include "report/trace.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#define SETTINGS_BYTES 80u
 
 /* What is no option of a request: files. */
 enum {
@@ -121,6 +125,8 @@ struct run_options {
     struct output outputs[RUN_OUTPUTS];
     VECTOR(const char *) words; /* that may name files which are read */
     uint64_t trace_first, trace_last, sample_cycles;
+    struct trace trace;
+    char trace_words[SETTINGS_BYTES], timeline_words[SETTINGS_BYTES]; /* for checkpoints */
     struct timeline_settings timeline_settings;
     struct evaluate_request software;
     struct corun_sampling sampling;
@@ -401,8 +407,10 @@ static enum corun_status status_of(const struct corun_case_result *result)
     return CORUN_OK;
 }
 
+/* What is saved with the run has to be asked for again by the run that goes on. */
 static struct timeline *observe(struct run_options *run)
 {
+    const struct timeline_settings *settings = &run->timeline_settings;
     struct corun_case *job = run->job;
     run->timeline_settings.gpu = job->gpu;
     run->timeline_settings.application_count = job->application_count;
@@ -411,7 +419,22 @@ static struct timeline *observe(struct run_options *run)
     job->observe = timeline_see;
     job->observe_user = timeline;
     job->observe_sample_cycles = run->sample_cycles;
+    snprintf(run->timeline_words, sizeof run->timeline_words,
+             "of %" PRIu64 "-%" PRIu64 ", every %" PRIu64 ", %" PRIu64 " events", settings->first_cycle,
+             settings->last_cycle, run->sample_cycles, settings->limit);
+    job->observe_keeper = (struct corun_case_keeper){run->timeline_words, timeline_archive};
     return timeline;
+}
+
+static void watch(struct run_options *run)
+{
+    struct corun_case *job = run->job;
+    job->trace = trace_event;
+    job->trace_user = &run->trace;
+    job->trace_first = run->trace_first;
+    job->trace_last = run->trace_last;
+    snprintf(run->trace_words, sizeof run->trace_words, "of %" PRIu64 "-%" PRIu64, run->trace_first, run->trace_last);
+    job->trace_keeper = (struct corun_case_keeper){run->trace_words, run->trace.saved ? trace_archive : NULL};
 }
 
 static enum corun_status simulate(struct run_options *run, struct corun_case_result **result)
@@ -423,11 +446,8 @@ static enum corun_status simulate(struct run_options *run, struct corun_case_res
     if (timeline_file && !timeline)
         return CORUN_MEMORY;
     if (trace) {
-        trace_heading(trace);
-        job->trace = trace_event;
-        job->trace_user = trace;
-        job->trace_first = run->trace_first;
-        job->trace_last = run->trace_last;
+        trace_create(&run->trace, trace, run->outputs[RUN_TRACE].stays);
+        watch(run);
     }
     FILE *console = run->outputs[RUN_CONSOLE].file;
     run->text = console ? console : json == stdout || timeline_file == stdout ? stderr : stdout;
@@ -439,6 +459,8 @@ static enum corun_status simulate(struct run_options *run, struct corun_case_res
     run->progress = progress_begin(run->quiet);
     enum corun_status status = corun_case_run(job, run->command.list, result);
     progress_end(run->progress);
+    if (status == CORUN_OK && trace)
+        trace_end(&run->trace);
     if (status == CORUN_OK && timeline)
         status = timeline_write(timeline, *result, timeline_file);
     if (status == CORUN_OK && !run->in_software)
@@ -495,6 +517,23 @@ static enum corun_status load_policy(struct run_options *run)
     return status;
 }
 
+/* The trace of a run that is saved lies in its place from the start, so that it can be gone on with. */
+static enum corun_status keep_trace(struct run_options *run)
+{
+    struct output *trace = &run->outputs[RUN_TRACE];
+    struct stat about;
+    if (!trace->path || (!run->checkpoint && !run->resume))
+        return CORUN_OK;
+    trace->stays = true;
+    if (!strcmp(trace->path, "-") || (!stat(trace->path, &about) && !S_ISREG(about.st_mode)))
+        return corun_report(
+            run->command.list, CORUN_UNSUPPORTED, CORUN_NOWHERE,
+            "there are no checkpoints of a run whose trace goes to %s: what was written there cannot be "
+            "cut back",
+            strcmp(trace->path, "-") != 0 ? trace->path : "standard output");
+    return CORUN_OK;
+}
+
 static enum corun_status run_case(void *user)
 {
     struct run_options *run = user;
@@ -516,6 +555,8 @@ static enum corun_status run_case(void *user)
         status = outputs_spare(run->outputs, RUN_OUTPUTS, run->resume, run->command.list);
     for (size_t i = 0; i < run->words.count && status == CORUN_OK; i++)
         status = outputs_spare(run->outputs, RUN_OUTPUTS, run->words.data[i], run->command.list);
+    if (status == CORUN_OK)
+        status = keep_trace(run);
     if (status == CORUN_OK)
         status = outputs_open(run->outputs, RUN_OUTPUTS, run->command.list);
     if (status == CORUN_OK)

@@ -289,11 +289,9 @@ static void archive_machine(struct corun_archive *archive, struct corun_gpu *gpu
 
 static void check_possible(struct corun_archive *archive, const struct corun_gpu *gpu)
 {
-    if (gpu->opened || gpu->sampling || gpu->tracing)
+    if (gpu->opened || gpu->sampling)
         archive_fail(archive, CORUN_UNSUPPORTED, "a GPU that %s cannot be saved",
-                     gpu->opened     ? "is driven from outside"
-                     : gpu->sampling ? "samples"
-                                     : "traces");
+                     gpu->opened ? "is driven from outside" : "samples");
     for (uint32_t a = 0; a < gpu->application_count; a++) {
         const struct corun_grid *grid = gpu->checkpoints.grid(gpu->checkpoints.user, a, 0);
         if (!grid || !grid->operations->tb_number)

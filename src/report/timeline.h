@@ -21,6 +21,7 @@
 #define TIMELINE_SAMPLE_CYCLES 1000u
 
 struct timeline;
+struct corun_archive;
 
 struct timeline_settings {
     const struct corun_gpu_config *gpu;
@@ -34,6 +35,8 @@ struct timeline_settings {
 struct timeline *timeline_create(const struct timeline_settings *settings);
 /* For corun_gpu_observe; `timeline` is a struct timeline. */
 void timeline_see(void *timeline, const struct corun_gpu *gpu, const struct corun_observation *seen);
+/* For struct corun_case_keeper. */
+void timeline_archive(void *timeline, struct corun_archive *archive);
 /* `result` is that of the run. MEMORY, also when it ran out before; write errors are left to the stream. */
 enum corun_status timeline_write(struct timeline *timeline, const struct corun_case_result *result, FILE *stream);
 void timeline_destroy(struct timeline *timeline);

@@ -45,7 +45,7 @@ struct moment {
     enum corun_policy_event event;
     uint32_t sm, application;
     uint32_t exclusive_sms;
-    bool changed; /* what the policy allows */
+    uint64_t changed; /* what the policy allows: 1, else 0; without a gap, as ARCHIVE_CLEAR_PADDING wants it */
     struct allowance allowances[CORUN_MAX_APPLICATIONS];
 };
 
@@ -81,7 +81,7 @@ struct application_sample {
 struct timeline_sample {
     uint64_t key;
     uint64_t cycle;
-    uint32_t powered_sms;
+    uint64_t powered_sms; /* as wide as the others: checkpoints have no gaps */
     struct corun_memory_result memory;
     struct application_sample applications[]; /* [application_count] */
 };

@@ -86,9 +86,10 @@ class Checkpoints(InFolder):
     programs = {"outside": {"rounds": 1, "kernel": "outside"}, "work": {"rounds": 200, "grid": 400, "count": 51200}}
 
     def run_case(self, case, *options, cycles=CYCLES, status=0):
+        """Results and messages; nothing for the former where the case could not be run."""
         done = self.corun("run", "-q", "--no-baselines", "--console", "none", "--cycles", str(cycles), "--json", "-", *options,
                           *case, status=status)
-        return results(done.stdout), done.stderr
+        return results(done.stdout) if done.stdout else None, done.stderr
 
     def bytes_of(self, name):
         return (self.folder / name).read_bytes()
@@ -148,6 +149,61 @@ class Checkpoints(InFolder):
         chance = random.Random(26)
         self.compare(("--gpu", "gtx980:sms=1", "meeting.yaml"), sorted(chance.sample(range(1, CYCLES - 1000), 10)))
 
+    OBSERVED = ("--timeline", "t.json", "--trace", "t.txt:2K-6K")
+
+    def observed(self, case, *options, files=OBSERVED, status=0):
+        """Results, timeline and trace of a run."""
+        found = self.run_case(case, *files, *options, status=status)[0]
+        return found, self.bytes_of("t.json"), self.bytes_of("t.txt")
+
+    def test_timeline_and_trace(self):
+        chance = random.Random(25)
+        for case in RUNS:
+            whole = self.observed(case)
+            for first in sorted(chance.sample(range(1, CYCLES - 1000), 10)):
+                with self.subTest(case=case, first=first):
+                    second = first + (CYCLES - first) // 2
+                    self.assertEqual(self.observed(case, "--checkpoint", f"first@{first}"), whole)
+                    self.assertEqual(self.observed(case, "--resume", "first", "--checkpoint", f"again@{second}"), whole)
+                    self.run_case(case, "--checkpoint", f"once@{second}", "--timeline", "once.json", "--trace", "once.txt:2K-6K")
+                    if SAME_BYTES:
+                        self.assertTrue(self.bytes_of("again") == self.bytes_of("once"), f"the states at {second} differ")
+
+    def test_a_timeline_that_is_thinned_out(self):
+        case, files = RUNS[2], ("--timeline", "t.json:1K-7K", "--timeline-limit", "1K", "--timeline-interval", "200", "--trace", "t.txt")
+        whole = self.observed(case, files=files)
+        for cycle in (700, 3300, 7400):
+            self.observed(case, "--checkpoint", f"thin@{cycle}", files=files)
+            self.assertEqual(self.observed(case, "--resume", "thin", files=files), whole)
+
+    def test_the_trace_is_cut_back(self):
+        case, place = RUNS[1], self.folder / "t.txt"
+        whole = self.observed(case, "--checkpoint", "cut@4K")
+        lines = whole[2].splitlines(keepends=True)
+        kept = next(i for i, line in enumerate(lines[1:], 1) if int(line.split()[0]) >= 5000)  # certainly after the checkpoint
+        for left in (b"".join(lines[:kept]) + b"5000 1 2 ha", whole[2] + b"more than there was"):
+            place.write_bytes(left)
+            self.assertEqual(self.observed(case, "--resume", "cut"), whole)
+        for left in (b"", lines[0], whole[2][:200] + b"X" + whole[2][201:]):
+            place.write_bytes(left)
+            done = self.run_case(case, *self.OBSERVED, "--resume", "cut", status=ARGUMENT)
+            self.assertIn("the file of the trace does not begin with", done[1])
+            self.assertEqual(place.read_bytes(), left)
+        place.unlink()
+        self.run_case(case, *self.OBSERVED, "--resume", "cut", status=ARGUMENT)
+
+    def test_what_is_observed_stays_the_same(self):
+        case = RUNS[1]
+        self.observed(case, "--checkpoint", "seen@4K")
+        for files, text in ((("--timeline", "t.json"), "its trace was of 2000-6000, and is none now"),
+                            (("--trace", "t.txt:2K-6K"), "its timeline was of 0-"),
+                            (("--timeline", "t.json", "--trace", "t.txt:2K-7K"), "its trace was of 2000-6000, and is of 2000-7000 now"),
+                            ((*self.OBSERVED, "--timeline-interval", "2K"), "every 1000, 250000 events, and is of 0-")):
+            with self.subTest(files=files):
+                self.refused(ARGUMENT, text, *files, "--resume", "seen", *case)
+        for place, text in (("-", "trace goes to standard output"), ("/dev/null", "trace goes to /dev/null")):
+            self.refused(UNSUPPORTED, text, "--trace", place, "--checkpoint", "no.ck@1K", *case)
+
     def test_the_same_command_again_and_again(self):
         case = ("--policy", "even", "sgemm@small", "nbody@small")
         whole = self.run_case(case)
@@ -196,10 +252,7 @@ class Checkpoints(InFolder):
                      cycles=9000)
 
     def test_what_cannot_be_saved_is_refused(self):
-        for options, text in ((("--trace", "t"), "a run with a trace"), (("--timeline", "t"), "a run with a timeline"),
-                              (("--sample",), "a sampled run")):
-            with self.subTest(options=options):
-                self.refused(UNSUPPORTED, f"there are no checkpoints of {text}", *options, "--checkpoint", "no.ck@1K", "work.yaml")
+        self.refused(UNSUPPORTED, "there are no checkpoints of a sampled run", "--sample", "--checkpoint", "no.ck@1K", "work.yaml")
         trace = test_traces.Traces.trace(self, "text", [test_traces.kernel("exchange", 4, test_traces.exchange)])
         self.refused(UNSUPPORTED, "which is a trace of machine code", "-g", "quadro-v100", "--checkpoint",
                      "no.ck@1K", trace)

@@ -553,9 +553,13 @@ static void a_trace_line(void **state)
     char *text;
     size_t bytes;
     FILE *stream = open_memstream(&text, &bytes);
-    trace_event(stream, &event);
+    struct trace trace;
+    trace_create(&trace, stream, false);
+    trace_event(&trace, &event);
+    trace_end(&trace);
     fclose(stream);
-    assert_string_equal(text, "77 1 2 6 0 5 add 1 9 memory 000000ff\n");
+    assert_string_equal(text, "# cycle sm scheduler warp application tb kernel pc line unit active\n"
+                              "77 1 2 6 0 5 add 1 9 memory 000000ff\n");
     free(text);
 }
 
