@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Rules of a GPU of hardware, and boards on which programs write what they like: with turns, no two programs may launch at once; under priority, none are
- * closed, and those with a goal are the ones that go first; left over, all may.
+ * closed, and those with a goal are the ones that go first; left over, all may; under goals, only somebody whose rate alone is learned closes others,
+ * only those with goals go first, and debts stay within the window.
  */
 #include "daemon/gate.h"
 
@@ -20,6 +21,9 @@ static void check(const struct gate *gate)
             continue;
         uint32_t value = atomic_load(&client->board->gate);
         there++;
+        if (client->rate.debt_ns > (int64_t)gate->rules.window_ns ||
+            client->rate.debt_ns < -(int64_t)gate->rules.window_ns)
+            abort();
         open += value != BOARD_CLOSED;
         first |= (uint64_t)client->urgent << i;
         if (gate->rules.policy == GATE_PRIORITY && client->urgent && value == BOARD_BOUNDED)
@@ -34,10 +38,28 @@ static void check(const struct gate *gate)
         if (open != there || atomic_load(&gate->front->first) != first)
             abort();
         break;
+    case GATE_GOAL:
+        if (gate->learner < GATE_MOST_CLIENTS
+                ? open != 1 || atomic_load(&gate->clients[gate->learner].board->gate) == BOARD_CLOSED
+                : open != there)
+            abort();
+        if (atomic_load(&gate->front->first) & ~first)
+            abort();
+        break;
     default:
         if (open > 1)
             abort();
     }
+}
+
+/* Goals from tiny to huge, with a rate alone that is known or is not. */
+static void promise(struct gate *gate, uint32_t number, uint8_t what)
+{
+    static const double values[] = {1e-300, 1e-9, 0.5, 1, 1e9};
+    static const enum corun_goal_kind kinds[] = {CORUN_GOAL_NONE, CORUN_GOAL_FRACTION, CORUN_GOAL_MILLISECONDS,
+                                                 CORUN_GOAL_FRAMES_PER_SECOND};
+    const struct rate_alone alone = {.wanted_ns = UINT64_C(1) << (what % 40), .ended = UINT64_C(1) << (what % 20)};
+    gate_promise(gate, number, kinds[what % 4], values[what % 5], what & 128 ? &alone : NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
@@ -62,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         uint32_t which = data[i] % CLIENTS;
         bool is_there = numbers[which] < GATE_MOST_CLIENTS;
         struct board *board = board_at(front, is_there ? numbers[which] : which);
-        switch (data[i + 1] % 6) {
+        switch (data[i + 1] % 10) {
         case 0:
             if (!is_there)
                 numbers[which] = gate_enter(&gate, data[i + 2] & 1);
@@ -80,6 +102,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
             break;
         case 4:
             atomic_store(&board->waiting, data[i + 2] & 1);
+            break;
+        case 5:
+            atomic_store(&board->runs, (uint64_t)data[i + 2] << data[i + 2] % 60);
+            break;
+        case 6:
+            atomic_store(&board->run_ns, (uint64_t)data[i + 2] << data[i + 2] % 60);
+            break;
+        case 7:
+            atomic_store(&board->parts, (uint32_t)data[i + 2] << data[i + 2] % 30);
+            break;
+        case 8:
+            if (is_there)
+                promise(&gate, numbers[which], data[i + 2]);
             break;
         default:
             atomic_store(&board->gate, data[i + 2]); /* that is corund's, but programs can write there */

@@ -20,7 +20,8 @@ extern "C" {
 
 /*
  * Another goal for the calling process, from now on: after what it has called before, and before what it calls later. `kind` is NONE, FRACTION (of its
- * rate alone, 0 < value <= 1) or IPC (thread instructions per cycle); `value` of NONE is not looked at. The counterpart of cudaSetQoS (Sun et al.,
+ * rate alone, 0 < value <= 1) or, on a simulated GPU, IPC (thread instructions per cycle); on one of hardware MILLISECONDS (of one of its runs, below) or
+ * FRAMES_PER_SECOND (runs a second). `value` of NONE is not looked at. The counterpart of cudaSetQoS (Sun et al.,
  * SMQoS, section 4.1). From any thread. ARGUMENT: corund refuses it, and a note on stderr says why: the rate alone is not known, or the value does not
  * fit. UNSUPPORTED: the process has no GPU of corund. DEADLOCK: the connection to corund is gone.
  */
@@ -28,7 +29,8 @@ enum corun_status corun_set_goal(enum corun_goal_kind kind, double value);
 
 /*
  * A run of the program, a request that it answers, for the P99 of its runs in `corun top`: from begin_run to end_run with what that gave, in time of the simulated
- * GPU as the program sees it, which has come as far as the last call that waited. Runs may overlap. The first begin_run ends what corund takes for
+ * GPU as the program sees it, which has come as far as the last call that waited. On a GPU of hardware it is time of the host's clock, and runs are what goals in
+ * milliseconds and frames are of. Runs may overlap. The first begin_run ends what corund takes for
  * runs by itself (docs/daemon.md). begin_run gives 0 in a process without a GPU of corund. From any thread. end_run: UNSUPPORTED: there is no GPU of
  * corund; ARGUMENT: no begin_run gave that.
  */

@@ -23,7 +23,8 @@ from typing import Any, Dict, Iterator, Optional, Sequence, Union
 from .library import CorunError
 
 # As include/corun/policy.h and include/corun/status.h have them.
-_NONE, _FRACTION, _IPC = 0, 1, 2
+_NONE, _FRACTION, _IPC, _MS, _FPS = 0, 1, 2, 3, 4
+_KINDS = {"ipc=": _IPC, "ms=": _MS, "fps=": _FPS}
 _STATUSES = {3: "UNSUPPORTED", 5: "ARGUMENT", 9: "DEADLOCK"}
 
 
@@ -33,25 +34,35 @@ def _goal(goal: Union[None, float, str]) -> "tuple[int, float]":
     if isinstance(goal, str):
         if goal.endswith("%"):
             return _FRACTION, float(goal[:-1]) / 100
-        if goal.startswith("ipc="):
-            return _IPC, float(goal[4:])
-        raise ValueError(f"a goal is 90%, ipc=300, none, or a fraction of the rate alone, not {goal!r}")
+        for word, kind in _KINDS.items():
+            if goal.startswith(word):
+                return kind, float(goal[len(word):])
+        raise ValueError(f"a goal is 90%, ipc=300, ms=20, fps=30, none, or a fraction of the rate alone, not {goal!r}")
     return _FRACTION, float(goal)
+
+
+def _find(name: str) -> Any:
+    """A function of the shim, or of corun's CUDA, whichever the process has; the driver below the shim may be corun's. None: neither."""
+    for library, prefix in ("libcuda.so.1", "corun_shim_"), ("libcorun-cuda.so", "corun_cuda_"):
+        try:
+            return getattr(ctypes.CDLL(library, mode=os.RTLD_LAZY | os.RTLD_NOLOAD), prefix + name)
+        except (OSError, AttributeError):
+            pass
+    return None
 
 
 def set_goal(goal: Union[None, float, str]) -> None:
     """Another goal for this process, from now on (include/corun/client.h).
 
-    goal: "90%" or 0.9 of its rate alone, "ipc=300" thread instructions per cycle, None or "none".
+    goal: "90%" or 0.9 of its rate alone, None or "none"; on a simulated GPU "ipc=300" thread instructions per cycle; on one of hardware
+    "ms=20" for a run of it, or "fps=30" runs a second.
 
     CorunError: UNSUPPORTED if the process has no GPU of corund; ARGUMENT if corund refuses, which a note on stderr explains.
     """
     kind, value = _goal(goal)
-    try:
-        library = ctypes.CDLL("libcorun-cuda.so", mode=os.RTLD_LAZY | os.RTLD_NOLOAD)
-        function = library.corun_cuda_set_goal
-    except (OSError, AttributeError):
-        raise CorunError("UNSUPPORTED", "this process has no GPU of corund") from None
+    function = _find("set_goal")
+    if not function:
+        raise CorunError("UNSUPPORTED", "this process has no GPU of corund")
     function.argtypes = [ctypes.c_int, ctypes.c_double]
     status = function(kind, value)
     if status:
@@ -68,10 +79,8 @@ def one_run() -> "Iterator[None]":
 
     In a process without a GPU of corund nothing happens.
     """
-    try:
-        library = ctypes.CDLL("libcorun-cuda.so", mode=os.RTLD_LAZY | os.RTLD_NOLOAD)
-        begin, end = library.corun_cuda_begin_run, library.corun_cuda_end_run
-    except (OSError, AttributeError):
+    begin, end = _find("begin_run"), _find("end_run")
+    if not begin or not end:
         yield
         return
     begin.restype, end.argtypes = ctypes.c_uint64, [ctypes.c_uint64]

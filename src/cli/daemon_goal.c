@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* "90%", "ipc=300", "none". */
+/* "90%", "ipc=300", "ms=20", "fps=30", "none". */
 #include "cli/daemon_goal.h"
 
 #include "base/number.h"
+#include "wire/wire.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,9 +15,13 @@ bool daemon_goal_parse(const char *text, struct daemon_goal *goal)
     *goal = (struct daemon_goal){CORUN_GOAL_NONE, 0};
     if (!strcmp(text, "none"))
         return true;
-    if (!strncmp(text, "ipc=", 4)) {
-        goal->kind = CORUN_GOAL_IPC;
-        return number_parse_real(text + 4, &goal->value) && goal->value > 0;
+    for (int kind = CORUN_GOAL_IPC; kind <= CORUN_GOAL_FRAMES_PER_SECOND; kind++) {
+        const char *word = wire_goal_word((enum corun_goal_kind)kind);
+        size_t bytes = strlen(word);
+        if (strncmp(text, word, bytes) != 0 || text[bytes] != '=')
+            continue;
+        goal->kind = (enum corun_goal_kind)kind;
+        return number_parse_real(text + bytes + 1, &goal->value) && goal->value > 0;
     }
     if (length < 2 || length >= sizeof number || text[length - 1] != '%')
         return false;

@@ -132,12 +132,26 @@ const char *daemon_name(const struct wire_client *client, char text[WIRE_NAME_BY
     return text;
 }
 
+double daemon_rate(const struct wire_node *node, const struct wire_client *client)
+{
+    if (!client->cycles)
+        return 0;
+    uint64_t count = node->hardware ? client->ended : client->thread_instructions;
+    return (double)count * (node->hardware ? node->core_clock_khz * 1e3 : 1) / (double)client->cycles;
+}
+
+double daemon_rate_alone(const struct wire_node *node, const struct wire_client *client)
+{
+    return node->hardware ? client->alone_per_second : client->isolated_ipc;
+}
+
 const char *daemon_goal_text(const struct wire_client *client, char text[DAEMON_GOAL_BYTES])
 {
     if (client->goal == CORUN_GOAL_FRACTION)
         snprintf(text, DAEMON_GOAL_BYTES, "%.4g%%", 100 * client->goal_value);
-    else if (client->goal == CORUN_GOAL_IPC)
-        snprintf(text, DAEMON_GOAL_BYTES, "ipc=%.6g", client->goal_value);
+    else if (client->goal != CORUN_GOAL_NONE)
+        snprintf(text, DAEMON_GOAL_BYTES, "%s=%.6g", wire_goal_word((enum corun_goal_kind)client->goal),
+                 client->goal_value);
     else
         snprintf(text, DAEMON_GOAL_BYTES, "-");
     return text;

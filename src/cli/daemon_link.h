@@ -44,6 +44,9 @@ const char *daemon_state(uint32_t state);
 const char *daemon_name(const struct wire_client *client, char text[WIRE_NAME_BYTES]);
 /* "90%", "ipc=300" or "-". */
 #define DAEMON_GOAL_BYTES 32u
+/* How fast a client is, and alone: thread instructions per cycle; on a GPU of hardware, launches in a second of wanting it. 0: not known. */
+double daemon_rate(const struct wire_node *node, const struct wire_client *client);
+double daemon_rate_alone(const struct wire_node *node, const struct wire_client *client);
 const char *daemon_goal_text(const struct wire_client *client, char text[DAEMON_GOAL_BYTES]);
 
 #endif

@@ -22,6 +22,7 @@ struct program {
     const char *daemon;                             /* socket of the corund whose GPU it shares; NULL: it has its own */
     const char *daemon_gpu;                         /* which of its GPUs, number or name; NULL: any */
     const char *name, *goal, *goal_kind, *isolated; /* there, as the settings of the libraries have them; NULL: none */
+    bool runs_are_goals;                            /* times of its runs can be promised, too */
     bool shim;                                      /* the driver is NVIDIA's, with corun's shim in front */
     bool shim_slices;                               /* the shim cuts long launches */
     bool native;                                    /* without corun's libraries, as it is */

@@ -46,10 +46,11 @@ static error_t parse_socket(int key, char *value, struct argp_state *state)
 
 /* ---- ps ---- */
 
-static void add_row(struct columns *columns, const struct wire_client *client)
+static void add_row(struct columns *columns, const struct wire_node *node, const struct wire_client *client)
 {
     char size[REPORT_SIZE_BYTES], goal[DAEMON_GOAL_BYTES], name[WIRE_NAME_BYTES];
-    bool alone = client->isolated_ipc > 0 && client->cycles;
+    double rate = node->hardware ? daemon_rate(node, client) : client->ipc, alone = daemon_rate_alone(node, client);
+    bool known = alone > 0 && client->cycles;
     columns_row(columns);
     columns_set(columns, 0, PAINT_NONE, "%u", client->number);
     columns_set(columns, 1, PAINT_NONE, "%u", client->pid);
@@ -58,22 +59,25 @@ static void add_row(struct columns *columns, const struct wire_client *client)
     columns_set(columns, 4, PAINT_NONE, "%s", daemon_goal_text(client, goal));
     columns_set(columns, 5, PAINT_NONE, "%llu", (unsigned long long)client->launches);
     columns_set(columns, 6, PAINT_NONE, "%llu", (unsigned long long)client->cycles);
-    columns_set(columns, 7, PAINT_NONE, "%.2f", client->ipc);
-    columns_set(columns, 8, PAINT_NONE, alone ? "%.3f" : "-", alone ? client->ipc / client->isolated_ipc : 0.0);
+    columns_set(columns, 7, PAINT_NONE, node->hardware ? "%.1f" : "%.2f", rate);
+    columns_set(columns, 8, PAINT_NONE, known ? "%.3f" : "-", known ? rate / alone : 0.0);
     columns_set(columns, 9, PAINT_NONE, "%s", report_size(client->bytes, size));
 }
 
 static enum corun_status print_table(const struct ask_options *ask, const struct daemon_list *list)
 {
-    static const char *const titles[] = {"client", "pid", "<name",      "<state", "goal", "launches",
-                                         "cycles", "IPC", "normalised", "memory", "<GPU"};
+    static const char *const simulated[] = {"client", "pid", "<name",      "<state", "goal", "launches",
+                                            "cycles", "IPC", "normalised", "memory", "<GPU"};
+    static const char *const hardware[] = {"client",   "pid",        "<name",      "<state", "goal", "launches",
+                                           "ns of it", "launches/s", "normalised", "memory", "<GPU"};
+    const char *const *titles = list->nodes[0].hardware ? hardware : simulated;
     struct report_style style = output_style(stdout);
-    size_t count = sizeof titles / sizeof *titles - (list->gpu_count == 1);
+    size_t count = sizeof simulated / sizeof *simulated - (list->gpu_count == 1);
     struct columns *columns = columns_create(ask->command.arena, titles, count);
     if (!columns)
         return CORUN_MEMORY;
     for (size_t i = 0; i < list->clients.count; i++) {
-        add_row(columns, &list->clients.data[i].row);
+        add_row(columns, &list->nodes[list->clients.data[i].row.gpu], &list->clients.data[i].row);
         if (list->gpu_count > 1)
             columns_set(columns, 10, PAINT_NONE, "%u %s", list->clients.data[i].row.gpu,
                         list->nodes[list->clients.data[i].row.gpu].gpu);
@@ -81,12 +85,7 @@ static enum corun_status print_table(const struct ask_options *ask, const struct
     return columns_print(columns, &style, stdout) ? CORUN_OK : CORUN_MEMORY;
 }
 
-static const char *goal_kind(uint32_t goal)
-{
-    return goal == CORUN_GOAL_FRACTION ? "fraction" : goal == CORUN_GOAL_IPC ? "ipc" : "none";
-}
-
-static json_t *client_json(struct json_writer *writer, const struct daemon_client *client)
+static json_t *client_json(struct json_writer *writer, const struct wire_node *node, const struct daemon_client *client)
 {
     const struct wire_client *row = &client->row;
     json_t *object = json_object(), *samples = json_array();
@@ -97,7 +96,7 @@ static json_t *client_json(struct json_writer *writer, const struct daemon_clien
     json_put(writer, object, "name", json_text(row->name));
     json_put(writer, object, "device", json_count(row->gpu));
     json_put(writer, object, "state", json_text(daemon_state(row->state)));
-    json_put(writer, object, "goal", json_text(goal_kind(row->goal)));
+    json_put(writer, object, "goal", json_text(wire_goal_word((enum corun_goal_kind)row->goal)));
     json_put(writer, object, "goal_value", row->goal == CORUN_GOAL_NONE ? json_null() : json_number(row->goal_value));
     json_put(writer, object, "launches", json_count(row->launches));
     json_put(writer, object, "launches_in_flight", json_count(row->in_flight));
@@ -110,6 +109,10 @@ static json_t *client_json(struct json_writer *writer, const struct daemon_clien
     json_put(writer, object, "thread_instructions", json_count(row->thread_instructions));
     json_put(writer, object, "ipc", json_number(row->cycles ? row->ipc : (double)NAN));
     json_put(writer, object, "ipc_isolated", json_number(row->isolated_ipc > 0 ? row->isolated_ipc : (double)NAN));
+    json_put(writer, object, "launches_per_second", node->hardware ? json_number(daemon_rate(node, row)) : json_null());
+    json_put(writer, object, "launches_per_second_isolated",
+             row->alone_per_second > 0 ? json_number(row->alone_per_second) : json_null());
+    json_put(writer, object, "behind", node->hardware ? json_boolean(row->behind) : json_null());
     json_put(writer, object, "memory_bytes", json_count(row->bytes));
     json_put(writer, object, "sm_cycles", json_count(row->sm_cycles));
     for (uint32_t i = 0; i < client->sample_count; i++)
@@ -146,7 +149,8 @@ static enum corun_status print_json(const struct daemon_list *list, FILE *stream
     }
     json_put(&writer, object, "gpus", gpus);
     for (size_t i = 0; i < list->clients.count; i++)
-        json_push(&writer, clients, client_json(&writer, &list->clients.data[i]));
+        json_push(&writer, clients,
+                  client_json(&writer, &list->nodes[list->clients.data[i].row.gpu], &list->clients.data[i]));
     json_put(&writer, object, "clients", clients);
     return json_write(&writer, object, stream);
 }
@@ -214,7 +218,7 @@ static error_t parse_goal(int key, char *value, struct argp_state *state)
         if (ask->words == 0 && (!number_parse(value, 1000, &ask->pid) || !ask->pid || ask->pid > INT32_MAX))
             argp_error(state, "`%s` is no number of a process", value);
         if (ask->words == 1 && !daemon_goal_parse(value, &ask->goal))
-            argp_error(state, DAEMON_GOAL_USAGE ", or none", value);
+            argp_error(state, DAEMON_GOAL_USAGE_ALL ", or none", value);
         if (ask->words++ == 2)
             argp_error(state, "`%s`: one process, one goal", value);
         return 0;
@@ -240,12 +244,13 @@ static enum corun_status run_goal(void *user)
 
 int command_goal(int argc, char **argv)
 {
-    static const struct argp argp = {.options = options,
-                                     .parser = parse_goal,
-                                     .args_doc = "PID GOAL",
-                                     .doc = "Gives a program that shares the GPU of corund another goal: 90% of its "
-                                            "rate alone, ipc=X thread instructions per cycle, or none.",
-                                     .help_filter = command_help_filter};
+    static const struct argp argp = {
+        .options = options,
+        .parser = parse_goal,
+        .args_doc = "PID GOAL",
+        .doc = "Gives a program that shares the GPU of corund another goal: 90% of its "
+               "rate alone, ipc=X thread instructions per cycle, on hardware ms=X or fps=X of its runs, or none.",
+        .help_filter = command_help_filter};
     struct ask_options ask = {.link = {.socket = -1, .file = -1}};
     return command_perform(&ask.command, &argp, argc, argv, run_goal, &ask);
 }

@@ -12,8 +12,8 @@ enum { KEY_SOCKET = 0x100, KEY_CHECK, KEY_GPU, KEY_ENVIRONMENT, KEY_SLICES };
 
 static const struct argp_option options[] = {
     {"goal", KEY_SHARE_GOAL, "GOAL", 0,
-     "what it is promised: 90% of its rate alone, or ipc=X thread instructions per cycle; without it, it takes what is "
-     "left",
+     "what it is promised: 90% of its rate alone, or ipc=X thread instructions per cycle; on a GPU of hardware 90%, or "
+     "ms=X for a run of it or fps=X runs a second; without it, it takes what is left",
      1},
     {"isolated", KEY_SHARE_ISOLATED, "IPC", 0,
      "its rate alone, in thread instructions per cycle [what corund saw when a program of that name ran alone]", 1},
@@ -82,6 +82,21 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     return 0;
 }
 
+/* What is measured on a GPU of hardware is launches and runs, on a simulated one instructions. */
+static enum corun_status check_goal(const struct program *program, struct corun_diagnostics *list)
+{
+    enum corun_goal_kind kind = wire_goal_kind(program->goal_kind);
+    if (program->shim && kind == CORUN_GOAL_IPC)
+        return corun_report(
+            list, CORUN_USAGE, CORUN_NOWHERE,
+            "--goal ipc=X is of simulated GPUs, and this corund has one of hardware: 90%%, ms=X or fps=X");
+    if (!program->shim && kind > CORUN_GOAL_IPC)
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE,
+                            "--goal %s=X is of GPUs of hardware, and this corund has simulated ones: 90%% or ipc=X",
+                            program->goal_kind);
+    return CORUN_OK;
+}
+
 /* Whether its GPU is one of hardware: then the program gets the shim, not a driver of ours. */
 static enum corun_status find_kind(struct share_options *share, struct wire_link *link)
 {
@@ -93,6 +108,8 @@ static enum corun_status find_kind(struct share_options *share, struct wire_link
     if (status == CORUN_OK && !program->shim && program->shim_slices)
         status = corun_report(share->command.list, CORUN_USAGE, CORUN_NOWHERE,
                               "--slices is of GPUs of hardware, and this corund has simulated ones");
+    if (status == CORUN_OK && program->goal)
+        status = check_goal(program, share->command.list);
     if (program->shim && (program->daemon_gpu || program->isolated || program->checks))
         status =
             corun_report(share->command.list, CORUN_USAGE, CORUN_NOWHERE,
@@ -143,6 +160,6 @@ int command_share(int argc, char **argv)
                                      .args_doc = "-- PROGRAM [ARGUMENT...]",
                                      .doc = doc,
                                      .help_filter = command_help_filter};
-    struct share_options share = {.command = {.rest_is_not_ours = true}};
+    struct share_options share = {.command = {.rest_is_not_ours = true}, .program = {.runs_are_goals = true}};
     return command_perform(&share.command, &argp, argc, argv, run_share, &share);
 }

@@ -15,9 +15,9 @@ bool share_option(int key, char *value, struct argp_state *state, struct command
     double ipc;
     switch (key) {
     case KEY_SHARE_GOAL:
-        if (!daemon_goal_parse(value, &goal))
-            argp_error(state, DAEMON_GOAL_USAGE, value);
-        program->goal_kind = goal.kind == CORUN_GOAL_IPC ? "ipc" : "fraction";
+        if (!daemon_goal_parse(value, &goal) || (goal.kind > CORUN_GOAL_IPC && !program->runs_are_goals))
+            argp_error(state, program->runs_are_goals ? DAEMON_GOAL_USAGE_ALL : DAEMON_GOAL_USAGE, value);
+        program->goal_kind = wire_goal_word(goal.kind);
         program->goal = goal.kind == CORUN_GOAL_NONE ? NULL : arena_format(command->arena, "%.17g", goal.value);
         if (goal.kind != CORUN_GOAL_NONE && !program->goal)
             command_keep(command, CORUN_MEMORY);

@@ -20,27 +20,28 @@ static const struct daemon_client *find(const struct daemon_list *list, const st
 }
 
 /* Where nothing has moved since, its whole life is the better answer. */
-static struct pace pace_of(const struct daemon_client *client, const struct daemon_list *before)
+static struct pace pace_of(const struct wire_node *node, const struct daemon_client *client,
+                           const struct daemon_list *before)
 {
     const struct daemon_client *then = find(before, client);
     struct wire_client row = client->row;
     if (then && then->row.cycles < row.cycles && then->row.thread_instructions <= row.thread_instructions &&
-        then->row.sm_cycles <= row.sm_cycles) {
+        then->row.sm_cycles <= row.sm_cycles && then->row.ended <= row.ended) {
+        row.ended -= then->row.ended;
         row.cycles -= then->row.cycles;
         row.thread_instructions -= then->row.thread_instructions;
         row.sm_cycles -= then->row.sm_cycles;
     }
     if (!row.cycles)
         return (struct pace){0};
-    return (struct pace){(double)row.thread_instructions / (double)row.cycles,
-                         (double)row.sm_cycles / (double)row.cycles, true};
+    return (struct pace){daemon_rate(node, &row), (double)row.sm_cycles / (double)row.cycles, true};
 }
 
 /* 0: none, or not known. */
-static double goal_ipc(const struct wire_client *row)
+static double goal_ipc(const struct wire_node *node, const struct wire_client *row)
 {
     if (row->goal == CORUN_GOAL_FRACTION)
-        return row->goal_value * row->isolated_ipc;
+        return row->goal_value * daemon_rate_alone(node, row);
     return row->goal == CORUN_GOAL_IPC ? row->goal_value : 0;
 }
 
@@ -51,7 +52,7 @@ static double weight(enum top_order order, const struct daemon_client *client)
     if (order == TOP_BY_MEMORY)
         return (double)client->row.bytes;
     if (order == TOP_BY_INSTRUCTIONS)
-        return (double)client->row.thread_instructions;
+        return (double)(client->row.thread_instructions + client->row.ended); /* one of them is 0 */
     return -(double)client->row.number;
 }
 
@@ -112,8 +113,8 @@ static void add_row(struct columns *columns, const struct top_view *view, const 
     char goal[DAEMON_GOAL_BYTES], size[REPORT_SIZE_BYTES], time[32], line[4 * WIRE_MOST_SAMPLES + 8];
     char name[WIRE_NAME_BYTES];
     const struct wire_client *row = &client->row;
-    struct pace pace = pace_of(client, before);
-    double wanted = goal_ipc(row), alone = row->isolated_ipc;
+    struct pace pace = pace_of(node, client, before);
+    double wanted = goal_ipc(node, row), alone = daemon_rate_alone(node, row);
     bool judged = pace.known && wanted > 0;
     columns_row(columns);
     columns_set(columns, 0, PAINT_NONE, "%s", daemon_name(row, name));
@@ -163,9 +164,10 @@ static void print_head(const struct daemon_list *now, const struct wire_node *no
 static bool print_gpu(const struct top_view *view, const struct daemon_list *now, const struct wire_node *node,
                       const struct daemon_list *before, FILE *stream)
 {
-    static const char *const titles[] = {
-        "<name",          "pid",      "<state", "goal", "of goal", "IPC", "of alone", "SMs",
-        "<SMs over time", "launches", "P50",    "P99",  "runs",    "P50", "P99",      "memory"};
+    const char *titles[] = {"<name",          "pid",      "<state", "goal", "of goal", "IPC", "of alone", "SMs",
+                            "<SMs over time", "launches", "P50",    "P99",  "runs",    "P50", "P99",      "memory"};
+    if (node->hardware)
+        titles[5] = "launches/s";
     struct arena *arena = arena_create();
     struct columns *columns = arena ? columns_create(arena, titles, sizeof titles / sizeof *titles) : NULL;
     bool fine = columns != NULL;

@@ -95,7 +95,7 @@ static void describe(struct wire_join *join)
                                .goal_value = number_of(setting_GOAL),
                                .isolated_ipc = number_of(setting_ISOLATED)};
     if (join->goal_value > 0)
-        join->goal = kind && !strcmp(kind, "ipc") ? CORUN_GOAL_IPC : CORUN_GOAL_FRACTION;
+        join->goal = wire_goal_kind(kind);
     name = name && *name ? name : program_invocation_short_name;
     memcpy(join->name, name, strnlen(name, sizeof join->name - 1));
     const char *gpu = getenv(setting_DAEMON_GPU), *visible = getenv("CUDA_VISIBLE_DEVICES");

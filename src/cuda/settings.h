@@ -22,7 +22,8 @@
     S(NAME, "CORUN_CUDA_NAME", "the name of the program there; without it that of its file") \
     S(GOAL, "CORUN_CUDA_GOAL", "its goal there, a number above 0; without it none") \
     S(GOAL_KIND, "CORUN_CUDA_GOAL_KIND", \
-      "ipc: the goal is thread instructions per cycle; else a part of the rate alone") \
+      "ipc: the goal is thread instructions per cycle; on hardware ms of a run, fps runs a second; else a part of " \
+      "the rate alone") \
     S(ISOLATED, "CORUN_CUDA_ISOLATED", \
       "thread instructions per cycle of the program alone; without it what corund knows") \
     S(KERNEL_TIMEOUT, "CORUN_CUDA_KERNEL_TIMEOUT", \

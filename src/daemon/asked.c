@@ -14,7 +14,7 @@ static const char *value_problem(uint32_t goal, double value, double isolated_ip
     if (goal == CORUN_GOAL_NONE)
         return NULL;
     if (goal != CORUN_GOAL_FRACTION && goal != CORUN_GOAL_IPC)
-        return "a goal is a part of the rate alone, or thread instructions per cycle";
+        return "a goal on a simulated GPU is a part of the rate alone, or thread instructions per cycle";
     if (!isfinite(value) || value <= 0 || value > (goal == CORUN_GOAL_FRACTION ? 1 : 1e9))
         return "a goal is above 0, and as a part of the rate alone at most 100%";
     if (goal == CORUN_GOAL_FRACTION && isolated_ipc <= 0)

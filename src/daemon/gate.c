@@ -27,8 +27,8 @@ const char *gate_policy_name(enum gate_policy policy)
 
 /* ---- rules ---- */
 
-/* A whole number of microseconds, up to a comma or the end. */
-static bool read_time(const char *text, size_t bytes, uint64_t *ns)
+/* A whole number of units, up to a comma or the end. */
+static bool read_time(const char *text, size_t bytes, uint64_t unit, uint64_t *ns)
 {
     uint64_t value = 0;
     for (size_t i = 0; i < bytes; i++) {
@@ -36,7 +36,7 @@ static bool read_time(const char *text, size_t bytes, uint64_t *ns)
             return false;
         value = value * 10 + (uint64_t)(text[i] - '0');
     }
-    *ns = value * US;
+    *ns = value * unit;
     return bytes > 0 && value > 0;
 }
 
@@ -44,24 +44,29 @@ static enum corun_status read_parameters(const char *text, struct gate_rules *ru
 {
     const char *policy = names[rules->policy].word;
     bool turns = rules->policy == GATE_TIME_SLICE || rules->policy == GATE_EVEN;
+    bool bounds = rules->policy == GATE_PRIORITY || rules->policy == GATE_GOAL;
     while (*text) {
         size_t length = strcspn(text, ","), name = strcspn(text, "=,");
-        uint64_t *place = NULL;
-        if (rules->policy == GATE_PRIORITY && name == 5 && !strncmp(text, "bound", name))
+        uint64_t *place = NULL, unit = US;
+        if (bounds && name == 5 && !strncmp(text, "bound", name))
             place = &rules->bound_ns;
         if (turns && name == 7 && !strncmp(text, "quantum", name))
             place = &rules->quantum_ns;
+        if (rules->policy == GATE_GOAL && name == 6 && !strncmp(text, "window", name)) {
+            place = &rules->window_ns;
+            unit = 1000 * US;
+        }
         if (!place)
             return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
                                 "policy %s of a GPU of hardware has no parameter `%.*s`%s", policy, (int)name, text,
                                 turns                            ? " (quantum)"
+                                : rules->policy == GATE_GOAL     ? " (bound, window)"
                                 : rules->policy == GATE_PRIORITY ? " (bound)"
                                                                  : "");
-        if (name == length || !read_time(text + name + 1, length - name - 1, place))
-            return corun_report(
-                list, CORUN_ARGUMENT, CORUN_NOWHERE,
-                "policy %s: `%.*s` is no whole number of microseconds from 1 to 999999999, like %.*s=500", policy,
-                (int)length, text, (int)name, text);
+        if (name == length || !read_time(text + name + 1, length - name - 1, unit, place))
+            return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
+                                "policy %s: `%.*s` is no whole number of %s from 1 to 999999999, like %.*s=500", policy,
+                                (int)length, text, unit == US ? "microseconds" : "milliseconds", (int)name, text);
         text += length + (text[length] == ',');
     }
     return CORUN_OK;
@@ -70,7 +75,7 @@ static enum corun_status read_parameters(const char *text, struct gate_rules *ru
 enum corun_status gate_rules_read(const char *text, struct gate_rules *rules, struct corun_diagnostics *list)
 {
     size_t length = strcspn(text, ":");
-    *rules = (struct gate_rules){.bound_ns = 200 * US, .quantum_ns = 2000 * US};
+    *rules = (struct gate_rules){.bound_ns = 200 * US, .quantum_ns = 2000 * US, .window_ns = 100000 * US};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strlen(names[i].word) == length && !strncmp(text, names[i].word, length)) {
             rules->policy = (enum gate_policy)i;
@@ -78,17 +83,20 @@ enum corun_status gate_rules_read(const char *text, struct gate_rules *rules, st
         }
     return corun_report(
         list, CORUN_ARGUMENT, CORUN_NOWHERE,
-        "policy `%.*s` is none of a GPU of hardware: left-over, priority, time-slice or even; others need "
+        "policy `%.*s` is none of a GPU of hardware: left-over, priority, goal, time-slice or even; others need "
         "limits on each SM, which whole launches cannot obey",
         (int)length, text);
 }
 
 /* ---- clients ---- */
 
-static void set(const struct gate *gate, struct board *board, enum board_gate value)
+static void set(struct gate *gate, uint32_t number, enum board_gate value)
 {
+    struct board *board = gate->clients[number].board;
     const struct gate_rules *rules = &gate->rules;
-    uint64_t bound = rules->policy == GATE_PRIORITY ? rules->bound_ns : rules->quantum_ns;
+    bool bounds = rules->policy == GATE_PRIORITY || rules->policy == GATE_GOAL;
+    uint64_t bound = bounds ? rules->bound_ns : rules->quantum_ns;
+    gate->clients[number].noted = value != BOARD_FREE;
     atomic_store(&board->bound_ns, bound);
     if (atomic_exchange(&board->gate, value) != (uint32_t)value)
         (void)syscall(SYS_futex, &board->gate, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
@@ -96,13 +104,13 @@ static void set(const struct gate *gate, struct board *board, enum board_gate va
 
 void gate_begin(struct gate *gate, const struct gate_rules *rules, struct board_front *front)
 {
-    *gate = (struct gate){.rules = *rules, .front = front, .holder = GATE_MOST_CLIENTS};
+    *gate = (struct gate){.rules = *rules, .front = front, .holder = GATE_MOST_CLIENTS, .learner = GATE_MOST_CLIENTS};
 }
 
 void gate_change(struct gate *gate, const struct gate_rules *rules)
 {
     gate->rules = *rules;
-    gate->holder = GATE_MOST_CLIENTS;
+    gate->holder = gate->learner = GATE_MOST_CLIENTS;
     gate->ends = false;
 }
 
@@ -124,8 +132,19 @@ uint32_t gate_enter(struct gate *gate, bool urgent)
     /* who comes does not make up for the time before */
     gate->clients[number] =
         (struct gate_client){.board = board, .urgent = urgent, .had_ns = least == GATE_NEVER ? 0 : least};
+    rate_begin(&gate->clients[number].rate, NULL);
     gate->next = (number + 1) % GATE_MOST_CLIENTS;
     return number;
+}
+
+void gate_promise(struct gate *gate, uint32_t number, enum corun_goal_kind goal, double value,
+                  const struct rate_alone *alone)
+{
+    struct gate_client *client = &gate->clients[number];
+    client->urgent = goal != CORUN_GOAL_NONE;
+    rate_promise(&client->rate, goal, value);
+    if (alone)
+        client->rate.alone = *alone;
 }
 
 void gate_leave(struct gate *gate, uint32_t number)
@@ -133,20 +152,59 @@ void gate_leave(struct gate *gate, uint32_t number)
     gate->clients[number] = (struct gate_client){.board = NULL};
     if (gate->holder == number)
         gate->holder = GATE_MOST_CLIENTS;
+    if (gate->learner == number)
+        gate->learner = GATE_MOST_CLIENTS;
 }
 
 /* ---- what is allowed ---- */
 
+static bool wants(const struct gate_client *client)
+{
+    return client->board && (client->busy || atomic_load(&client->board->waiting));
+}
+
+/* Whether the client has had something on the GPU since it was looked at, as far as that can be seen. */
+static bool was_active(struct gate_client *client)
+{
+    uint32_t asked = 0;
+    uint64_t launches = atomic_load(&client->board->launches);
+    for (uint32_t i = 0; i < BOARD_LANES; i++)
+        asked += atomic_load(&client->board->lanes[i].asked);
+    bool active = client->busy || asked != client->asked || launches != client->launches;
+    client->busy = board_is_busy(client->board);
+    client->asked = asked;
+    client->launches = launches;
+    return active || client->busy;
+}
+
 static void note(struct gate *gate, uint64_t now)
 {
+    uint64_t active = 0, waiting = 0;
     for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
         struct gate_client *client = &gate->clients[i];
-        bool busy = client->board && board_is_busy(client->board);
-        if (client->busy && client->board)
+        if (!client->board)
+            continue;
+        if (client->busy)
             client->busy_ns += now - client->since;
-        if (client->board)
-            client->since = now;
-        client->busy = busy;
+        active |= (uint64_t)was_active(client) << i;
+        waiting |= (uint64_t)(atomic_load(&client->board->waiting) != 0) << i;
+    }
+    for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
+        struct gate_client *client = &gate->clients[i];
+        if (!client->board)
+            continue;
+        /* who is held back because this one is busy is there just then: such moments are no fair sample of its time alone */
+        uint64_t others = (active | (gate->learner == i ? 0 : waiting)) & ~(UINT64_C(1) << i);
+        const struct rate_look look = {.passed_ns = client->since ? now - client->since : 0,
+                                       .window_ns = gate->rules.window_ns,
+                                       .wanted = client->wanted,
+                                       .noted = client->noted,
+                                       .others = others != 0};
+        rate_note(&client->rate, client->board, &look);
+        client->since = now;
+        client->wanted = wants(client);
+        if (client->wanted || active >> i & 1)
+            gate->wanted_ns = now;
     }
 }
 
@@ -164,17 +222,90 @@ static uint64_t look_priority(struct gate *gate)
     for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
         const struct gate_client *client = &gate->clients[i];
         if (client->board && client->urgent)
-            set(gate, client->board, others ? BOARD_COUNTED : BOARD_FREE);
+            set(gate, i, others ? BOARD_COUNTED : BOARD_FREE);
         else if (client->board)
-            set(gate, client->board, first ? BOARD_BOUNDED : BOARD_FREE);
+            set(gate, i, first ? BOARD_BOUNDED : BOARD_FREE);
     }
     return first && others ? GATE_SAMPLE_NS : GATE_NEVER;
 }
 
-static bool wants(const struct gate_client *client)
+/* ---- goals as rates ---- */
+
+static bool is_to_learn(const struct gate_client *client)
 {
-    return client->board && (client->busy || atomic_load(&client->board->waiting));
+    return client->board && client->rate.goal == CORUN_GOAL_FRACTION && !rate_alone_known(&client->rate.alone);
 }
+
+/* Others are held back for a while where a part of a rate alone is promised that nobody knows. */
+static void choose_learner(struct gate *gate, uint64_t now)
+{
+    struct gate_client *learner = gate->learner < GATE_MOST_CLIENTS ? &gate->clients[gate->learner] : NULL;
+    if (learner && is_to_learn(learner) && now < gate->learn_until)
+        return;
+    if (learner)
+        learner->learn_again = now + GATE_LEARN_AGAIN_NS;
+    gate->learner = GATE_MOST_CLIENTS;
+    for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
+        const struct gate_client *client = &gate->clients[i];
+        if (!is_to_learn(client) || !wants(client) || now < client->learn_again)
+            continue;
+        gate->learner = i;
+        gate->learn_until = now + GATE_LEARN_NS;
+        return;
+    }
+}
+
+/* Whoever is alone is noted until its rate is known well; where nobody has a goal, nobody is. */
+static enum board_gate gate_of(const struct gate *gate, uint32_t number, uint64_t first, uint64_t goals, bool alone)
+{
+    const struct gate_client *client = &gate->clients[number];
+    uint64_t own = UINT64_C(1) << number;
+    if (alone)
+        return client->rate.alone.wanted_ns < RATE_SETTLED_NS ? BOARD_COUNTED : BOARD_FREE;
+    if (!goals)
+        return BOARD_FREE;
+    if (gate->learner != GATE_MOST_CLIENTS && gate->learner != number)
+        return BOARD_CLOSED;
+    /* who has more than its goal yields to who has less */
+    return goals & own && (first & own || !first) ? BOARD_COUNTED : BOARD_BOUNDED;
+}
+
+/* At odd moments: a program that does the same in every millisecond would else be seen at the same point of it each time. */
+static uint64_t next_sample(struct gate *gate)
+{
+    gate->random = gate->random * 1664525u + 1013904223u;
+    return GATE_RATE_NS / 2 + (uint64_t)(gate->random >> 8) * GATE_RATE_NS / (UINT32_MAX >> 8);
+}
+
+/* As look_priority(), and only who is behind its goal goes first. */
+static uint64_t look_goals(struct gate *gate, uint64_t now)
+{
+    uint64_t first = 0, goals = 0;
+    uint32_t there = 0;
+    bool learns = false;
+    for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
+        const struct gate_client *client = &gate->clients[i];
+        bool urgent = client->board && client->urgent;
+        bool behind = rate_is_behind(&client->rate) || client->rate.goal == CORUN_GOAL_NONE;
+        there += client->board != NULL;
+        goals |= (uint64_t)urgent << i;
+        first |= (uint64_t)(urgent && behind) << i;
+        learns |= client->board && client->rate.alone.wanted_ns < RATE_SETTLED_NS;
+    }
+    if (there > 1)
+        choose_learner(gate, now);
+    else
+        gate->learner = GATE_MOST_CLIENTS;
+    atomic_store(&gate->front->first, first);
+    for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++)
+        if (gate->clients[i].board)
+            set(gate, i, gate_of(gate, i, first, goals, there == 1));
+    if (there == 1 ? !learns : !goals)
+        return GATE_NEVER;
+    return now - gate->wanted_ns < GATE_REST_NS ? next_sample(gate) : GATE_SAMPLE_NS;
+}
+
+/* ---- turns ---- */
 
 /* Who has the next turn: behind the holder, or of least time. */
 static uint32_t next_of(const struct gate *gate)
@@ -220,7 +351,7 @@ static uint64_t look_turns(struct gate *gate, uint64_t passed)
     for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
         bool open = i == gate->holder && !gate->ends;
         if (gate->clients[i].board)
-            set(gate, gate->clients[i].board, count == 1 ? BOARD_FREE : open ? BOARD_BOUNDED : BOARD_CLOSED);
+            set(gate, i, count == 1 ? BOARD_FREE : open ? BOARD_BOUNDED : BOARD_CLOSED);
     }
     return count > 1 && others_want(gate) ? GATE_LOOK_NS : GATE_NEVER;
 }
@@ -229,19 +360,22 @@ uint64_t gate_look(struct gate *gate, uint64_t now_ns)
 {
     uint64_t passed = gate->looked ? now_ns - gate->looked : 0;
     gate->looked = now_ns;
+    atomic_store(&gate->front->looked, now_ns);
     note(gate, now_ns);
-    if (gate->rules.policy != GATE_PRIORITY)
+    if (gate->rules.policy != GATE_PRIORITY && gate->rules.policy != GATE_GOAL)
         atomic_store(&gate->front->first, 0);
     switch (gate->rules.policy) {
     case GATE_PRIORITY:
         return look_priority(gate);
+    case GATE_GOAL:
+        return look_goals(gate, now_ns);
     case GATE_TIME_SLICE:
     case GATE_EVEN:
         return look_turns(gate, passed);
     default:
         for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++)
             if (gate->clients[i].board)
-                set(gate, gate->clients[i].board, BOARD_FREE);
+                set(gate, i, BOARD_FREE);
         return GATE_NEVER;
     }
 }

@@ -7,6 +7,7 @@
 #define CORUN_DAEMON_GATE_H
 
 #include "corun/status.h"
+#include "daemon/rate.h"
 #include "wire/board.h"
 
 #include <stddef.h>
@@ -25,6 +26,10 @@ struct corun_diagnostics;
       "programs with a goal go first: while one of them has something on the GPU, the others launch nothing, and " \
       "else " \
       "they have no more under way than `bound` (microseconds)") \
+    P(GOAL, "goal", \
+      "as priority, but only while a program has less than its goal promises: a share of its rate alone, or times of " \
+      "its " \
+      "runs; what counts is the last `window` (milliseconds)") \
     P(TIME_SLICE, "time-slice", \
       "one program after the other, each for `quantum` (microseconds), in the order of their numbers") \
     P(EVEN, "even", "as time-slice, and the next one is that which has had the GPU for the shortest time")
@@ -36,11 +41,18 @@ enum gate_policy {
 
 #define GATE_MOST_CLIENTS BOARD_CLIENTS
 #define GATE_NEVER UINT64_MAX
+#define GATE_RATE_NS \
+    UINT64_C(250000) /* how often boards are looked at where a rate is promised, on average; who is busy is a sample */
+#define GATE_REST_NS UINT64_C(50000000) /* of nobody wanting anything: then it is looked less often */
+#define GATE_LEARN_NS \
+    UINT64_C( \
+        1000000000) /* that others are held back at most, where a share of a rate alone is promised that is not known, */
+#define GATE_LEARN_AGAIN_NS UINT64_C(10000000000) /* and so long behind that once more */
 #define GATE_LOOK_NS UINT64_C(20000) /* how often boards are looked at while somebody waits for another one's end */
 
 struct gate_rules {
     enum gate_policy policy;
-    uint64_t bound_ns, quantum_ns;
+    uint64_t bound_ns, quantum_ns, window_ns;
 };
 
 struct gate_client {
@@ -50,6 +62,11 @@ struct gate_client {
     uint64_t since;      /* when that was */
     uint64_t busy_ns;    /* that it had something on the GPU, as far as it was noted */
     uint64_t had_ns;     /* turns that it has had */
+    struct rate rate;
+    bool wanted, noted;   /* when it was looked at last: it wanted the GPU; its launches are noted since */
+    uint32_t asked;       /* launches of all lanes */
+    uint64_t launches;    /* as the board had them */
+    uint64_t learn_again; /* when others may be held back for its rate alone */
 };
 
 struct gate {
@@ -60,6 +77,10 @@ struct gate {
     uint32_t holder; /* whose turn it is; GATE_MOST_CLIENTS: nobody's */
     bool ends;       /* its turn is over when nothing of it is under way */
     uint64_t turn_ns, looked;
+    uint32_t learner;     /* whose rate alone is learned, while others are held back; GATE_MOST_CLIENTS: nobody's */
+    uint64_t learn_until; /* at the latest */
+    uint64_t wanted_ns;   /* when somebody wanted the GPU last */
+    uint32_t random;
 };
 
 /*
@@ -74,6 +95,9 @@ void gate_begin(struct gate *gate, const struct gate_rules *rules, struct board_
 void gate_change(struct gate *gate, const struct gate_rules *rules);
 /* The number of a new client, whose board is empty then; GATE_MOST_CLIENTS: there are too many. */
 uint32_t gate_enter(struct gate *gate, bool urgent);
+/* What a client is promised; `alone`: what is known of its rate alone, NULL: nothing new. */
+void gate_promise(struct gate *gate, uint32_t number, enum corun_goal_kind goal, double value,
+                  const struct rate_alone *alone);
 void gate_leave(struct gate *gate, uint32_t number);
 /*
  * Looks at the boards and writes their gates. Returns after how many nanoseconds to look again in any case, GATE_NEVER: when a client rings, comes

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,13 @@
 #include <uv.h>
 
 #define NUMBERS_KHZ 1000000u /* a cycle of the list is a nanosecond */
+#define MOST_KNOWN 256u      /* names whose rates alone are kept */
+
+/* What a program of that name did alone. */
+struct known {
+    char name[WIRE_NAME_BYTES];
+    struct rate_alone alone;
+};
 
 struct hardware {
     uv_loop_t loop;
@@ -29,6 +37,8 @@ struct hardware {
     struct gate gate;
     struct hardware_settings *settings;
     struct client *clients; /* a list */
+    struct known known[MOST_KNOWN];
+    uint32_t known_count, known_next; /* the oldest gives its place */
 };
 
 struct client {
@@ -137,6 +147,30 @@ static void on_closed(uv_handle_t *handle)
     free(client);
 }
 
+static struct known *find_known(struct hardware *hardware, const char *name)
+{
+    for (uint32_t i = 0; i < hardware->known_count; i++)
+        if (strcmp(hardware->known[i].name, name) == 0)
+            return &hardware->known[i];
+    return NULL;
+}
+
+/* Its rate alone is that of the next program of its name. */
+static void keep_known(struct hardware *hardware, const struct client *client)
+{
+    const struct rate_alone *alone = &hardware->gate.clients[client->number].rate.alone;
+    struct known *known = find_known(hardware, client->attach.name);
+    if (!rate_alone_known(alone))
+        return;
+    if (!known) {
+        known = &hardware->known[hardware->known_next];
+        hardware->known_next = (hardware->known_next + 1) % MOST_KNOWN;
+        hardware->known_count += hardware->known_count < MOST_KNOWN;
+        memcpy(known->name, client->attach.name, sizeof known->name);
+    }
+    known->alone = *alone;
+}
+
 static void drop(struct client *client)
 {
     struct hardware *hardware = client->hardware;
@@ -144,6 +178,8 @@ static void drop(struct client *client)
     while (*at != client)
         at = &(*at)->next;
     *at = client->next;
+    if (client->board)
+        keep_known(hardware, client);
     if (client->board)
         gate_leave(&hardware->gate, client->number);
     uv_close((uv_handle_t *)&client->poll, on_closed);
@@ -166,6 +202,20 @@ static void refuse(struct client *client, enum corun_status status, const char *
     answer(client, WIRE_REFUSED, &body, text);
 }
 
+/* NULL: it is a goal. */
+static const char *goal_problem_there(uint32_t kind, double value)
+{
+    if (kind == CORUN_GOAL_NONE)
+        return NULL;
+    if (kind == CORUN_GOAL_IPC || kind > CORUN_GOAL_FRAMES_PER_SECOND)
+        return "on a GPU of hardware a goal is a part of the rate alone, as 90%, or ms=X or fps=X of the program's "
+               "runs: "
+               "nobody counts instructions there";
+    if (!isfinite(value) || value <= 0 || value > (kind == CORUN_GOAL_FRACTION ? 1 : 1e9))
+        return "a goal is above 0, and as a part of the rate alone at most 100%";
+    return NULL;
+}
+
 static void attach(struct client *client, const struct wire_frame *frame)
 {
     struct wire_attach *attach = &client->attach;
@@ -183,11 +233,19 @@ static void attach(struct client *client, const struct wire_frame *frame)
         client->ends = true;
         return;
     }
+    const char *problem = goal_problem_there(attach->goal, attach->goal_value);
+    if (problem) {
+        refuse(client, CORUN_ARGUMENT, problem);
+        return;
+    }
     client->number = gate_enter(&hardware->gate, attach->goal != CORUN_GOAL_NONE);
     if (client->number == GATE_MOST_CLIENTS) {
         refuse(client, CORUN_MEMORY, "there are too many clients");
         return;
     }
+    const struct known *known = find_known(hardware, attach->name);
+    gate_promise(&hardware->gate, client->number, (enum corun_goal_kind)attach->goal, attach->goal_value,
+                 known ? &known->alone : NULL);
     client->board = board_at(hardware->front, client->number);
     client->sends_file = true;
     const struct wire_attached body = {client->number, 0};
@@ -199,6 +257,7 @@ static void describe(const struct client *client, struct wire_client *row)
 {
     struct board *board = client->board;
     const struct gate_client *place = &client->hardware->gate.clients[client->number];
+    const struct rate *rate = &place->rate;
     *row =
         (struct wire_client){.number = client->number,
                              .pid = client->peer.pid,
@@ -208,7 +267,11 @@ static void describe(const struct client *client, struct wire_client *row)
                              .goal_value = client->attach.goal_value,
                              .in_flight = (uint32_t)board_under_way(board),
                              .launches = atomic_load(&board->launches),
-                             .cycles = place->busy_ns};
+                             .cycles = rate->wanted_ns,
+                             .runs = rate->runs,
+                             .ended = rate->ended > 0 ? (uint64_t)rate->ended : 0,
+                             .alone_per_second = rate_alone_per_second(&rate->alone),
+                             .behind = rate_is_behind(rate)};
     memcpy(row->name, client->attach.name, sizeof row->name);
 }
 
@@ -249,9 +312,14 @@ static void change_goal(struct client *client, const struct wire_frame *frame)
             refuse(client, CORUN_ARGUMENT, "it is the program of another user");
             return;
         }
+        const char *problem = goal_problem_there(goal.goal, goal.value);
+        if (problem) {
+            refuse(client, CORUN_ARGUMENT, problem);
+            return;
+        }
         other->attach.goal = goal.goal;
         other->attach.goal_value = goal.value;
-        hardware->gate.clients[other->number].urgent = goal.goal != CORUN_GOAL_NONE;
+        gate_promise(&hardware->gate, other->number, (enum corun_goal_kind)goal.goal, goal.value, NULL);
         look(hardware);
         answer(client, WIRE_DONE, &done, NULL);
         return;

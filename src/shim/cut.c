@@ -55,6 +55,8 @@ static int make_slices(const struct launch *launch, struct kernel *kernel, uint6
         const unsigned grid[3] = {(unsigned)(total - first < blocks ? total - first : blocks), 1, 1};
         slice_arguments_set(&arguments, launch->grid, first, number);
         error = make(launch, kernel->function, grid, parameters, kernel, &governed);
+        if (total - first > blocks)
+            govern_part(&governed);
     }
     return error;
 }

@@ -15,6 +15,7 @@
 #include "wire/wire.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -23,6 +24,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,8 +33,12 @@
 #define NAP_NS 50000
 #define GATE_NS 50000000 /* how long a launch waits at the gate before it looks whether corund is still there */
 #define AGAIN_NS UINT64_C(1000000000) /* between two attempts to find corund */
-#define LOOKS 64                      /* launches between two looks at whether corund is still there */
-#define HEALTH_NS UINT64_C(20000000)  /* of waiting, before the driver is asked whether the context is still good */
+#define STALLED_NS \
+    UINT64_C(3000000000) /* corund has not looked for so long while somebody stands at a gate: it stands still */
+#define STALLED_AGAIN_NS UINT64_C(30000000000) /* then between two attempts */
+#define ANSWER_S 3                             /* that an answer of corund may take */
+#define LOOKS 64                               /* launches between two looks at whether corund is still there */
+#define HEALTH_NS UINT64_C(20000000) /* of waiting, before the driver is asked whether the context is still good */
 enum { REGISTER_PORTABLE_MAPPED = 3, NOBODY_CAPTURES = 0, CAPTURE_RELAXED = 2, NOT_READY = 600 };
 enum {
     FIRST_OF_CAPTURES = 900,
@@ -52,7 +58,7 @@ static struct {
     uint32_t number;
     struct wire_link link;
     char socket[4096];
-    uint64_t tried; /* to reach corund */
+    uint64_t tried, again_ns; /* to reach corund; and how long after that once more */
     _Atomic uint32_t looks;
     bool told;        /* that it cannot be reached, or is gone */
     bool mute;        /* the driver cannot write values in the order of streams */
@@ -101,11 +107,14 @@ static void fill_name(char *name)
     snprintf(name, WIRE_NAME_BYTES, "%.63s", given && *given ? given : slash ? slash + 1 : "program");
 }
 
-/* All boards. NULL: they did not come. */
+/* All boards. NULL: they did not come, or the file has another length: behind its end lies nothing, and a look there would be the end. */
 static struct board_front *map_boards(const struct wire_link *link)
 {
-    void *pages =
-        link->file >= 0 ? mmap(NULL, BOARD_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, link->file, 0) : MAP_FAILED;
+    struct stat file;
+    if (link->file < 0 || fstat(link->file, &file) != 0 || file.st_size != BOARD_FILE_BYTES ||
+        (fcntl(link->file, F_GET_SEALS) & F_SEAL_SHRINK) == 0)
+        return NULL;
+    void *pages = mmap(NULL, BOARD_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, link->file, 0);
     return pages == MAP_FAILED ? NULL : pages;
 }
 
@@ -113,8 +122,8 @@ static struct board *take_board(const struct wire_frame *frame)
 {
     struct wire_attached attached;
     wire_body(frame, &attached);
-    struct board_front *front = map_boards(&state.link);
-    if (!front || attached.number >= BOARD_CLIENTS)
+    struct board_front *front = attached.number < BOARD_CLIENTS ? map_boards(&state.link) : NULL;
+    if (!front)
         return NULL;
     state.front = front;
     state.number = attached.number;
@@ -130,15 +139,20 @@ static void attach(void)
     struct board *board = NULL;
     state.tried = now();
     if (goal && *goal) {
-        attach.goal = kind && !strcmp(kind, "ipc") ? CORUN_GOAL_IPC : CORUN_GOAL_FRACTION;
+        attach.goal = wire_goal_kind(kind);
         attach.goal_value = strtod(goal, NULL);
     }
     fill_name(attach.name);
+    state.again_ns = AGAIN_NS;
     int problem = wire_connect(&state.link, state.socket);
     if (problem) {
         say("corund cannot be reached, the program runs ungoverned", strerror(problem));
         return;
     }
+    const struct timeval patience = {ANSWER_S, 0};
+    (void)setsockopt(state.link.socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    (void)setsockopt(state.link.socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    state.again_ns = STALLED_AGAIN_NS;
     if (wire_send(&state.link, WIRE_ATTACH, &attach, NULL, 0) && wire_receive(&state.link, &frame)) {
         char text[512] = "";
         if (frame.type == WIRE_REFUSED)
@@ -147,6 +161,8 @@ static void attach(void)
             board = take_board(&frame);
         if (!board)
             say("corund refuses, the program runs ungoverned", text);
+    } else {
+        say("corund does not answer, the program runs ungoverned", "");
     }
     if (!board) {
         wire_close(&state.link);
@@ -158,12 +174,15 @@ static void attach(void)
     atomic_store(&state.board, board);
 }
 
-static void detach(void)
+static void detach(bool stalled)
 {
     atomic_store(&state.board, NULL);
     wire_close(&state.link);
     state.tried = now();
-    say("corund is gone, the program runs on ungoverned", "");
+    state.again_ns = stalled ? STALLED_AGAIN_NS : AGAIN_NS;
+    say(stalled ? "corund stands still, the program runs on ungoverned"
+                : "corund is gone, the program runs on ungoverned",
+        "");
 }
 
 static void begin(void)
@@ -200,7 +219,7 @@ static void ring(void)
 {
     static const struct wire_none none = {0};
     if (!wire_send(&state.link, WIRE_RING, &none, NULL, 0))
-        detach();
+        detach(false);
 }
 
 /* ---- waiting ---- */
@@ -237,6 +256,7 @@ static void wait_at_gate(struct board *board)
     uint64_t since = now();
     atomic_fetch_add(&board->waiting, 1);
     pthread_mutex_lock(&state.lock);
+    const struct board_front *front = state.front; /* stays mapped */
     if (atomic_load(&state.board) == board)
         ring();
     pthread_mutex_unlock(&state.lock);
@@ -244,8 +264,10 @@ static void wait_at_gate(struct board *board)
         if (doze(board))
             continue;
         pthread_mutex_lock(&state.lock);
-        if (atomic_load(&state.board) == board && is_gone())
-            detach();
+        uint64_t time = now(), looked = atomic_load(&front->looked);
+        bool stalled = time - since > STALLED_NS && time > looked + STALLED_NS;
+        if (atomic_load(&state.board) == board && (stalled || is_gone()))
+            detach(stalled);
         pthread_mutex_unlock(&state.lock);
     }
     atomic_fetch_sub(&board->waiting, 1);
@@ -266,7 +288,7 @@ static void yield_to_others(struct board *board, struct board_front *front, uint
         looked = now();
         pthread_mutex_lock(&state.lock);
         if (atomic_load(&state.board) == board && is_gone())
-            detach();
+            detach(false);
         pthread_mutex_unlock(&state.lock);
     }
     atomic_fetch_sub(&board->waiting, 1);
@@ -404,8 +426,8 @@ static void look_for_corund(void)
 {
     pthread_mutex_lock(&state.lock);
     if (atomic_load(&state.board) && is_gone())
-        detach();
-    else if (!atomic_load(&state.board) && now() - state.tried > AGAIN_NS)
+        detach(false);
+    else if (!atomic_load(&state.board) && now() - state.tried > state.again_ns)
         attach();
     pthread_mutex_unlock(&state.lock);
 }
@@ -431,6 +453,17 @@ void govern_measure(const struct governed *launch)
         see(board_under_way(board), true);
     }
     pthread_mutex_unlock(&state.lock);
+}
+
+static struct board *board_of(const struct governed *launch)
+{
+    return (struct board *)((uintptr_t)launch->lane & ~(uintptr_t)(BOARD_BYTES - 1));
+}
+
+void govern_part(const struct governed *launch)
+{
+    if (launch->lane)
+        atomic_fetch_add(&board_of(launch)->parts, 1);
 }
 
 /* Waits until the launch may go, and takes the lock. */
@@ -479,7 +512,7 @@ void govern_end(struct governed *launch, int error)
     if (!launch->lane)
         return;
     pthread_mutex_lock(&state.lock);
-    struct board *board = (struct board *)((uintptr_t)launch->lane & ~(uintptr_t)(BOARD_BYTES - 1));
+    struct board *board = board_of(launch);
     if (error != BELOW_OK && !is_healthy(launch))
         forget(board);
     if (error == BELOW_OK && (state.address || register_board(board))) {
@@ -503,4 +536,51 @@ void govern_end(struct governed *launch, int error)
     }
     atomic_fetch_sub(&board->starting, 1);
     pthread_mutex_unlock(&state.lock);
+}
+
+/* ---- what programs tell (corun/client.h) ---- */
+
+SHIM_EXPORT uint64_t corun_shim_begin_run(void);
+uint64_t corun_shim_begin_run(void)
+{
+    pthread_once(&state.once, begin);
+    return atomic_load(&state.board) ? now() : 0;
+}
+
+SHIM_EXPORT enum corun_status corun_shim_end_run(uint64_t begun);
+enum corun_status corun_shim_end_run(uint64_t begun)
+{
+    pthread_once(&state.once, begin);
+    struct board *board = atomic_load(&state.board);
+    uint64_t time = now();
+    if (!board)
+        return CORUN_UNSUPPORTED;
+    if (!begun || begun > time)
+        return CORUN_ARGUMENT;
+    atomic_fetch_add(&board->run_ns, time - begun);
+    atomic_fetch_add(&board->runs, 1);
+    return CORUN_OK;
+}
+
+SHIM_EXPORT enum corun_status corun_shim_set_goal(enum corun_goal_kind kind, double value);
+enum corun_status corun_shim_set_goal(enum corun_goal_kind kind, double value)
+{
+    const struct wire_goal goal = {0, kind, value};
+    struct wire_frame frame;
+    enum corun_status status = CORUN_UNSUPPORTED;
+    pthread_once(&state.once, begin);
+    pthread_mutex_lock(&state.lock);
+    if (atomic_load(&state.board)) {
+        status = CORUN_DEADLOCK;
+        if (!wire_send(&state.link, WIRE_GOAL, &goal, NULL, 0) || !wire_receive(&state.link, &frame))
+            detach(false);
+        else if (frame.type == WIRE_DONE)
+            status = CORUN_OK;
+        else
+            status = CORUN_ARGUMENT;
+        if (status == CORUN_ARGUMENT && frame.type == WIRE_REFUSED)
+            shim_say("corund refuses the goal: %.*s", (int)frame.tail_bytes, (const char *)frame.tail);
+    }
+    pthread_mutex_unlock(&state.lock);
+    return status;
 }

@@ -27,5 +27,7 @@ void govern_measure(const struct governed *launch);
 void govern_begin(struct governed *launch, void *stream, bool per_thread, struct kernel *kernel, uint64_t blocks);
 /* After it; `error`: what the driver said. */
 void govern_end(struct governed *launch, int error);
+/* It was a part of a launch, and not the last one. */
+void govern_part(const struct governed *launch);
 
 #endif

@@ -47,6 +47,9 @@ struct board {
     _Atomic uint64_t launches; /* that were noted */
     _Atomic uint64_t held;     /* of these, those that have waited at the gate */
     _Atomic uint64_t held_ns;  /* for so long, together */
+    _Atomic uint32_t parts;    /* of those that were noted: slices of a launch, but for its last one */
+    uint32_t unused_too;
+    _Atomic uint64_t runs, run_ns; /* of the program, as it tells: that have ended, and their time together */
     struct board_lane lanes[BOARD_LANES];
 };
 _Static_assert(sizeof(struct board) <= BOARD_BYTES, "a board is a page");
@@ -54,6 +57,8 @@ _Static_assert(sizeof(struct board) <= BOARD_BYTES, "a board is a page");
 /* The page in front of the boards, corund's. */
 struct board_front {
     _Atomic uint64_t first; /* bit i: the program of board i goes first */
+    _Atomic uint64_t
+        looked; /* when corund looked at the boards last, CLOCK_MONOTONIC: whoever stands at a gate rings, and is looked at often */
 };
 
 /* The board of a number, below BOARD_CLIENTS, in the file. */

@@ -38,6 +38,25 @@ bool wire_text(const char *text, size_t bytes)
     return memchr(text, 0, bytes) != NULL;
 }
 
+static const char *const goal_words[] = {[CORUN_GOAL_NONE] = "none",
+                                         [CORUN_GOAL_FRACTION] = "fraction",
+                                         [CORUN_GOAL_IPC] = "ipc",
+                                         [CORUN_GOAL_MILLISECONDS] = "ms",
+                                         [CORUN_GOAL_FRAMES_PER_SECOND] = "fps"};
+
+const char *wire_goal_word(enum corun_goal_kind kind)
+{
+    return kind <= CORUN_GOAL_FRAMES_PER_SECOND ? goal_words[kind] : goal_words[CORUN_GOAL_NONE];
+}
+
+enum corun_goal_kind wire_goal_kind(const char *word)
+{
+    for (int kind = CORUN_GOAL_IPC; word && kind <= CORUN_GOAL_FRAMES_PER_SECOND; kind++)
+        if (!strcmp(word, goal_words[kind]))
+            return (enum corun_goal_kind)kind;
+    return CORUN_GOAL_FRACTION;
+}
+
 bool wire_socket_path(const char *given, char *path, size_t bytes)
 {
     const char *named = given ? given : getenv("CORUN_DAEMON_SOCKET"), *folder = getenv("XDG_RUNTIME_DIR");

@@ -11,9 +11,10 @@
 
 #include "corun/gpu.h"
 #include "corun/module.h"
+#include "corun/policy.h"
 #include "corun/texture.h"
 
-#define WIRE_VERSION 4u
+#define WIRE_VERSION 5u
 #define WIRE_NAME_BYTES 64u
 #define WIRE_MOST_TEXT (UINT32_C(64) << 20)
 #define WIRE_MOST_PARAMETERS 32768u
@@ -182,6 +183,11 @@ struct wire_client {
     uint64_t p50_cycles,
         p99_cycles; /* of its last launches, from when they could begin to their end; 0: none has ended */
     uint64_t runs, run_p50_cycles, run_p99_cycles; /* that it has told of; of the last ones */
+    /* On a GPU of hardware: launches that were noted to end, while it wanted the GPU for `cycles`; launches in a second of
+       that alone, 0: not known; and whether it has less than its goal. */
+    uint64_t ended;
+    double alone_per_second;
+    uint32_t behind, unused_too;
     char name[WIRE_NAME_BYTES];
     /* behind it: on how many SMs it was, hundredths, uint32_t for each sample, the newest last */
 };
@@ -236,6 +242,10 @@ enum wire_taken wire_take(const uint8_t *data, size_t bytes, bool from_client, s
 
 /* Does the text end within its array? */
 bool wire_text(const char *text, size_t bytes);
+
+/* Kinds of goals as words of the environment: "fraction", "ipc", "ms", "fps"; what is none of these is a fraction. */
+const char *wire_goal_word(enum corun_goal_kind kind);
+enum corun_goal_kind wire_goal_kind(const char *word);
 
 /* The socket where none is named: $CORUN_DAEMON_SOCKET, corund.sock of $XDG_RUNTIME_DIR, or /run/corund.sock. False: too long. */
 bool wire_socket_path(const char *given, char *path, size_t bytes);

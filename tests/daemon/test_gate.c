@@ -46,16 +46,29 @@ static void test_rules(void **unused)
 {
     (void)unused;
     struct gate_rules rules;
-    static const char *const bad[] = {
-        "",           "smqos",           "priority:bound",       "priority:bound=",
-        "priority:x", "even:bound=3",    "time-slice:quantum=0", "left-over:quantum=3",
-        "evening",    "even:quantum=-1", "priority:bound=1e3",   "priority:bound=1000000000"};
+    static const char *const bad[] = {"",
+                                      "smqos",
+                                      "priority:bound",
+                                      "priority:bound=",
+                                      "priority:x",
+                                      "even:bound=3",
+                                      "time-slice:quantum=0",
+                                      "left-over:quantum=3",
+                                      "evening",
+                                      "even:quantum=-1",
+                                      "priority:bound=1e3",
+                                      "priority:bound=1000000000",
+                                      "goal:quantum=1",
+                                      "goal:window=0",
+                                      "priority:window=9"};
     assert_int_equal(gate_rules_read("priority:bound=500", &rules, NULL), CORUN_OK);
     assert_true(rules.policy == GATE_PRIORITY && rules.bound_ns == 500 * US);
     assert_int_equal(gate_rules_read("even:quantum=999999999", &rules, NULL), CORUN_OK);
     assert_true(rules.policy == GATE_EVEN && rules.quantum_ns == 999999999 * US);
     assert_int_equal(gate_rules_read("time-slice", &rules, NULL), CORUN_OK);
     assert_true(rules.policy == GATE_TIME_SLICE && rules.quantum_ns == 2000 * US);
+    assert_int_equal(gate_rules_read("goal:window=40,bound=70", &rules, NULL), CORUN_OK);
+    assert_true(rules.policy == GATE_GOAL && rules.window_ns == 40000 * US && rules.bound_ns == 70 * US);
     struct corun_diagnostics *list = corun_diagnostics_create();
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(gate_rules_read(bad[i], &rules, list), CORUN_ARGUMENT);
@@ -224,12 +237,249 @@ static void test_places(void **unused)
                      12); /* the one that was given up long ago: the GPU may still write for the other */
 }
 
+/* ---- goals as rates, on a GPU that programs have in equal parts ---- */
+
+enum { STEP_US = 10, PROGRAMS = 3 };
+
+/* A program that launches again and again, one at a time; `pause` lies between two of them. */
+struct model {
+    uint32_t number;
+    uint64_t work_us, pause_us;      /* of a launch alone; on the host */
+    uint64_t left_ns, rests_us;      /* of what is under way; until it launches again */
+    uint64_t ended, wanted_us;       /* all in all */
+    bool is_there, under_way, wants; /* wants: it waits at the gate, or on the GPU */
+};
+
+static bool may_launch(const struct model *model)
+{
+    uint32_t value = atomic_load(&board(model->number)->gate);
+    return value != BOARD_CLOSED && !(value == BOARD_BOUNDED && board_yields(front(), model->number));
+}
+
+static void step(struct model *model, uint32_t running)
+{
+    struct board_lane *lane = &board(model->number)->lanes[1];
+    bool noted = atomic_load(&board(model->number)->gate) != BOARD_FREE;
+    if (model->under_way && model->left_ns <= STEP_US * US / running) {
+        model->under_way = false;
+        model->ended++;
+        model->rests_us = model->pause_us;
+        atomic_store(&lane->ended, atomic_load(&lane->asked));
+    } else if (model->under_way) {
+        model->left_ns -= STEP_US * US / running;
+    }
+    model->rests_us -= model->rests_us < STEP_US ? model->rests_us : STEP_US;
+    model->wants = model->under_way || !model->rests_us;
+    if (model->wants && !model->under_way && may_launch(model)) {
+        model->under_way = true;
+        model->left_ns = model->work_us * US;
+        atomic_fetch_add(&lane->asked, noted);
+    }
+    atomic_store(&board(model->number)->waiting, model->wants && !model->under_way);
+    model->wanted_us += model->wants ? STEP_US : 0;
+}
+
+/* For so long, from `since`; the gate looks when it wants to. */
+static uint64_t simulate(struct gate *gate, struct model *models, uint64_t since_us, uint64_t us)
+{
+    uint64_t due = 0;
+    for (uint64_t now = since_us; now < since_us + us; now += STEP_US) {
+        uint32_t running = 0;
+        for (uint32_t i = 0; i < PROGRAMS; i++)
+            running += models[i].is_there && models[i].under_way;
+        for (uint32_t i = 0; i < PROGRAMS; i++)
+            if (models[i].is_there)
+                step(&models[i], running);
+        if (now * US < due)
+            continue;
+        uint64_t wait = gate_look(gate, now * US);
+        due = wait == GATE_NEVER ? (now + 1000) * US : now * US + wait;
+    }
+    return since_us + us;
+}
+
+static void enter(struct gate *gate, struct model *model, double goal)
+{
+    model->number = gate_enter(gate, false);
+    model->is_there = true;
+    if (goal > 0)
+        gate_promise(gate, model->number, CORUN_GOAL_FRACTION, goal, NULL);
+}
+
+static void forget_past(struct model *models)
+{
+    for (uint32_t i = 0; i < PROGRAMS; i++)
+        models[i].ended = models[i].wanted_us = 0;
+}
+
+/* The part of its rate alone that a program had. */
+static double part(const struct model *model)
+{
+    return (double)(model->ended * model->work_us) / (double)model->wanted_us;
+}
+
+/* The first has its goal, and no more: the rest is the other one's, whose launches slow the first one's to half. */
+static void test_goal(void **unused)
+{
+    (void)unused;
+    static const double goals[] = {0.6, 0.75, 0.9, 0.95};
+    for (size_t i = 0; i < sizeof goals / sizeof *goals; i++) {
+        struct gate gate = with("goal");
+        struct model models[PROGRAMS] = {{.work_us = 100}, {.work_us = 400}};
+        enter(&gate, &models[0], goals[i]);
+        uint64_t now = simulate(&gate, models, 1000, 300000);
+        assert_gate(models[0].number, COUNTED); /* alone: it is learned */
+        assert_true(rate_alone_known(&gate.clients[0].rate.alone));
+        assert_float_equal(rate_alone_per_second(&gate.clients[0].rate.alone), 1e4, 20);
+        enter(&gate, &models[1], 0);
+        now = simulate(&gate, models, now, 1000000);
+        forget_past(models);
+        (void)simulate(&gate, models, now, 4000000);
+        assert_float_equal(part(&models[0]), goals[i], 0.01);
+        assert_float_equal((double)models[1].ended * 400 / 4e6, 1 - goals[i], 0.02);
+        assert_float_equal(rate_per_second(&gate.clients[0].rate) / 1e4, goals[i], 0.05); /* as it is shown */
+    }
+}
+
+/* Alone for long enough, nothing is noted any more, and nobody looks. */
+static void test_settled(void **unused)
+{
+    (void)unused;
+    struct gate gate = with("goal");
+    struct model models[PROGRAMS] = {{.work_us = 100}};
+    enter(&gate, &models[0], 0.9);
+    uint64_t now = simulate(&gate, models, 1000, 1100000);
+    assert_gate(models[0].number, FREE);
+    assert_true(gate_look(&gate, now * US) == GATE_NEVER);
+    (void)gate_enter(&gate, false);
+    assert_true(gate_look(&gate, now * US) != GATE_NEVER);
+    assert_gate(models[0].number, COUNTED);
+}
+
+/* Both are there from the start: one is held back until the rate alone of the other one is known. */
+static void test_learned(void **unused)
+{
+    (void)unused;
+    struct gate gate = with("goal");
+    struct model models[PROGRAMS] = {{.work_us = 100, .pause_us = 200}, {.work_us = 100}};
+    enter(&gate, &models[0], 0.8);
+    enter(&gate, &models[1], 0);
+    uint64_t now = simulate(&gate, models, 1000, 10000);
+    assert_int_equal(gate.learner, models[0].number);
+    assert_gate(models[1].number, CLOSED);
+    now = simulate(&gate, models, now, 1000000);
+    assert_int_equal(gate.learner, GATE_MOST_CLIENTS);
+    assert_float_equal(rate_alone_per_second(&gate.clients[0].rate.alone), 1e4, 1e3); /* who wants it is a sample */
+    forget_past(models);
+    (void)simulate(&gate, models, now, 8000000);
+    assert_true(part(&models[0]) > 0.7 && part(&models[0]) < 0.9);
+    assert_true(models[1].ended > 0);
+}
+
+/* Who does not launch is not waited for: others are held back for a second of ten. */
+static void test_not_learned(void **unused)
+{
+    (void)unused;
+    struct gate gate = with("goal");
+    struct model models[PROGRAMS] = {{.work_us = 100}, {.work_us = 3000000}};
+    enter(&gate, &models[0], 0);
+    enter(&gate, &models[1], 0.5);
+    (void)gate_look(&gate, 900 * US);
+    uint64_t now = simulate(&gate, models, 1000, 1100000); /* one launch that takes three seconds */
+    assert_int_equal(gate.learner, GATE_MOST_CLIENTS);
+    assert_gate(models[0].number, BOUNDED);
+    now = simulate(&gate, models, now, 8000000);
+    assert_int_equal(gate.learner, GATE_MOST_CLIENTS);
+    now = simulate(&gate, models, now, 2000000);
+    assert_int_equal(gate.learner, models[1].number);
+    gate_leave(&gate, models[1].number);
+    models[1].is_there = false;
+    (void)simulate(&gate, models, now, 10000);
+    assert_gate(models[0].number, COUNTED);
+}
+
+/* Two goals beside best effort: each has its own. */
+static void test_two_goals(void **unused)
+{
+    (void)unused;
+    struct gate gate = with("goal");
+    struct model models[PROGRAMS] = {{.work_us = 100}, {.work_us = 200}, {.work_us = 300}};
+    const struct rate_alone alone[] = {{.wanted_ns = RATE_SETTLED_NS, .ended = 10000},
+                                       {.wanted_ns = RATE_SETTLED_NS, .ended = 5000}};
+    for (uint32_t i = 0; i < PROGRAMS; i++)
+        enter(&gate, &models[i], 0);
+    gate_promise(&gate, models[0].number, CORUN_GOAL_FRACTION, 0.6, &alone[0]);
+    gate_promise(&gate, models[1].number, CORUN_GOAL_FRACTION, 0.3, &alone[1]);
+    uint64_t now = simulate(&gate, models, 1000, 1000000);
+    forget_past(models);
+    (void)simulate(&gate, models, now, 8000000);
+    assert_float_equal(part(&models[0]), 0.6, 0.02);
+    assert_float_equal(part(&models[1]), 0.3, 0.02);
+    assert_true(part(&models[2]) > 0.05);
+}
+
+/* Times of runs, as the program tells them. */
+static void test_run_goals(void **unused)
+{
+    (void)unused;
+    struct gate gate = with("goal:window=10");
+    const uint32_t server = gate_enter(&gate, false), train = gate_enter(&gate, false);
+    uint64_t now = 1000;
+    gate_promise(&gate, server, CORUN_GOAL_MILLISECONDS, 2, NULL);
+    (void)gate_look(&gate, now * US);
+    atomic_store(&board(server)->runs, 3);
+    atomic_store(&board(server)->run_ns, 5000 * US); /* less than 2 ms each */
+    (void)gate_look(&gate, (now += 1000) * US);
+    assert_true(atomic_load(&front()->first) == 0);
+    atomic_store(&board(server)->runs, 4);
+    atomic_store(&board(server)->run_ns, 9000 * US);
+    (void)gate_look(&gate, (now += 1000) * US);
+    assert_true(atomic_load(&front()->first) == UINT64_C(1) << server); /* four have taken 9 ms */
+    gate_promise(&gate, server, CORUN_GOAL_FRAMES_PER_SECOND, 500, NULL);
+    (void)gate_look(&gate, (now += 3000) * US);
+    assert_true(atomic_load(&front()->first) == UINT64_C(1) << server);
+    assert_gate(train, BOUNDED);
+    atomic_store(&board(server)->runs, 6);
+    (void)gate_look(&gate, (now += 500) * US); /* two in 3.5 ms */
+    assert_true(atomic_load(&front()->first) == 0);
+    (void)gate_look(&gate, (now += 501) * US);
+    assert_true(atomic_load(&front()->first) == UINT64_C(1) << server);
+    gate_promise(&gate, server, CORUN_GOAL_NONE, 0, NULL);
+    assert_true(gate_look(&gate, now * US) == GATE_NEVER);
+    assert_gate(train, FREE);
+}
+
+/* Slices are parts of one launch; and numbers that no GPU can make are none. */
+static void test_counts(void **unused)
+{
+    (void)unused;
+    struct rate rate;
+    struct board one = {.gate = BOARD_COUNTED};
+    const struct rate_look look = {.passed_ns = 1000 * US, .window_ns = 1000000 * US, .wanted = true, .noted = true};
+    rate_begin(&rate, NULL);
+    atomic_store(&one.lanes[2].ended, 7);
+    atomic_store(&one.lanes[5].ended, 7);
+    atomic_store(&one.parts, 12);
+    rate_note(&rate, &one, &look);
+    assert_true(rate.ended == 2 && rate.wanted_ns == 1000 * US);
+    atomic_store(&one.lanes[2].ended, 3); /* backwards is a lot */
+    atomic_store(&one.runs, UINT64_MAX);
+    atomic_store(&one.run_ns, UINT64_MAX / 2);
+    rate_note(&rate, &one, &look);
+    assert_true(rate.ended == 2 && rate.runs == 0);
+    atomic_store(&one.lanes[2].ended, 4);
+    rate_note(&rate, &one, &look);
+    assert_true(rate.ended == 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules),    cmocka_unit_test(test_left_over), cmocka_unit_test(test_priority),
-        cmocka_unit_test(test_overflow), cmocka_unit_test(test_turns),     cmocka_unit_test(test_even),
-        cmocka_unit_test(test_places),   cmocka_unit_test(test_late),
+        cmocka_unit_test(test_rules),     cmocka_unit_test(test_left_over), cmocka_unit_test(test_priority),
+        cmocka_unit_test(test_overflow),  cmocka_unit_test(test_turns),     cmocka_unit_test(test_even),
+        cmocka_unit_test(test_places),    cmocka_unit_test(test_late),      cmocka_unit_test(test_goal),
+        cmocka_unit_test(test_settled),   cmocka_unit_test(test_learned),   cmocka_unit_test(test_not_learned),
+        cmocka_unit_test(test_two_goals), cmocka_unit_test(test_run_goals), cmocka_unit_test(test_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@ The shim in front of a driver, and corund that grants launches to programs with 
 The driver below is corun's own on the simulated GPU, which each process has for itself: what the shim and corund do is the same as on a GPU of
 hardware, but how fast something is on it.
 """
+import fcntl
 import json
 import mmap
 import os
@@ -84,6 +85,14 @@ class Shimmed(unittest.TestCase):
     def clients(self):
         return {client["name"]: client for client in json.loads(self.ask("ps", "--json", "-").stdout)["clients"]}
 
+    def launches(self, name):
+        return self.clients()[name]["launches"]
+
+    def stands_still(self, name):
+        before = self.launches(name)
+        time.sleep(0.15)
+        return self.launches(name) == before
+
     def wait_for(self, condition):
         for _ in range(400):
             if condition():
@@ -92,23 +101,26 @@ class Shimmed(unittest.TestCase):
         self.fail("it did not happen within eight seconds")
 
 
+# A python with what the package needs.
+NUMPY = next((python for python in (sys.executable, "/usr/bin/python3")
+              if subprocess.run([python, "-c", "import numpy"], capture_output=True, check=False).returncode == 0), None)
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MESSAGES = re.findall(r"^FROM_\w+\((\w+), struct (\w+)", (ROOT / "src" / "wire" / "messages.def").read_text(), re.MULTILINE)
 NUMBER = {name: number for number, (name, _) in enumerate(MESSAGES)}
 VERSION = int(re.search(r"WIRE_VERSION (\d+)u", (ROOT / "src" / "wire" / "wire.h").read_text())[1])
 GATES = re.findall(r"G\((\w+), \"", (ROOT / "src" / "wire" / "board.h").read_text())
-GATE, STARTING, ASKED = 0, 20, 48  # struct board
-BOARD_BYTES = 48 + 64 * 8
+GATE, STARTING, RUNS, RUN_NS, ASKED = 0, 20, 56, 64, 72  # struct board
+BOARD_BYTES = 72 + 64 * 8
 GATE_PLACES = 64
 
 
 class Client:
     """A program's end of the socket, by hand."""
 
-    def __init__(self, path, goal=0, name=b"by hand", version=VERSION, board_bytes=BOARD_BYTES):
+    def __init__(self, path, goal=0, name=b"by hand", version=VERSION, board_bytes=BOARD_BYTES, value=0.9):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(str(path))
-        self.send("ATTACH", struct.pack("IIIId64s", version, goal, board_bytes, 0, 0.9, name))
+        self.send("ATTACH", struct.pack("IIIId64s", version, goal, board_bytes, 0, value, name))
         data, files, *_ = socket.recv_fds(self.socket, 4096, 1)
         self.kind = MESSAGES[struct.unpack_from("I", data)[0]][0]
         self.text = data[12:]
@@ -123,8 +135,8 @@ class Client:
     def gate(self):
         return GATES[struct.unpack_from("I", self.boards, self.at + GATE)[0]]
 
-    def put(self, offset, value):
-        struct.pack_into("I", self.boards, self.at + offset, value)
+    def put(self, offset, value, kind="I"):
+        struct.pack_into(kind, self.boards, self.at + offset, value)
         self.send("RING")
 
     def close(self):
@@ -227,14 +239,6 @@ class Granted(Shimmed):
             daemon.send_signal(signal.SIGTERM)
             self.assertEqual(daemon.wait(10), 0)
 
-    def launches(self, name):
-        return self.clients()[name]["launches"]
-
-    def stands_still(self, name):
-        before = self.launches(name)
-        time.sleep(0.15)
-        return self.launches(name) == before
-
     def test_held_back(self):
         """A program without a goal launches nothing from the moment at which one with a goal begins to, until that has ended."""
         self.start_daemon("--policy", "priority")
@@ -274,6 +278,123 @@ class Granted(Shimmed):
                 self.assertGreater(launches, 40)
         server.close()
 
+    def test_kinds_of_corund(self):
+        """Libraries of a simulated GPU and the shim notice that they have come to the other kind of corund."""
+        self.start_daemon()
+        environment = dict(self.environment, CORUN_CUDA_DAEMON=str(self.socket))
+        status, _, err = self.run_program(PROGRAMS / "vector_add", environment)
+        self.assertNotEqual(status, 0)
+        self.assertIn(b"this corund shares a GPU of hardware", err)
+
+
+class Goals(Shimmed):
+    def test_runs(self):
+        """Others yield while runs take longer than was promised, and no longer."""
+        self.start_daemon("--policy", "goal:window=100000")
+        server = Client(self.socket, goal=3, value=5.0, name=b"server")  # 5 ms
+        train = self.share(PROGRAMS / "many_launches", "--name", "train", words=["4000000"])
+        self.wait_for(lambda: self.clients().get("train", {"launches": 0})["launches"] > 100)
+        self.assertEqual(self.clients()["server"]["goal"], "ms")
+        server.put(STARTING, 1)  # busy, but not behind
+        self.assertFalse(self.stands_still("train"))
+        server.put(RUN_NS, 30_000_000, "Q")
+        server.put(RUNS, 3, "Q")
+        self.wait_for(lambda: self.clients()["server"]["behind"])
+        self.wait_for(lambda: self.stands_still("train"))
+        self.assertEqual(self.clients()["server"]["runs"], 3)
+        server.put(RUNS, 7, "Q")
+        self.wait_for(lambda: not self.clients()["server"]["behind"])
+        self.wait_for(lambda: not self.stands_still("train"))
+        done = self.ask("goal", str(os.getpid()), "fps=1000000")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.wait_for(lambda: self.stands_still("train"))
+        self.assertIn("fps=1e+06", self.ask("ps").stdout)
+        done = self.ask("goal", str(os.getpid()), "none")
+        self.wait_for(lambda: not self.stands_still("train"))
+        train.kill()
+
+    def test_rate_alone(self):
+        """What a program does alone is that of the next one of its name; until it is known, others are held back for a moment."""
+        self.start_daemon("--policy", "goal")
+        first = self.share(PROGRAMS / "many_launches", "--name", "server", words=["4000000"])
+        self.wait_for(lambda: self.clients().get("server", {}).get("launches_per_second_isolated"))
+        first.kill()
+        self.wait_for(lambda: not self.clients())
+        server = Client(self.socket, goal=1, name=b"server")
+        self.assertGreater(self.clients()["server"]["launches_per_second_isolated"], 0)
+        other = Client(self.socket, name=b"other")
+        self.assertEqual((server.gate(), other.gate()), ("COUNTED", "BOUNDED"))
+        unknown = Client(self.socket, goal=1, name=b"unknown")
+        unknown.put(STARTING, 1)
+        self.wait_for(lambda: other.gate() == "CLOSED")
+        self.assertEqual((unknown.gate(), server.gate()), ("COUNTED", "CLOSED"))
+        self.wait_for(lambda: other.gate() == "BOUNDED")  # nothing came of it within a second
+        self.assertIsNone(self.clients()["unknown"]["launches_per_second_isolated"])
+        self.assertTrue(self.clients()["unknown"]["behind"])
+
+    def test_goals(self):
+        """The headline: one program with a goal, one that takes the rest, results as ever, and rates in the lists."""
+        self.start_daemon("--policy", "goal")
+        server = self.share(PROGRAMS / "many_launches", "--name", "server", "--goal", "50%", words=["100000"])
+        train = self.share(PROGRAMS / "many_launches", "--name", "train", words=["100000"])
+        seen = {}
+        while server.poll() is None or train.poll() is None:
+            for name, client in self.clients().items():
+                if client["launches_per_second"]:
+                    seen[name] = client
+        for process in server, train:
+            status, out, err = self.end(process)
+            self.assertEqual((status, err), (0, b""), out)
+            self.assertIn(b"100000 launches", out)
+        self.assertEqual((seen["server"]["goal"], seen["server"]["goal_value"], seen["train"]["goal"]), ("fraction", 0.5, "none"))
+        self.assertGreater(seen["train"]["cycles"], 0)
+        self.assertIn("launches/s", self.ask("ps").stdout)
+        self.assertIn("launches/s", self.ask("top", "--once").stdout)
+
+    def test_own_goals(self):
+        """corun/client.h reaches the shim."""
+        self.start_daemon("--policy", "goal")
+        own = self.share(PROGRAMS / "own_goal", words=["3", "1", "0.8", "2", "10", "3", "20", "4", "-1", "0", "0"])
+        status, out, err = self.end(own)
+        self.assertEqual((status, out), (0, b"5 0 5 0 5 0 good\n"), err)
+        self.assertEqual(err.count(b"corun: corund refuses the goal: on a GPU of hardware a goal is"), 2)
+        self.assertEqual(err.count(b"corun: corund refuses the goal: a goal is above 0"), 1)
+        runs = self.share(PROGRAMS / "own_runs", "--name", "runs", words=["7", "2", "1", "stay"])
+        self.wait_for(lambda: self.clients().get("runs", {"runs": 0})["runs"] == 7)
+        runs.kill()
+        self.assertEqual(self.end(runs)[1:], (b"5 5 1\n", b""))
+
+    @unittest.skipUnless(NUMPY, "no python has numpy")
+    def test_own_goals_of_python(self):
+        self.start_daemon("--policy", "goal")
+        script = "\n".join(["import ctypes, sys", f"sys.path.insert(0, {str(ROOT / 'python')!r})", "import corun", "ctypes.CDLL('libcuda.so.1')",
+                            "corun.set_goal('fps=30')", "print([client['goal'] for client in corun.Node().list()['clients']])",
+                            "with corun.one_run(): pass", "print([client['runs'] for client in corun.Node().list()['clients']])"])
+        self.environment["PATH"] = f"{CORUN.parent}:{os.environ['PATH']}"
+        status, out, err = self.end(self.share(NUMPY, "--name", "python", words=["-c", script]))
+        self.assertEqual((status, out, err), (0, b"['fps']\n[1]\n", b""))
+
+    def test_goals_that_are_none(self):
+        daemon = self.start_daemon("--policy", "goal:window=50,bound=90")
+        self.assertIn("policy goal:window=50,bound=90", self.said)
+        done = self.ask("share", "--goal", "ipc=3", "--", "true")
+        self.assertIn("--goal ipc=X is of simulated GPUs", done.stderr)
+        one = Client(self.socket, name=b"one")
+        done = self.ask("goal", str(os.getpid()), "ipc=3")
+        self.assertIn("on a GPU of hardware a goal is a part of the rate alone", done.stderr)
+        self.assertEqual(self.clients()["one"]["goal"], "none")
+        for goal, value in (2, 1.0), (3, -1.0), (4, float("nan")), (1, 1.5), (1, 0.0), (7, 1.0):
+            self.assertEqual(Client(self.socket, goal=goal, value=value).kind, "REFUSED", (goal, value))
+        one.send("GOAL", struct.pack("IId", 0, 4, float("inf")))
+        self.assertIn(b"a goal is above 0", one.socket.recv(4096))
+        daemon.terminate()
+        daemon.wait()
+        self.start_daemon("--simulate", "gtx980")
+        done = self.ask("share", "--goal", "ms=3", "--", "true")
+        self.assertIn("--goal ms=X is of GPUs of hardware", done.stderr)
+        done = self.ask("exec", "--policy", "even", "--", "true", ":", "--goal", "fps=3", "--", "true")
+        self.assertIn("a goal is 90% of the rate alone, or ipc=X thread instructions per cycle, not `fps=3`", done.stderr)
+
     def test_goal_changes(self):
         self.start_daemon("--policy", "priority")
         one, other = Client(self.socket, name=b"one"), Client(self.socket, name=b"other")
@@ -285,6 +406,8 @@ class Granted(Shimmed):
         one.close()
         self.wait_for(lambda: not self.clients())
 
+
+class Faults(Shimmed):
     def test_corund_goes_and_comes(self):
         """Programs run on, ungoverned, and find the next corund."""
         daemon = self.start_daemon("--policy", "time-slice")
@@ -299,6 +422,54 @@ class Granted(Shimmed):
         self.wait_for(lambda: "train" in self.clients())
         train.kill()
         self.assertIn(b"corund is gone, the program runs on ungoverned", self.end(train)[2])
+
+    def test_corund_stands_still(self):
+        """Who stands at a gate goes on without a corund that does nothing, and who comes does not wait for it."""
+        daemon = self.start_daemon("--policy", "time-slice")
+        holder = Client(self.socket, name=b"holder")
+        holder.put(STARTING, 1)
+        train = self.share(PROGRAMS / "many_launches", "--name", "train", words=["2000"])
+        self.wait_for(lambda: self.clients().get("train", {"state": "host"})["state"] == "waits")
+        daemon.send_signal(signal.SIGSTOP)
+        status, out, err = self.end(train)
+        self.assertEqual((status, out.startswith(b"2000 launches")), (0, True), err)
+        self.assertIn(b"corund stands still, the program runs on ungoverned", err)
+        environment = self.shimmed(CORUN_SHIM_DAEMON=str(self.socket))
+        status, out, err = self.run_program(PROGRAMS / "many_launches", environment, "2000")
+        self.assertEqual((status, out.startswith(b"2000 launches")), (0, True), err)
+        self.assertIn(b"corund does not answer, the program runs ungoverned", err)
+        daemon.send_signal(signal.SIGCONT)
+
+    def test_wrong_boards(self):
+        """Boards that are shorter than they are said to be, can become so, or have no such number, are none."""
+        seal = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
+        for size, seals, number in (4096, seal, 0), (0, seal, 0), (65 * 4096, 0, 0), (65 * 4096, seal, 64), (None, 0, 0):
+            with self.subTest(size=size, seals=seals, number=number), socket.socket(socket.AF_UNIX) as listener:
+                self.socket.unlink(missing_ok=True)
+                listener.bind(str(self.socket))
+                listener.listen()
+                environment = self.shimmed(CORUN_SHIM_DAEMON=str(self.socket))
+                # pylint: disable=consider-using-with
+                program = subprocess.Popen([PROGRAMS / "many_launches", "100"], env=environment, stdin=subprocess.DEVNULL,
+                                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                self.addCleanup(program.kill)
+                listener.settimeout(20)
+                connection = listener.accept()[0]
+                connection.settimeout(20)
+                connection.recv(4096)
+                message = struct.pack("IIII", NUMBER["BOARD"], 8, number, 0)
+                if size is None:
+                    connection.sendall(message)
+                else:
+                    file = os.memfd_create("boards", os.MFD_ALLOW_SEALING)
+                    os.truncate(file, size)
+                    fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals)
+                    socket.send_fds(connection, [message], [file])
+                    os.close(file)
+                out, err = program.communicate(timeout=60)
+                connection.close()
+                self.assertEqual((program.returncode, out.startswith(b"100 launches")), (0, True), err)
+                self.assertIn(b"corund refuses, the program runs ungoverned", err)
 
     def test_bad_clients(self):
         """Whoever sends what is none of a program's messages loses its connection, and nobody else anything."""
@@ -332,14 +503,6 @@ class Granted(Shimmed):
         self.assertIsNone(daemon.poll())
         self.assertIn("flood", self.clients())
         partial.close()
-
-    def test_kinds_of_corund(self):
-        """Libraries of a simulated GPU and the shim notice that they have come to the other kind of corund."""
-        self.start_daemon()
-        environment = dict(self.environment, CORUN_CUDA_DAEMON=str(self.socket))
-        status, _, err = self.run_program(PROGRAMS / "vector_add", environment)
-        self.assertNotEqual(status, 0)
-        self.assertIn(b"this corund shares a GPU of hardware", err)
 
 
 if __name__ == "__main__":

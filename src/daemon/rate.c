@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* Rates, and debts of what was promised. Boards are written by programs: nothing of them is more than a number here. */
+#include "daemon/rate.h"
+
+#define LEAST_LAUNCH_NS 50 /* no GPU ends launches of a stream faster */
+#define MOST_NS 1e15       /* eleven days: goals may be any numbers */
+
+void rate_begin(struct rate *rate, const struct rate_alone *known)
+{
+    *rate = (struct rate){.goal = CORUN_GOAL_NONE};
+    if (known)
+        rate->alone = *known;
+}
+
+void rate_promise(struct rate *rate, enum corun_goal_kind goal, double value)
+{
+    rate->goal = goal;
+    rate->goal_value = value;
+    rate->debt_ns = 0;
+}
+
+bool rate_alone_known(const struct rate_alone *alone)
+{
+    return alone->wanted_ns >= RATE_ALONE_NS && alone->ended >= RATE_ALONE_LAUNCHES;
+}
+
+double rate_alone_per_second(const struct rate_alone *alone)
+{
+    return rate_alone_known(alone) ? (double)alone->ended * 1e9 / (double)alone->wanted_ns : 0;
+}
+
+double rate_per_second(const struct rate *rate)
+{
+    return rate->wanted_ns && rate->ended > 0 ? (double)rate->ended * 1e9 / (double)rate->wanted_ns : 0;
+}
+
+bool rate_is_behind(const struct rate *rate)
+{
+    bool fraction = rate->goal == CORUN_GOAL_FRACTION;
+    return rate->goal != CORUN_GOAL_NONE && (rate->debt_ns > 0 || (fraction && !rate_alone_known(&rate->alone)));
+}
+
+/* What `count` launches or runs may take by the goal. */
+static int64_t may_take(const struct rate *rate, int64_t count)
+{
+    double each = 0;
+    if (rate->goal == CORUN_GOAL_FRACTION)
+        each = (double)rate->alone.wanted_ns / (double)rate->alone.ended / rate->goal_value;
+    else if (rate->goal == CORUN_GOAL_MILLISECONDS)
+        each = rate->goal_value * 1e6;
+    else if (rate->goal == CORUN_GOAL_FRAMES_PER_SECOND)
+        each = 1e9 / rate->goal_value;
+    double all = count ? each * (double)count : 0;
+    if (all < MOST_NS && all > -MOST_NS)
+        return (int64_t)all;
+    return (int64_t)(all > 0 ? MOST_NS : -MOST_NS);
+}
+
+static void owe(struct rate *rate, int64_t took_ns, int64_t count, uint64_t window_ns)
+{
+    int64_t window = window_ns < (uint64_t)INT64_MAX / 4 ? (int64_t)window_ns : INT64_MAX / 4;
+    rate->debt_ns += took_ns - may_take(rate, count);
+    if (rate->debt_ns > window)
+        rate->debt_ns = window;
+    if (rate->debt_ns < -window)
+        rate->debt_ns = -window;
+}
+
+/* Launches that have ended since: of all lanes, less the slices that only were parts of one. More than a GPU can do are none. */
+static int64_t take_ended(struct rate *rate, const struct board *board, uint64_t passed_ns)
+{
+    uint32_t ended = 0, parts = atomic_load(&board->parts);
+    for (uint32_t i = 0; i < BOARD_LANES; i++)
+        ended += atomic_load_explicit(&board->lanes[i].ended, memory_order_acquire);
+    uint32_t ends = ended - rate->last_ended, pieces = parts - rate->last_parts;
+    uint64_t most = passed_ns / LEAST_LAUNCH_NS + BOARD_LANES;
+    rate->last_ended = ended;
+    rate->last_parts = parts;
+    return ends <= most && pieces <= most ? (int64_t)ends - (int64_t)pieces : 0;
+}
+
+/* Runs that have ended since, and what they took together. */
+static void take_runs(struct rate *rate, const struct board *board, const struct rate_look *look)
+{
+    uint64_t runs = atomic_load(&board->runs), run_ns = atomic_load(&board->run_ns);
+    uint64_t count = runs - rate->last_runs, took = run_ns - rate->last_run_ns;
+    rate->last_runs = runs;
+    rate->last_run_ns = run_ns;
+    if (count > look->passed_ns / LEAST_LAUNCH_NS + BOARD_LANES || took > (uint64_t)MOST_NS)
+        count = took = 0;
+    rate->runs += count;
+    if (rate->goal == CORUN_GOAL_MILLISECONDS)
+        owe(rate, (int64_t)took, (int64_t)count, look->window_ns);
+    else if (rate->goal == CORUN_GOAL_FRAMES_PER_SECOND)
+        owe(rate, (int64_t)look->passed_ns, (int64_t)count, look->window_ns);
+}
+
+static void note_alone(struct rate *rate, int64_t ended, const struct rate_look *look)
+{
+    struct rate_alone *alone = &rate->alone;
+    if (look->others || !look->noted) {
+        rate->quiet = RATE_DISTURBED;
+        return;
+    }
+    if (rate->quiet == RATE_QUIET) {
+        alone->wanted_ns += look->wanted ? look->passed_ns : 0;
+        alone->ended += ended > 0 ? (uint64_t)ended : 0;
+        if (alone->wanted_ns > 2 * RATE_SETTLED_NS && alone->ended > 4 * RATE_ALONE_LAUNCHES) {
+            alone->wanted_ns /= 2;
+            alone->ended /= 2;
+        }
+    } else if (rate->quiet == RATE_DISTURBED) {
+        rate->quiet = RATE_SETTLES;
+    } else if (ended > 0 || !look->wanted) {
+        rate->quiet = RATE_QUIET; /* from the end of a launch on, or from where nothing was under way */
+    }
+}
+
+void rate_note(struct rate *rate, const struct board *board, const struct rate_look *look)
+{
+    int64_t ended = take_ended(rate, board, look->passed_ns);
+    note_alone(rate, ended, look);
+    take_runs(rate, board, look);
+    if (!look->noted)
+        return;
+    rate->ended += ended;
+    if (look->wanted)
+        rate->wanted_ns += look->passed_ns;
+    if (rate->goal == CORUN_GOAL_FRACTION && rate_alone_known(&rate->alone))
+        owe(rate, look->wanted ? (int64_t)look->passed_ns : 0, ended, look->window_ns);
+}
