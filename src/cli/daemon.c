@@ -151,12 +151,14 @@ static enum corun_status run_daemon(void *user)
     struct daemon_setup *daemon = user;
     struct node *node = NULL;
     char version[HANDOVER_TEXT_BYTES];
-    if (!daemon->gpus.count && !daemon->file) {
-        enum corun_status ended = daemon_run_hardware(daemon);
+    enum corun_status status = daemon_read(daemon);
+    if (status == CORUN_OK && daemon_is_hardware(daemon)) {
+        status = daemon_run_hardware(daemon);
         daemon_set_down(daemon);
-        return ended;
+        return status;
     }
-    enum corun_status status = daemon_set_up(daemon);
+    if (status == CORUN_OK)
+        status = daemon_set_up(daemon);
     daemon->server.ready = tell_ready;
     if (status == CORUN_OK && daemon->check) {
         printf("%s: %s, policy %s, %u row%s of limits\n", daemon->file, daemon->gpu_names, daemon->settings.policy_text,

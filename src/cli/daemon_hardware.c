@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* corund without --simulate: the GPU of this computer, for programs with the shim. */
+/* corund without --simulate, or with `hardware: true` in its file: the GPU of this computer, for programs with the shim. */
 #include "cli/daemon_setup.h"
 
 #include "cuda/settings.h"
@@ -8,19 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct ready {
-    const struct daemon_setup *setup;
-    const struct hardware_settings *settings;
+#define METRICS_INTERVAL 5.0
+
+struct service {
+    struct daemon_setup *setup;
+    struct hardware_settings settings;
     char version[WIRE_NAME_BYTES];
+    char metrics[4096]; /* the file may be read again, and its texts go */
 };
 
 static void tell_ready(void *user)
 {
-    const struct ready *ready = user;
-    const struct hardware_settings *settings = ready->settings;
-    if (ready->setup->quiet)
+    const struct service *service = user;
+    const struct hardware_settings *settings = &service->settings;
+    if (service->setup->quiet)
         return;
-    printf("%s%s%s, policy %s, %s, at %s\n", settings->gpu, *ready->version ? ", driver " : "", ready->version,
+    printf("%s%s%s, policy %s, %s, at %s\n", settings->gpu, *service->version ? ", driver " : "", service->version,
            settings->policy_text,
            hardware_has_service() ? "programs run side by side (the multi-process service runs)"
                                   : "programs take turns on the GPU (the multi-process service does not run)",
@@ -28,7 +31,14 @@ static void tell_ready(void *user)
     fflush(stdout);
 }
 
-/* What means nothing there is refused, not passed over. */
+static void complain(void *user, const char *metrics, const char *problem)
+{
+    const struct service *service = user;
+    daemon_complain(service->setup, metrics, problem);
+}
+
+/* ---- what means nothing there is refused, not passed over ---- */
+
 static enum corun_status check_options(const struct daemon_setup *setup)
 {
     const struct {
@@ -39,8 +49,6 @@ static enum corun_status check_options(const struct daemon_setup *setup)
                 {"--kernel-timeout", setup->has_kernel_timeout},
                 {"--patience", setup->patience > 0},
                 {"--pace", setup->pace > 0},
-                {"--journal", setup->journal != NULL},
-                {"--metrics", setup->metrics != NULL},
                 {"--takes-over", setup->takes_over}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].given)
@@ -49,34 +57,164 @@ static enum corun_status check_options(const struct daemon_setup *setup)
     return CORUN_OK;
 }
 
+static enum corun_status check_keys(const struct daemon_setup *setup, struct corun_diagnostics *list)
+{
+    const struct daemon_configuration *file = &setup->configuration;
+    const struct corun_place place = {setup->file, 0, 0};
+    const struct {
+        const char *key;
+        bool given;
+    } rows[] = {{"expect", file->expected_count > 0},
+                {"threads", file->threads != 0},
+                {"kernel_timeout", file->kernel_timeout.text != NULL},
+                {"patience", file->patience > 0},
+                {"pace", file->pace > 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].given)
+            return corun_report(list, CORUN_USAGE, place, "`%s` is of simulated GPUs, and this file says `hardware`",
+                                rows[i].key);
+    for (uint32_t i = 0; i < file->limits.count; i++)
+        if (file->limits.rows[i].memory != UINT64_MAX)
+            return corun_report(list, CORUN_USAGE, place,
+                                "row %u of the limits: nobody limits `memory` on a GPU of hardware", i + 1);
+    return CORUN_OK;
+}
+
+/* ---- settings ---- */
+
+static const char *policy_of(const struct daemon_setup *setup)
+{
+    const char *text = setup->policy ? setup->policy : setup->configuration.policy.text;
+    return text ? text : "left-over";
+}
+
+static enum corun_status read_policy(const struct daemon_setup *setup, struct gate_rules *rules,
+                                     struct corun_diagnostics *list)
+{
+    struct corun_diagnostics *said = corun_diagnostics_create();
+    const char *policy = policy_of(setup);
+    enum corun_status status = said ? gate_rules_read(policy, rules, said) : CORUN_MEMORY;
+    if (status == CORUN_OK && strlen(policy) >= WIRE_MOST_POLICY)
+        status = corun_report(said, CORUN_USAGE, CORUN_NOWHERE, "the policy is a text of more than %u bytes",
+                              WIRE_MOST_POLICY - 1);
+    status = daemon_add_place(said, setup->policy ? CORUN_NOWHERE : setup->configuration.policy.place, status, list);
+    corun_diagnostics_destroy(said);
+    return status;
+}
+
+static void set_changeable(struct service *service)
+{
+    struct daemon_setup *setup = service->setup;
+    const struct daemon_configuration *file = &setup->configuration;
+    const char *metrics = setup->metrics ? setup->metrics : file->metrics.text;
+    snprintf(service->metrics, sizeof service->metrics, "%s", metrics ? metrics : "");
+    setup->limits = file->limits;
+    service->settings.limits = &setup->limits;
+    service->settings.metrics = metrics ? service->metrics : NULL;
+    service->settings.metrics_interval = file->metrics_interval > 0 ? file->metrics_interval : METRICS_INTERVAL;
+}
+
+static void say_what_stays(const struct daemon_configuration *before, const struct daemon_configuration *now)
+{
+    const struct {
+        const char *key;
+        bool differs;
+    } rows[] = {{"hardware", before->hardware != now->hardware},
+                {"socket", daemon_differ(&before->socket, &now->socket)},
+                {"journal", daemon_differ(&before->journal, &now->journal)}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].differs)
+            fprintf(stderr, "corund: `%s` changes when corund is started again\n", rows[i].key);
+}
+
+/* What is wrong changes nothing. */
+static void reload(void *user)
+{
+    struct service *service = user;
+    struct daemon_setup *setup = service->setup;
+    struct daemon_configuration before;
+    struct gate_rules rules = service->settings.rules;
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    if (!list || !daemon_read_again(setup, &before)) {
+        corun_diagnostics_destroy(list);
+        return;
+    }
+    bool policy = !setup->policy && daemon_differ(&before.policy, &setup->configuration.policy);
+    enum corun_status status = check_keys(setup, list);
+    if (status == CORUN_OK && policy)
+        status = read_policy(setup, &rules, list);
+    (void)output_diagnostics(list, status);
+    corun_diagnostics_destroy(list);
+    if (status == CORUN_OK) {
+        say_what_stays(&before, &setup->configuration);
+        set_changeable(service);
+        service->settings.rules = rules;
+        if (policy)
+            snprintf(service->settings.policy_text, sizeof service->settings.policy_text, "%s", policy_of(setup));
+        arena_destroy(setup->texts_before);
+    } else {
+        fputs("corund: the configuration stays as it was\n", stderr);
+        arena_destroy(setup->texts);
+        setup->texts = setup->texts_before;
+        setup->configuration = before;
+    }
+    setup->texts_before = NULL;
+}
+
+/* ---- from start to end ---- */
+
+static enum corun_status find_gpu(struct service *service, struct corun_diagnostics *list)
+{
+    const char *driver = getenv(setting_SHIM_DRIVER);
+    struct hardware_settings *settings = &service->settings;
+    if (driver && *driver)
+        snprintf(settings->gpu, sizeof settings->gpu, "driver of CORUN_SHIM_DRIVER");
+    else if (!hardware_find(settings->gpu, service->version))
+        return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE,
+                            "this computer has no GPU whose driver runs (/proc/driver/nvidia); --simulate GPU has one");
+    return CORUN_OK;
+}
+
+static enum corun_status set_up(struct service *service, struct corun_diagnostics *list)
+{
+    struct daemon_setup *setup = service->setup;
+    struct hardware_settings *settings = &service->settings;
+    const char *socket = setup->socket ? setup->socket : setup->configuration.socket.text;
+    enum corun_status status = check_options(setup);
+    if (status == CORUN_OK)
+        status = check_keys(setup, list);
+    if (status == CORUN_OK)
+        status = read_policy(setup, &settings->rules, list);
+    if (status == CORUN_OK && !wire_socket_path(socket, settings->path, sizeof settings->path))
+        status = corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "the path of the socket is too long");
+    if (status != CORUN_OK)
+        return status;
+    set_changeable(service);
+    snprintf(settings->policy_text, sizeof settings->policy_text, "%s", policy_of(setup));
+    settings->journal = setup->journal ? setup->journal : setup->configuration.journal.text;
+    settings->ready = tell_ready;
+    settings->complain = complain;
+    settings->reload = setup->file ? reload : NULL;
+    settings->user = service;
+    return CORUN_OK;
+}
+
 enum corun_status daemon_run_hardware(struct daemon_setup *setup)
 {
     struct corun_diagnostics *list = setup->command->list;
-    const char *policy = setup->policy ? setup->policy : "left-over", *driver = getenv(setting_SHIM_DRIVER);
-    struct hardware_settings *settings = calloc(1, sizeof *settings);
-    struct ready ready = {.setup = setup, .settings = settings};
-    if (!settings)
+    struct service *service = calloc(1, sizeof *service);
+    if (!service)
         return CORUN_MEMORY;
-    enum corun_status status = check_options(setup);
-    if (status == CORUN_OK)
-        status = gate_rules_read(policy, &settings->rules, list);
-    if (status == CORUN_OK && strlen(policy) >= sizeof settings->policy_text)
-        status = corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "the policy is a text of more than %u bytes",
-                              WIRE_MOST_POLICY - 1);
-    if (status == CORUN_OK && !wire_socket_path(setup->socket, settings->path, sizeof settings->path))
-        status = corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "the path of the socket is too long");
-    if (status == CORUN_OK && driver && *driver)
-        snprintf(settings->gpu, sizeof settings->gpu, "driver of CORUN_SHIM_DRIVER");
-    else if (status == CORUN_OK && !hardware_find(settings->gpu, ready.version))
-        status =
-            corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE,
-                         "this computer has no GPU whose driver runs (/proc/driver/nvidia); --simulate GPU has one");
-    if (status == CORUN_OK) {
-        snprintf(settings->policy_text, sizeof settings->policy_text, "%s", policy);
-        settings->ready = tell_ready;
-        settings->user = &ready;
-        status = hardware_run(settings, list);
+    service->setup = setup;
+    enum corun_status status = set_up(service, list);
+    if (status == CORUN_OK && setup->check) {
+        printf("%s: the GPU of this computer, policy %s, %u row%s of limits\n", setup->file,
+               service->settings.policy_text, setup->limits.count, setup->limits.count == 1 ? "" : "s");
+    } else if (status == CORUN_OK) {
+        status = find_gpu(service, list);
+        if (status == CORUN_OK)
+            status = hardware_run(&service->settings, list);
     }
-    free(settings);
+    free(service);
     return status;
 }

@@ -10,8 +10,7 @@
 
 #define METRICS_INTERVAL 5.0
 
-/* What a text of the configuration means is said with its place there, unless it has one of its own. */
-static enum corun_status add_place(const struct corun_diagnostics *said, struct corun_place place,
+enum corun_status daemon_add_place(const struct corun_diagnostics *said, struct corun_place place,
                                    enum corun_status status, struct corun_diagnostics *list)
 {
     for (size_t i = 0; i < corun_diagnostics_count(said); i++) {
@@ -37,7 +36,7 @@ static enum corun_status find_gpu(struct daemon_setup *setup, const char *text, 
         status = corun_gpu_config_load(text, data, said, gpu);
     if (status == CORUN_OK)
         status = corun_gpu_config_check(gpu, said);
-    status = add_place(said, place, status, list);
+    status = daemon_add_place(said, place, status, list);
     corun_diagnostics_destroy(said);
     settings->gpu_count += status == CORUN_OK;
     return status;
@@ -57,7 +56,7 @@ static enum corun_status find_gpus(struct daemon_setup *setup, struct corun_diag
     enum corun_status status = CORUN_OK;
     if (!setup->gpus.count && !configuration->gpu_count)
         return corun_report(list, CORUN_USAGE, (struct corun_place){setup->file, 0, 0},
-                            "it names no GPU: `simulate: gtx980`");
+                            "it names no GPU: `simulate: gtx980`, or `hardware: true`");
     for (size_t i = 0; i < setup->gpus.count && status == CORUN_OK; i++)
         status = find_gpu(setup, setup->gpus.data[i], CORUN_NOWHERE, list);
     for (uint32_t i = 0; !setup->gpus.count && i < configuration->gpu_count && status == CORUN_OK; i++)
@@ -94,7 +93,7 @@ static enum corun_status find_policy(struct daemon_setup *setup, struct corun_di
         status = corun_report(said, CORUN_ARGUMENT, CORUN_NOWHERE,
                               "policy %s needs speed-up curves of its applications, which are not known of programs",
                               settings->policy->name);
-    status = add_place(said, setup->policy ? CORUN_NOWHERE : given->place, status, list);
+    status = daemon_add_place(said, setup->policy ? CORUN_NOWHERE : given->place, status, list);
     corun_diagnostics_destroy(said);
     return status;
 }
@@ -111,7 +110,7 @@ static void set_changeable(struct daemon_setup *setup)
     setup->server.metrics_interval = interval > 0 ? interval : METRICS_INTERVAL;
 }
 
-static bool differ(const struct value *one, const struct value *other)
+bool daemon_differ(const struct value *one, const struct value *other)
 {
     return !one->text || !other->text ? one->text != other->text : strcmp(one->text, other->text) != 0;
 }
@@ -121,10 +120,10 @@ static enum corun_status reload_policy(struct daemon_setup *setup, const struct 
     const struct value *now = &setup->configuration.policy;
     struct corun_diagnostics *list = corun_diagnostics_create();
     enum corun_status status = CORUN_OK;
-    if (!setup->policy && differ(before, now)) {
+    if (!setup->policy && daemon_differ(before, now)) {
         status = node_change_policy(setup->node, WIRE_ALL_GPUS, now->text ? now->text : CORUN_NO_POLICY, list);
         struct corun_diagnostics *placed = corun_diagnostics_create();
-        status = add_place(list, now->place, status, placed);
+        status = daemon_add_place(list, now->place, status, placed);
         (void)output_diagnostics(placed, status);
         corun_diagnostics_destroy(placed);
     }
@@ -136,17 +135,17 @@ static void say_what_stays(const struct daemon_configuration *before, const stru
 {
     bool expected = before->expected_count != now->expected_count, gpus = before->gpu_count != now->gpu_count;
     for (uint32_t i = 0; !gpus && i < now->gpu_count; i++)
-        gpus = differ(&before->gpus[i], &now->gpus[i]);
+        gpus = daemon_differ(&before->gpus[i], &now->gpus[i]);
     for (uint32_t i = 0; !expected && i < now->expected_count; i++)
-        expected = differ(&before->expected[i], &now->expected[i]);
+        expected = daemon_differ(&before->expected[i], &now->expected[i]);
     const struct {
         const char *key;
         bool differs;
     } rows[] = {{"simulate", gpus},
-                {"socket", differ(&before->socket, &now->socket)},
-                {"kernel_timeout", differ(&before->kernel_timeout, &now->kernel_timeout)},
+                {"socket", daemon_differ(&before->socket, &now->socket)},
+                {"kernel_timeout", daemon_differ(&before->kernel_timeout, &now->kernel_timeout)},
                 {"expect", expected},
-                {"journal", differ(&before->journal, &now->journal)},
+                {"journal", daemon_differ(&before->journal, &now->journal)},
                 {"threads", before->threads != now->threads},
                 {"pace", before->pace < now->pace || before->pace > now->pace}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -154,12 +153,11 @@ static void say_what_stays(const struct daemon_configuration *before, const stru
             fprintf(stderr, "corund: `%s` changes when corund is started again\n", rows[i].key);
 }
 
-static void reload(void *user)
+bool daemon_read_again(struct daemon_setup *setup, struct daemon_configuration *before)
 {
-    struct daemon_setup *setup = user;
     struct arena *texts = arena_create();
     struct corun_diagnostics *list = corun_diagnostics_create();
-    struct daemon_configuration before = setup->configuration, now;
+    struct daemon_configuration now;
     enum corun_status status =
         texts && setup->file ? daemon_configuration_load(setup->file, texts, list, &now) : CORUN_OK;
     (void)output_diagnostics(list, status);
@@ -168,14 +166,26 @@ static void reload(void *user)
         fputs(setup->file ? "corund: the configuration stays as it was\n" : "corund: it has no configuration file\n",
               stderr);
         arena_destroy(texts);
-        return;
+        return false;
     }
+    *before = setup->configuration;
     setup->configuration = now;
+    setup->texts_before = setup->texts;
+    setup->texts = texts;
+    return true;
+}
+
+static void reload(void *user)
+{
+    struct daemon_setup *setup = user;
+    struct daemon_configuration before;
+    if (!daemon_read_again(setup, &before))
+        return;
     set_changeable(setup);
     (void)reload_policy(setup, &before.policy);
-    say_what_stays(&before, &now);
-    arena_destroy(setup->texts);
-    setup->texts = texts;
+    say_what_stays(&before, &setup->configuration);
+    arena_destroy(setup->texts_before);
+    setup->texts_before = NULL;
 }
 
 static void tell(void *user, const char *what, const char *why)
@@ -184,7 +194,7 @@ static void tell(void *user, const char *what, const char *why)
     fprintf(stderr, "corund: %s: %s\n", what, why);
 }
 
-static void complain(void *user, const char *metrics, const char *problem)
+void daemon_complain(void *user, const char *metrics, const char *problem)
 {
     (void)user;
     fprintf(stderr, "corund: %s: metrics cannot be written: %s\n", metrics, problem);
@@ -215,19 +225,27 @@ static enum corun_status set_paths(struct daemon_setup *setup)
                : corun_report(setup->command->list, CORUN_USAGE, CORUN_NOWHERE, "the path of the socket is too long");
 }
 
+enum corun_status daemon_read(struct daemon_setup *setup)
+{
+    setup->texts = arena_create();
+    if (!setup->texts)
+        return CORUN_MEMORY;
+    return setup->file
+               ? daemon_configuration_load(setup->file, setup->texts, setup->command->list, &setup->configuration)
+               : CORUN_OK;
+}
+
+bool daemon_is_hardware(const struct daemon_setup *setup)
+{
+    return !setup->gpus.count && (!setup->file || setup->configuration.hardware);
+}
+
 enum corun_status daemon_set_up(struct daemon_setup *setup)
 {
     struct corun_diagnostics *list = setup->command->list;
     const struct daemon_configuration *configuration = &setup->configuration;
     struct simulated_duration timeout = setup->kernel_timeout;
-    enum corun_status status = CORUN_OK;
-    setup->texts = arena_create();
-    if (!setup->texts)
-        return CORUN_MEMORY;
-    if (setup->file)
-        status = daemon_configuration_load(setup->file, setup->texts, list, &setup->configuration);
-    if (status == CORUN_OK)
-        status = find_gpus(setup, list);
+    enum corun_status status = find_gpus(setup, list);
     if (status == CORUN_OK)
         status = find_policy(setup, list);
     if (status == CORUN_OK)
@@ -254,7 +272,7 @@ enum corun_status daemon_set_up(struct daemon_setup *setup)
     settings->choose = choose;
     settings->user = setup;
     setup->server.reload = reload;
-    setup->server.complain = complain;
+    setup->server.complain = daemon_complain;
     setup->server.tell = tell;
     setup->server.user = setup;
     set_changeable(setup);

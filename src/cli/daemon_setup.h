@@ -24,6 +24,7 @@ struct daemon_setup {
     /* of both */
     struct daemon_configuration configuration; /* as it was read last */
     struct arena *texts;                       /* of that */
+    struct arena *texts_before;                /* while it is read again: of what it was */
     struct arena *chosen;                      /* parameters of the policy that was chosen while it runs */
     struct limits limits;
     struct node_gpu gpus_found[WIRE_MOST_GPUS];
@@ -33,6 +34,17 @@ struct daemon_setup {
     struct node *node; /* once there is one */
 };
 
+/* Reads the configuration file, if there is one, for what follows. */
+enum corun_status daemon_read(struct daemon_setup *setup);
+/* Whether it is the GPU of this computer that is meant. */
+bool daemon_is_hardware(const struct daemon_setup *setup);
+/* The file once more, at SIGHUP; false: it is wrong, which has been said, and all stays as it was. */
+bool daemon_read_again(struct daemon_setup *setup, struct daemon_configuration *before);
+/* What a text of the file means is said with its place there, unless it has one of its own. */
+enum corun_status daemon_add_place(const struct corun_diagnostics *said, struct corun_place place,
+                                   enum corun_status status, struct corun_diagnostics *list);
+void daemon_complain(void *user, const char *metrics, const char *problem);
+bool daemon_differ(const struct value *one, const struct value *other);
 /* Settings of node and server. Errors have the places of the file. */
 enum corun_status daemon_set_up(struct daemon_setup *setup);
 /* Serves programs on the GPU of this computer, where the command line names no simulated one. */

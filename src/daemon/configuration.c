@@ -202,10 +202,15 @@ enum corun_status daemon_configuration_parse(const char *path, const char *text,
     enum corun_status status = yaml_tree_parse(path, text, bytes, arena, list, &root);
     if (status == CORUN_OK)
         status = yaml_expect_map(&reader, root,
-                                 "| simulate policy socket expect threads kernel_timeout patience metrics "
+                                 "| simulate hardware policy socket expect threads kernel_timeout patience metrics "
                                  "metrics_interval journal limits pace");
     if (status == CORUN_OK)
         status = read_gpus(&reader, root, result);
+    if (status == CORUN_OK)
+        status = yaml_boolean(&reader, root, "hardware", &result->hardware);
+    if (status == CORUN_OK && result->hardware && result->gpu_count)
+        status = corun_report(list, CORUN_SYNTAX, result->gpus[0].place,
+                              "'hardware' and 'simulate' exclude each other: a corund has one kind of GPU");
     if (status == CORUN_OK)
         status = read_texts(&reader, root, result);
     if (status == CORUN_OK && result->kernel_timeout.text &&

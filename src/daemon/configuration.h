@@ -3,6 +3,7 @@
  * corund's configuration in YAML:
  *
  *     simulate: gtx980             as --simulate; [gtx980, quadro-v100] where there are several GPUs
+ *     hardware: true               instead: the GPU of this computer
  *     policy: smqos                as --policy
  *     socket: /run/corund/corund.sock
  *     expect: [server, train]      as --expect, in this order
@@ -34,6 +35,7 @@
 struct daemon_configuration {
     struct value gpus[CONFIGURATION_MOST_GPUS];
     uint32_t gpu_count;                                            /* 0: none is given */
+    bool hardware;                                                 /* the GPU of this computer */
     struct value policy, socket, metrics, journal, kernel_timeout; /* text == NULL: not given */
     struct value expected[CONFIGURATION_MOST_EXPECTED];
     uint32_t expected_count;

@@ -4,6 +4,7 @@
 #define CORUN_DAEMON_HARDWARE_H
 
 #include "daemon/gate.h"
+#include "daemon/limits.h"
 #include "wire/wire.h"
 
 struct hardware_settings {
@@ -11,7 +12,14 @@ struct hardware_settings {
     char gpu[WIRE_NAME_BYTES];
     char policy_text[WIRE_MOST_POLICY]; /* as it was chosen */
     struct gate_rules rules;
-    void (*ready)(void *user); /* clients can come; may be NULL */
+    const struct limits *limits; /* NULL: the daemon's own user and root may come */
+    const char *metrics;         /* a file that is replaced again and again; NULL: none */
+    double metrics_interval;     /* seconds */
+    const char *journal;         /* NULL: none */
+    void (*ready)(void *user);   /* clients can come; may be NULL */
+    void (*complain)(void *user, const char *metrics, const char *problem); /* they cannot be written; said once */
+    /* SIGHUP: may change policy_text with its rules, limits and metrics. NULL: the signal is as SIGTERM. */
+    void (*reload)(void *user);
     void *user;
 };
 

@@ -2,6 +2,8 @@
 /* The journal of a node. */
 #include "daemon/journal.h"
 
+#include "daemon/journal_line.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,13 +14,9 @@ struct node_journal {
     bool told[WIRE_MOST_GPUS];
 };
 
-/* What is no plain text becomes question marks: nothing of a client's ends a text of ours. */
 static void print_text(struct node_journal *journal, const char *text)
 {
-    fputc('"', journal->file);
-    for (; *text; text++)
-        fputc(*text >= ' ' && *text <= '~' && *text != '"' && *text != '\\' ? *text : '?', journal->file);
-    fputc('"', journal->file);
+    journal_line_text(journal->file, text);
 }
 
 /* Up to its arguments. */
@@ -26,20 +24,21 @@ static void begin(struct node_journal *journal, const struct device *device, con
                   const char *name)
 {
     uint32_t khz = device->configuration.core_clock_khz;
-    fprintf(journal->file, "{\"ph\":\"%s\",\"pid\":%u,\"tid\":1,\"ts\":%.3f,%s\"name\":", phase, device->index + 1,
-            (double)cycle * 1e3 / khz, *phase == 'i' ? "\"s\":\"p\"," : "");
-    print_text(journal, name);
-    fputs(",\"args\":{", journal->file);
+    journal_line_begin(journal->file, phase, device->index + 1, (double)cycle * 1e3 / khz, name);
 }
 
 /* A full disk ends the journal, and nothing else. */
-static void end(struct node_journal *journal)
+static void keep(struct node_journal *journal, bool written)
 {
-    fputs("}},\n", journal->file);
-    if (fflush(journal->file) == 0)
+    if (written)
         return;
     fclose(journal->file);
     journal->file = NULL;
+}
+
+static void end(struct node_journal *journal)
+{
+    keep(journal, journal_line_end(journal->file));
 }
 
 static bool writes(const struct node_journal *journal)
@@ -61,10 +60,7 @@ struct node_journal *node_journal_open(const char *path, const struct node *node
         return journal;
     fputs("[\n", journal->file);
     for (uint32_t i = 0; i < node->device_count && writes(journal); i++) {
-        fprintf(journal->file,
-                "{\"ph\":\"M\",\"pid\":%u,\"tid\":1,\"name\":\"process_name\",\"args\":{\"name\":", i + 1);
-        print_text(journal, node->devices[i].configuration.name);
-        end(journal);
+        keep(journal, journal_line_process(journal->file, i + 1, node->devices[i].configuration.name));
         node_journal_note(journal, &node->devices[i], NULL, "policy", node->devices[i].policy_text);
     }
     return journal;

@@ -119,3 +119,17 @@ void listen_notify(const char *state)
                  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
     close(sender);
 }
+
+/* Whether it still hears that does not matter. */
+void listen_turn_away(int socket)
+{
+    static const char text[] = "this user may not use the GPU of this corund";
+    struct {
+        struct wire_header header;
+        struct wire_done body;
+        char text[sizeof text];
+    } message = {.header = {WIRE_REFUSED, sizeof message.body + sizeof text - 1}, .body = {CORUN_ARGUMENT}};
+    memcpy(message.text, text, sizeof text);
+    (void)!send(socket, &message, offsetof(__typeof__(message), text) + sizeof text - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    close(socket);
+}

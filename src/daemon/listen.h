@@ -14,6 +14,8 @@ int listen_at(const char *path, bool open);
 int listen_handed_over(char *path, size_t bytes);
 /* Who has connected, as the kernel says. */
 bool listen_peer(int socket, struct peer *peer);
+/* Somebody who may not come is told so, if that fits, and is gone. */
+void listen_turn_away(int socket);
 /* Tells systemd how it stands (sd_notify(3)), if it wants to know: "READY=1". */
 void listen_notify(const char *state);
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of a GPU. N(name, type, value, meaning) */
+/* Of a simulated GPU. N(name, type, value, meaning) */
 #define GPU_METRICS(N) \
     N(cycles_total, counter, (double)head->cycle, "cycles of the simulated GPU") \
     N(simulated_seconds_total, counter, (double)head->cycle / (head->core_clock_khz * 1e3), "the same as time") \
@@ -21,18 +21,22 @@
 
 /* Of the daemon. D(name, type, value, meaning) */
 #define DAEMON_METRICS(D) \
-    D(gpus, gauge, node->device_count, "GPUs") \
-    D(connections, gauge, (double)node->sessions.count, "connections, those of tools included") \
-    D(refused_connections_total, counter, (double)refused, "connections that were turned away")
+    D(gpus, gauge, told->gpu_count, "GPUs") \
+    D(connections, gauge, (double)told->connections, "connections, those of tools included") \
+    D(refused_connections_total, counter, (double)told->refused, "connections that were turned away")
 
 /* Of a program. T(name, type, value, meaning) */
 #define TENANT_METRICS(T) \
     T(launches_total, counter, (double)row->launches, "launches that have ended") \
     T(launches_in_flight, gauge, row->in_flight, "launches that have not ended") \
+    T(runs_total, counter, (double)row->runs, "runs of the program that have ended") \
+    T(waits, gauge, row->state == WIRE_STATE_WAITS, "1: it waits for the GPU")
+
+/* Of a program on a simulated GPU. */
+#define SIMULATED_TENANT_METRICS(T) \
     T(launch_p50_seconds, gauge, (double)row->p50_cycles / hz, \
       "of the last 1000 launches, from when they could begin to their end; 0: none") \
     T(launch_p99_seconds, gauge, (double)row->p99_cycles / hz, "the same") \
-    T(runs_total, counter, (double)row->runs, "runs of the program that have ended") \
     T(run_p50_seconds, gauge, (double)row->run_p50_cycles / hz, "of the last 1000 runs; 0: none") \
     T(run_p99_seconds, gauge, (double)row->run_p99_cycles / hz, "the same") \
     T(thread_instructions_total, counter, (double)row->thread_instructions, "since its first launch") \
@@ -40,8 +44,25 @@
     T(sm_cycles_total, counter, (double)row->sm_cycles, "of each SM while thread blocks of it were there, summed up") \
     T(goal_ipc, gauge, goal_ipc(row), "thread instructions per cycle that it is promised; 0: none") \
     T(isolated_ipc, gauge, row->isolated_ipc, "its rate alone; 0: not known") \
-    T(memory_allocated_bytes, gauge, (double)row->bytes, "memory of the device") \
-    T(waits, gauge, row->state == WIRE_STATE_WAITS, "1: it waits for the GPU")
+    T(memory_allocated_bytes, gauge, (double)row->bytes, "memory of the device")
+
+/* Of a program on a GPU of hardware. */
+#define HARDWARE_TENANT_METRICS(T) \
+    T(launches_noted_total, counter, (double)row->ended, "launches that were noted to end: rates are of these") \
+    T(wanted_seconds_total, counter, (double)row->cycles / hz, \
+      "in which it had something on the GPU, or waited for that, while that was noted") \
+    T(isolated_launches_per_second, gauge, row->alone_per_second, "of wanting the GPU, alone; 0: not known") \
+    T(goal_fraction, gauge, value_of(row, CORUN_GOAL_FRACTION), "of its rate alone that it is promised; 0: none") \
+    T(goal_run_seconds, gauge, value_of(row, CORUN_GOAL_MILLISECONDS) / 1e3, "of a run, as promised; 0: none") \
+    T(goal_runs_per_second, gauge, value_of(row, CORUN_GOAL_FRAMES_PER_SECOND), "as promised; 0: none") \
+    T(behind, gauge, row->behind, "1: it has less than its goal") \
+    T(launches_held_total, counter, (double)row->held, "launches that have waited for others") \
+    T(held_seconds_total, counter, (double)row->held_ns / 1e9, "for so long together")
+
+static double value_of(const struct wire_client *row, enum corun_goal_kind kind)
+{
+    return row->goal == (uint32_t)kind ? row->goal_value : 0;
+}
 
 static double goal_ipc(const struct wire_client *row)
 {
@@ -68,86 +89,99 @@ static void print_head(const char *name, const char *type, const char *meaning, 
 }
 
 /* Where there are several GPUs, every row says which one it is of. */
-static void print_gpu(const char *name, const struct node *node, uint32_t gpu, double value, FILE *stream)
+static void print_gpu(const char *name, const struct metrics *told, uint32_t gpu, double value, FILE *stream)
 {
     fprintf(stream, "corun_%s", name);
-    if (node->device_count > 1)
+    if (told->gpu_count > 1)
         fprintf(stream, "{device=\"%u\"}", gpu);
     fprintf(stream, " %.17g\n", value);
 }
 
-static void print_tenant(const char *name, const struct node *node, const struct wire_client *row, double value,
+static void print_tenant(const char *name, const struct metrics *told, const struct wire_client *row, double value,
                          FILE *stream)
 {
     fprintf(stream, "corun_%s{client=\"%u\",", name, row->number);
     print_label("name", row->name, stream);
     fprintf(stream, ",pid=\"%u\",uid=\"%u\"", row->pid, row->uid);
-    if (node->device_count > 1)
+    if (told->gpu_count > 1)
         fprintf(stream, ",device=\"%u\"", row->gpu);
     fprintf(stream, "} %.17g\n", value);
 }
 
-static void print_info(const struct node *node, const struct wire_node *heads, FILE *stream)
+static void print_info(const struct metrics *told, FILE *stream)
 {
     print_head("node_info", "gauge", "the GPUs and their policies", stream);
-    for (uint32_t i = 0; i < node->device_count; i++) {
+    for (uint32_t i = 0; i < told->gpu_count; i++) {
         fputs("corun_node_info{", stream);
-        if (node->device_count > 1)
+        if (told->gpu_count > 1)
             fprintf(stream, "device=\"%u\",", i);
-        print_label("gpu", heads[i].gpu, stream);
+        print_label("gpu", told->heads[i].gpu, stream);
         fputc(',', stream);
-        print_label("policy", heads[i].policy, stream);
+        print_label("policy", told->heads[i].policy, stream);
         fputs("} 1\n", stream);
     }
 }
 
-static void print_node(const struct node *node, uint64_t refused, const struct wire_node *heads, FILE *stream)
+static void print_node(const struct metrics *told, FILE *stream)
 {
-    print_info(node, heads, stream);
+    print_info(told, stream);
 #define PRINT_DAEMON(name, type, value, meaning) \
     print_head(#name, #type, meaning, stream); \
     fprintf(stream, "corun_" #name " %.17g\n", (double)(value));
     DAEMON_METRICS(PRINT_DAEMON)
 #undef PRINT_DAEMON
+}
+
+static void print_gpus(const struct metrics *told, FILE *stream)
+{
 #define PRINT_GPUS(name, type, value, meaning) \
     print_head(#name, #type, meaning, stream); \
-    for (const struct wire_node *head = heads; head < heads + node->device_count; head++) \
-        print_gpu(#name, node, head->index, (double)(value), stream);
+    for (const struct wire_node *head = told->heads; head < told->heads + told->gpu_count; head++) \
+        print_gpu(#name, told, head->index, (double)(value), stream);
     GPU_METRICS(PRINT_GPUS)
 #undef PRINT_GPUS
 }
 
-void metrics_print(const struct node *node, uint64_t refused, FILE *stream)
-{
-    uint32_t samples[WIRE_MOST_SAMPLES], count = 0;
-    struct wire_node heads[WIRE_MOST_GPUS];
-    struct wire_client *rows = calloc(node->sessions.count + 1, sizeof *rows);
-    for (uint32_t i = 0; i < node->device_count; i++)
-        device_describe(&node->devices[i], &heads[i]);
-    for (size_t i = 0; rows && i < node->sessions.count; i++)
-        if (node->sessions.data[i]->joined)
-            (void)session_describe(node->sessions.data[i], &rows[count++], samples);
-    print_node(node, refused, heads, stream);
 #define PRINT_TENANTS(name, type, value, meaning) \
     print_head("client_" #name, #type, meaning, stream); \
-    for (const struct wire_client *row = rows; row && row < rows + count; row++) { \
-        double hz = heads[row->gpu].core_clock_khz * 1e3; \
+    for (const struct wire_client *row = told->rows; row < told->rows + told->client_count; row++) { \
+        double hz = told->heads[row->gpu].core_clock_khz * 1e3; \
         (void)hz; \
-        print_tenant("client_" #name, node, row, (double)(value), stream); \
+        print_tenant("client_" #name, told, row, (double)(value), stream); \
     }
-    TENANT_METRICS(PRINT_TENANTS)
-#undef PRINT_TENANTS
-    free(rows);
+
+static void print_simulated(const struct metrics *told, FILE *stream)
+{
+    SIMULATED_TENANT_METRICS(PRINT_TENANTS)
 }
 
-int metrics_write(const struct node *node, uint64_t refused, const char *path)
+static void print_hardware(const struct metrics *told, FILE *stream)
+{
+    HARDWARE_TENANT_METRICS(PRINT_TENANTS)
+}
+
+void metrics_print(const struct metrics *told, FILE *stream)
+{
+    bool hardware = told->gpu_count && told->heads[0].hardware;
+    print_node(told, stream);
+    if (!hardware)
+        print_gpus(told, stream);
+    TENANT_METRICS(PRINT_TENANTS)
+    if (hardware)
+        print_hardware(told, stream);
+    else
+        print_simulated(told, stream);
+}
+#undef PRINT_TENANTS
+
+int metrics_write(const struct metrics *told, const char *path)
 {
     char other[4200];
     snprintf(other, sizeof other, "%.4096s.new", path);
     FILE *file = fopen(other, "we");
     if (!file)
         return errno;
-    metrics_print(node, refused, file);
+    metrics_print(told, file);
     bool fine = !ferror(file);
     errno = 0;
     fine &= fclose(file) == 0;
@@ -155,5 +189,23 @@ int metrics_write(const struct node *node, uint64_t refused, const char *path)
         return 0;
     int problem = errno ? errno : EIO;
     (void)unlink(other);
+    return problem;
+}
+
+int metrics_write_node(const struct node *node, uint64_t refused, const char *path)
+{
+    uint32_t samples[WIRE_MOST_SAMPLES];
+    struct wire_node heads[WIRE_MOST_GPUS];
+    struct wire_client *rows = calloc(node->sessions.count + 1, sizeof *rows);
+    struct metrics told = {heads, node->device_count, rows, 0, node->sessions.count, refused};
+    if (!rows)
+        return ENOMEM;
+    for (uint32_t i = 0; i < node->device_count; i++)
+        device_describe(&node->devices[i], &heads[i]);
+    for (size_t i = 0; i < node->sessions.count; i++)
+        if (node->sessions.data[i]->joined)
+            (void)session_describe(node->sessions.data[i], &rows[told.client_count++], samples);
+    int problem = metrics_write(&told, path);
+    free(rows);
     return problem;
 }

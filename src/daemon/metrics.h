@@ -7,9 +7,20 @@
 
 #include <stdio.h>
 
-/* `refused`: connections that were turned away. */
-void metrics_print(const struct node *node, uint64_t refused, FILE *stream);
+/* What there is to tell. Where one GPU is of hardware, all are. */
+struct metrics {
+    const struct wire_node *heads;
+    uint32_t gpu_count;
+    const struct wire_client *rows;
+    uint32_t client_count;
+    size_t connections;
+    uint64_t refused; /* connections that were turned away */
+};
+
+void metrics_print(const struct metrics *told, FILE *stream);
 /* Into a file, which is replaced as a whole. 0, or the error; then what was there stays. */
-int metrics_write(const struct node *node, uint64_t refused, const char *path);
+int metrics_write(const struct metrics *told, const char *path);
+/* The same of a node. */
+int metrics_write_node(const struct node *node, uint64_t refused, const char *path);
 
 #endif

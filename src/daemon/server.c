@@ -369,20 +369,6 @@ static bool welcome(struct server *server, int socket, const struct peer *peer, 
     return true;
 }
 
-/* Whether it still hears that does not matter. */
-static void turn_away(int socket)
-{
-    static const char text[] = "this user may not use the GPU of this corund";
-    struct {
-        struct wire_header header;
-        struct wire_done body;
-        char text[sizeof text];
-    } message = {.header = {WIRE_REFUSED, sizeof message.body + sizeof text - 1}, .body = {CORUN_ARGUMENT}};
-    memcpy(message.text, text, sizeof text);
-    (void)!send(socket, &message, offsetof(__typeof__(message), text) + sizeof text - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-    close(socket);
-}
-
 static void on_connect(uv_poll_t *handle, int status, int events)
 {
     struct server *server = handle->data;
@@ -395,7 +381,7 @@ static void on_connect(uv_poll_t *handle, int status, int events)
         return;
     uint32_t row = listen_peer(socket, &peer) ? limits_find(limits, &peer, geteuid()) : LIMITS_NOBODY;
     if (row == LIMITS_NOBODY) {
-        turn_away(socket);
+        listen_turn_away(socket);
         server->refused++;
     } else if (!has_place(server, &peer, row) || !welcome(server, socket, &peer, row)) {
         close(socket);
@@ -410,7 +396,7 @@ static void on_metrics(uv_timer_t *timer)
     struct server *server = timer->data;
     if (!server->settings->metrics)
         return;
-    int problem = metrics_write(server->node, server->refused, server->settings->metrics);
+    int problem = metrics_write_node(server->node, server->refused, server->settings->metrics);
     if (problem && !server->metrics_fail)
         server->settings->complain(server->settings->user, server->settings->metrics, strerror(problem));
     server->metrics_fail = problem != 0;

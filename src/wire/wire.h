@@ -185,7 +185,7 @@ struct wire_client {
     uint64_t runs, run_p50_cycles, run_p99_cycles; /* that it has told of; of the last ones */
     /* On a GPU of hardware: launches that were noted to end, while it wanted the GPU for `cycles`; launches in a second of
        that alone, 0: not known; and whether it has less than its goal. */
-    uint64_t ended;
+    uint64_t ended, held, held_ns; /* `held`: launches that have waited for others, for so long together */
     double alone_per_second;
     uint32_t behind, unused_too;
     char name[WIRE_NAME_BYTES];

@@ -505,5 +505,143 @@ class Faults(Shimmed):
         partial.close()
 
 
+class Service(Shimmed):
+    """From a configuration file: limits, metrics, the journal, and what SIGHUP changes."""
+    def write(self, text):
+        self.folder.chmod(0o755)
+        (self.folder / "corund.yaml").write_text(text)
+        return str(self.folder / "corund.yaml")
+
+    def start_configured(self, text, *options):
+        return self.start_daemon("--configuration", self.write(f"hardware: true\nsocket: {self.socket}\n{text}"), *options)
+
+    def as_user(self, uid, *words, **more):
+        # pylint: disable=consider-using-with
+        process = subprocess.Popen([CORUN, *words], env=dict(self.environment, HOME="/", **more), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, start_new_session=True, user=uid, group=uid, extra_groups=[], cwd="/")
+        for end in (process.stdout.close, process.stderr.close, process.wait, process.kill):
+            self.addCleanup(end)
+        return process
+
+    def test_check(self):
+        done = self.ask("daemon", "--check", self.write("hardware: true\npolicy: goal:window=20\nlimits: [{user: root, clients: 3, share: 50%}]\n"))
+        self.assertEqual((done.returncode, done.stdout.split(": ")[1]), (0, "the GPU of this computer, policy goal:window=20, 1 row of limits\n"),
+                         done.stderr)
+        for text, place, why in (("hardware: true\nsimulate: gtx980\n", "2:11", "exclude each other"), ("hardware: 7\n", "1:11", ""),
+                                 ("hardware: true\npolicy: smqos\n", "2:9", "is none of a GPU of hardware"),
+                                 ("hardware: true\nthreads: 2\n", "", "`threads` is of simulated GPUs"),
+                                 ("hardware: true\npace: 0.1\n", "", "`pace` is of simulated GPUs"),
+                                 ("hardware: true\nlimits: [{clients: 1, memory: 1M}]\n", "", "nobody limits `memory`"),
+                                 ("hardware: false\n", "", "it names no GPU")):
+            done = self.ask("daemon", "--check", self.write(text))
+            self.assertNotEqual(done.returncode, 0, text)
+            self.assertIn(f"corund.yaml:{place}", done.stderr)
+            self.assertIn(why, done.stderr)
+
+    def metrics(self, file):
+        """{name: {labels: value}} and the types."""
+        values, types = {}, {}
+        for line in file.read_text().splitlines() if file.exists() else ():
+            if line.startswith("# TYPE"):
+                types[line.split()[2]] = line.split()[3]
+            elif not line.startswith("#"):
+                name, labels, value = re.fullmatch(r'([a-z0-9_]+)(?:\{((?:[a-z]+="(?:[^"\\]|\\.)*",?)*)\})? (\S+)', line).groups()
+                self.assertIn(name, types)
+                values.setdefault(name, {})[labels] = float(value)
+        return values, types
+
+    def test_metrics(self):
+        """What is written is what the list says."""
+        file, other = self.folder / "corund.prom", self.folder / "other.prom"
+        daemon = self.start_configured(f"policy: goal\nmetrics: {file}\nmetrics_interval: 1s\n")
+        one = Client(self.socket, goal=1, name=b'o"ne')
+        two = Client(self.socket, goal=4, name=b"two", value=25.0)
+        one.put(STARTING, 1)
+        labels = f'client="0",name="o\\"ne",pid="{os.getpid()}",uid="{os.getuid()}"'
+        self.wait_for(lambda: self.metrics(file)[0].get("corun_client_wanted_seconds_total", {}).get(labels))
+        values, types = self.metrics(file)
+        for name, kind in types.items():
+            self.assertEqual(kind == "counter", name.endswith("_total"), name)
+        self.assertEqual(values["corun_node_info"], {'gpu="driver of CORUN_SHIM_DRIVER",policy="goal"': 1})
+        self.assertEqual((values["corun_client_goal_fraction"][labels], values["corun_client_behind"][labels]), (0.9, 1))
+        second = labels.replace('client="0",name="o\\"ne"', 'client="1",name="two"')
+        self.assertEqual((values["corun_client_goal_runs_per_second"][second], values["corun_client_goal_fraction"][second]), (25, 0))
+        self.assertEqual(values["corun_connections"][None], 2)
+        self.assertFalse({"corun_sms", "corun_client_isolated_ipc", "corun_cycles_total"} & set(types))
+        self.write(f"hardware: true\nsocket: {self.socket}\npolicy: even\nmetrics: {other}\nmetrics_interval: 1s\n")
+        daemon.send_signal(signal.SIGHUP)
+        self.wait_for(lambda: 'gpu="driver of CORUN_SHIM_DRIVER",policy="even"' in self.metrics(other)[0].get("corun_node_info", {}))
+        self.write("hardware: true\npolicy: smqos\n")
+        daemon.send_signal(signal.SIGHUP)
+        self.assertIn("is none of a GPU of hardware", daemon.stderr.readline())
+        self.assertIn("the configuration stays as it was", daemon.stderr.readline())
+        self.assertEqual(self.ask("policy").stdout, "even\n")
+        for client in one, two:
+            client.close()
+
+    def test_full_disk(self):
+        daemon = self.start_configured("metrics: /dev/full/corund.prom\njournal: /dev/full\n")
+        self.assertIn("metrics cannot be written", daemon.stderr.readline())
+        self.assertEqual(Client(self.socket).gate(), "FREE")
+
+    def test_journal(self):
+        """Who came and went, goals, policies, and how fast everybody was."""
+        file = self.folder / "journal.json"
+        daemon = self.start_configured(f"policy: goal\njournal: {file}\n")
+        server = self.share(PROGRAMS / "many_launches", "--name", "server", "--goal", "50%", words=["4000000"])
+        self.wait_for(lambda: self.clients().get("server", {}).get("launches_per_second_isolated"))
+        train = Client(self.socket, name=b"train")
+        pid = self.clients()["server"]["pid"]
+        self.assertEqual(self.ask("goal", str(pid), "60%").returncode, 0)
+        self.wait_for(lambda: '"of alone"' in file.read_text() and '"behind"' in file.read_text())
+        self.assertEqual(self.ask("policy", "left-over").returncode, 0)
+        server.kill()
+        self.wait_for(lambda: "server" not in self.clients())
+        train.close()
+        daemon.terminate()
+        self.assertEqual(daemon.wait(10), 0)
+        events = json.loads(file.read_text())
+        notes = [(event["name"], event["args"].get("program"), event["args"]["is"]) for event in events if event["ph"] == "i"]
+        self.assertEqual(notes, [("policy", None, "goal"), ("client", "server", "comes"), ("goal", "server", "fraction 0.5"),
+                                 ("client", "train", "comes"), ("goal", "server", "fraction 0.6"), ("policy", None, "left-over"),
+                                 ("client", "server", "goes"), ("client", "train", "goes")])
+        for event in events:
+            if event["ph"] == "C":
+                self.assertLessEqual(set(event["args"]), {"0 server"})
+                self.assertTrue(event["name"] == "of alone" or 0 <= event["args"]["0 server"] <= 1, event)
+        self.assertEqual([event["ts"] for event in events if "ts" in event], sorted(event["ts"] for event in events if "ts" in event))
+
+    @unittest.skipUnless(os.getuid() == 0, "needs root to be other users")
+    def test_users(self):
+        """Who is let in, how many programs of a user, and how much their goals may promise."""
+        daemon = self.start_configured("policy: goal\n")
+        self.assertEqual(self.as_user(54321, "ps").wait(20), 5)  # nobody else can even connect
+        self.write(f"hardware: true\nsocket: {self.socket}\npolicy: goal\nlimits: [{{user: 54321, clients: 2, share: 50%}}]\n")
+        daemon.send_signal(signal.SIGHUP)
+        self.wait_for(lambda: self.as_user(54321, "ps").wait(20) == 0)
+        self.assertNotEqual(self.as_user(54322, "ps").wait(20), 0)
+        mine = Client(self.socket, name=b"mine")
+        program = [PROGRAMS / "many_launches", "4000000"]
+        first = self.as_user(54321, "share", "--name", "first", "--goal", "40%", "--", *program)
+        self.wait_for(lambda: "first" in self.clients())
+        pids = {name: str(client["pid"]) for name, client in self.clients().items()}
+        for words, status, why in ((("policy", "even"), 6, b"only the daemon's user"), (("goal", pids["mine"], "none"), 6, b"another user"),
+                                   (("goal", pids["first"], "60%"), 6, b"share of the GPU"), (("goal", pids["first"], "ms=5"), 6, b"is limited"),
+                                   (("goal", pids["first"], "45%"), 0, b"")):
+            status_was, _, said = self.end(self.as_user(54321, *words))
+            self.assertEqual((status_was, why in said), (status, True), (words, said))
+        done = self.as_user(54321, "share", "--goal", "10%", "--", PROGRAMS / "many_launches", "10")
+        self.assertIn(b"more than its share of the GPU", self.end(done)[2])
+        second = self.as_user(54321, "share", "--name", "second", "--goal", "5%", "--", *program)
+        self.wait_for(lambda: "second" in self.clients())
+        status, out, said = self.end(self.as_user(54321, "share", "--", PROGRAMS / "many_launches", "10"))
+        self.assertEqual((status, b"10 launches" in out), (0, True))  # ungoverned
+        self.assertIn(b"as many programs there as it may have", said)
+        self.assertEqual(Client(self.socket, goal=1, name=b"more").kind, "BOARD")  # the daemon's own user is not limited
+        for process in first, second:
+            os.killpg(process.pid, signal.SIGKILL)
+        mine.close()
+
+
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)

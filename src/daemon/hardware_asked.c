@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/* What programs and tools ask of corund on a GPU of hardware: a place, the list, goals, another policy. */
+#include "daemon/hardware_state.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NUMBERS_KHZ 1000000u /* a cycle of the list is a nanosecond */
+
+/* ---- rates alone ---- */
+
+static struct known *find_known(struct hardware *hardware, const struct client *client)
+{
+    for (uint32_t i = 0; i < hardware->known_count; i++)
+        if (hardware->known[i].uid == client->peer.uid && strcmp(hardware->known[i].name, client->attach.name) == 0)
+            return &hardware->known[i];
+    return NULL;
+}
+
+/* Its rate alone is that of the user's next program of that name. */
+static void keep_known(struct hardware *hardware, const struct client *client)
+{
+    const struct rate_alone *alone = &hardware->gate.clients[client->number].rate.alone;
+    struct known *known = find_known(hardware, client);
+    if (!rate_alone_known(alone))
+        return;
+    if (!known) {
+        known = &hardware->known[hardware->known_next];
+        hardware->known_next = (hardware->known_next + 1) % MOST_KNOWN;
+        hardware->known_count += hardware->known_count < MOST_KNOWN;
+        memcpy(known->name, client->attach.name, sizeof known->name);
+        known->uid = client->peer.uid;
+    }
+    known->alone = *alone;
+}
+
+void hardware_leave(struct hardware *hardware, struct client *client)
+{
+    keep_known(hardware, client);
+    hardware_journal_note(hardware->journal, client, "client", "goes", hardware_now());
+    gate_leave(&hardware->gate, client->number);
+}
+
+/* ---- limits ---- */
+
+uint32_t hardware_row_of(const struct hardware *hardware, const struct peer *peer)
+{
+    return limits_find(hardware->settings->limits, peer, geteuid());
+}
+
+/* NULL: it is not limited. */
+static const struct limit *limit_of(const struct client *client)
+{
+    static const struct limit nothing = {.of = LIMIT_OF_EVERYBODY};
+    const struct limits *limits = client->hardware->settings->limits;
+    if (client->row == LIMITS_OWNER)
+        return NULL;
+    return client->row < limits->count ? &limits->rows[client->row] : &nothing;
+}
+
+static bool shares_with(const struct client *client, const struct client *other)
+{
+    return limits_same(client->hardware->settings->limits, client->row, client->peer.uid, other->row, other->peer.uid);
+}
+
+/* Whether the limits leave a place to one more. */
+static bool has_place(const struct client *client)
+{
+    const struct limit *limit = limit_of(client);
+    uint32_t count = 0;
+    for (const struct client *other = client->hardware->clients; other; other = other->next)
+        count += other != client && other->board && shares_with(client, other);
+    return !limit || count < limit->clients;
+}
+
+/* Whether goals of its user may promise so much; NULL: they may. */
+static const char *share_problem_there(const struct client *client, uint32_t goal, double value)
+{
+    const struct limit *limit = limit_of(client);
+    double sum = value;
+    if (!limit || isinf(limit->share) || goal == CORUN_GOAL_NONE)
+        return NULL;
+    if (goal != CORUN_GOAL_FRACTION)
+        return "where the share of a user is limited, a goal is a part of the rate alone: what times of runs take of "
+               "the "
+               "GPU is not known";
+    for (const struct client *other = client->hardware->clients; other; other = other->next)
+        if (other != client && other->board && shares_with(client, other) && other->attach.goal == CORUN_GOAL_FRACTION)
+            sum += other->attach.goal_value;
+    return sum <= limit->share + 1e-9 ? NULL
+                                      : "the goals of this user's programs would be more than its share of the GPU";
+}
+
+/* ---- what is asked ---- */
+
+static void answer(struct client *client, enum wire_type type, const void *body, const char *text)
+{
+    const struct wire_row *row = wire_row(type);
+    uint32_t length = text ? (uint32_t)strlen(text) : 0;
+    struct wire_header header = {type, row->bytes + length};
+    if (!buffer_add(&client->out, &header, sizeof header) || !buffer_add(&client->out, body, row->bytes) ||
+        !buffer_add(&client->out, text, length))
+        client->ends = true;
+}
+
+void hardware_refuse(struct client *client, enum corun_status status, const char *text)
+{
+    const struct wire_done body = {status};
+    answer(client, WIRE_REFUSED, &body, text);
+}
+
+static void note_goal(const struct client *client)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%s %.6g", wire_goal_word((enum corun_goal_kind)client->attach.goal),
+             client->attach.goal == CORUN_GOAL_NONE ? 0 : client->attach.goal_value);
+    hardware_journal_note(client->hardware->journal, client, "goal", text, hardware_now());
+}
+
+/* NULL: it is a goal. */
+static const char *goal_problem_there(const struct client *client, uint32_t kind, double value)
+{
+    if (kind == CORUN_GOAL_NONE)
+        return NULL;
+    if (kind == CORUN_GOAL_IPC || kind > CORUN_GOAL_FRAMES_PER_SECOND)
+        return "on a GPU of hardware a goal is a part of the rate alone, as 90%, or ms=X or fps=X of the program's "
+               "runs: nobody counts instructions there";
+    if (!isfinite(value) || value <= 0 || value > (kind == CORUN_GOAL_FRACTION ? 1 : 1e9))
+        return "a goal is above 0, and as a part of the rate alone at most 100%";
+    return share_problem_there(client, kind, value);
+}
+
+static void attach(struct client *client, const struct wire_frame *frame)
+{
+    struct wire_attach *attach = &client->attach;
+    struct hardware *hardware = client->hardware;
+    if (client->board) {
+        client->ends = true;
+        return;
+    }
+    wire_body(frame, attach);
+    if (attach->version != WIRE_VERSION || attach->board_bytes != sizeof(struct board)) {
+        hardware_refuse(client, CORUN_ARGUMENT, "the program's shim and the daemon are of different versions of corun");
+        return;
+    }
+    if (!wire_text(attach->name, sizeof attach->name)) {
+        client->ends = true;
+        return;
+    }
+    const char *problem = goal_problem_there(client, attach->goal, attach->goal_value);
+    if (problem) {
+        hardware_refuse(client, CORUN_ARGUMENT, problem);
+        return;
+    }
+    if (!has_place(client)) {
+        hardware_refuse(client, CORUN_ARGUMENT, "this user has as many programs there as it may have");
+        return;
+    }
+    client->number = gate_enter(&hardware->gate, attach->goal != CORUN_GOAL_NONE);
+    if (client->number == GATE_MOST_CLIENTS) {
+        hardware_refuse(client, CORUN_MEMORY, "there are too many clients");
+        return;
+    }
+    const struct known *known = find_known(hardware, client);
+    gate_promise(&hardware->gate, client->number, (enum corun_goal_kind)attach->goal, attach->goal_value,
+                 known ? &known->alone : NULL);
+    client->board = board_at(hardware->front, client->number);
+    client->sends_file = true;
+    hardware_journal_note(hardware->journal, client, "client", "comes", hardware_now());
+    if (attach->goal != CORUN_GOAL_NONE)
+        note_goal(client);
+    const struct wire_attached body = {client->number, 0};
+    hardware_look(hardware); /* its gate, before it sees the board */
+    answer(client, WIRE_BOARD, &body, NULL);
+}
+
+void hardware_describe(const struct client *client, struct wire_client *row)
+{
+    struct board *board = client->board;
+    const struct gate_client *place = &client->hardware->gate.clients[client->number];
+    const struct rate *rate = &place->rate;
+    *row =
+        (struct wire_client){.number = client->number,
+                             .pid = client->peer.pid,
+                             .uid = client->peer.uid,
+                             .state = place->busy || atomic_load(&board->waiting) ? WIRE_STATE_WAITS : WIRE_STATE_HOST,
+                             .goal = client->attach.goal,
+                             .goal_value = client->attach.goal_value,
+                             .in_flight = (uint32_t)board_under_way(board),
+                             .launches = atomic_load(&board->launches),
+                             .cycles = rate->wanted_ns,
+                             .runs = rate->runs,
+                             .held = atomic_load(&board->held),
+                             .held_ns = atomic_load(&board->held_ns),
+                             .ended = rate->ended > 0 ? (uint64_t)rate->ended : 0,
+                             .alone_per_second = rate_alone_per_second(&rate->alone),
+                             .behind = rate_is_behind(rate)};
+    memcpy(row->name, client->attach.name, sizeof row->name);
+}
+
+void hardware_describe_gpu(const struct hardware *hardware, struct wire_node *node)
+{
+    *node =
+        (struct wire_node){.cycle = hardware_now(), .core_clock_khz = NUMBERS_KHZ, .hardware = 1, .sample_cycles = 1};
+    memcpy(node->gpu, hardware->settings->gpu, sizeof node->gpu);
+    memcpy(node->policy, hardware->settings->policy_text, sizeof node->policy);
+}
+
+static void list(struct client *client)
+{
+    const struct hardware *hardware = client->hardware;
+    const struct wire_done done = {CORUN_OK};
+    struct wire_node node;
+    hardware_describe_gpu(hardware, &node);
+    answer(client, WIRE_NODE, &node, NULL);
+    for (const struct client *other = hardware->clients; other; other = other->next) {
+        struct wire_client row;
+        if (!other->board)
+            continue;
+        hardware_describe(other, &row);
+        answer(client, WIRE_CLIENT, &row, NULL);
+    }
+    answer(client, WIRE_DONE, &done, NULL);
+}
+
+/* Its owner, corund's user and root may. */
+static bool may_change(const struct client *client, uint32_t uid)
+{
+    return client->peer.uid == 0 || client->peer.uid == geteuid() || client->peer.uid == uid;
+}
+
+static void change_goal(struct client *client, const struct wire_frame *frame)
+{
+    struct hardware *hardware = client->hardware;
+    const struct wire_done done = {CORUN_OK};
+    struct wire_goal goal;
+    wire_body(frame, &goal);
+    for (struct client *other = hardware->clients; other; other = other->next) {
+        if (!other->board || (goal.pid ? other->peer.pid != goal.pid : other != client))
+            continue;
+        if (!may_change(client, other->peer.uid)) {
+            hardware_refuse(client, CORUN_ARGUMENT, "it is the program of another user");
+            return;
+        }
+        const char *problem = goal_problem_there(other, goal.goal, goal.value);
+        if (problem) {
+            hardware_refuse(client, CORUN_ARGUMENT, problem);
+            return;
+        }
+        other->attach.goal = goal.goal;
+        other->attach.goal_value = goal.value;
+        gate_promise(&hardware->gate, other->number, (enum corun_goal_kind)goal.goal, goal.value, NULL);
+        note_goal(other);
+        hardware_look(hardware);
+        answer(client, WIRE_DONE, &done, NULL);
+        return;
+    }
+    hardware_refuse(client, CORUN_NOT_FOUND, "no client has that process");
+}
+
+void hardware_change_policy(struct hardware *hardware, const struct gate_rules *rules, const char *text)
+{
+    struct hardware_settings *settings = hardware->settings;
+    gate_change(&hardware->gate, rules);
+    if (text != settings->policy_text)
+        snprintf(settings->policy_text, sizeof settings->policy_text, "%s", text);
+    hardware_journal_note(hardware->journal, NULL, "policy", text, hardware_now());
+    hardware_look(hardware);
+}
+
+static void change_policy(struct client *client, const struct wire_frame *frame)
+{
+    struct hardware *hardware = client->hardware;
+    const struct wire_done done = {CORUN_OK};
+    char text[WIRE_MOST_POLICY] = "";
+    struct gate_rules rules;
+    struct corun_diagnostics *said = corun_diagnostics_create();
+    memcpy(text, frame->tail, frame->tail_bytes < sizeof text ? frame->tail_bytes : sizeof text - 1);
+    enum corun_status status = said ? gate_rules_read(text, &rules, said) : CORUN_MEMORY;
+    if (!may_change(client, geteuid())) {
+        hardware_refuse(client, CORUN_ARGUMENT, "only the daemon's user changes the policy");
+    } else if (status != CORUN_OK) {
+        hardware_refuse(client, status,
+                        corun_diagnostics_count(said) ? corun_diagnostics_get(said, 0)->message : "out of memory");
+    } else {
+        hardware_change_policy(hardware, &rules, text);
+        answer(client, WIRE_DONE, &done, NULL);
+    }
+    corun_diagnostics_destroy(said);
+}
+
+void hardware_serve(struct client *client, const struct wire_frame *frame)
+{
+    switch (frame->type) {
+    case WIRE_ATTACH:
+        attach(client, frame);
+        break;
+    case WIRE_RING:
+        hardware_look(client->hardware);
+        break;
+    case WIRE_LIST:
+        list(client);
+        break;
+    case WIRE_GOAL:
+        change_goal(client, frame);
+        break;
+    case WIRE_POLICY:
+        change_policy(client, frame);
+        break;
+    case WIRE_JOIN:
+        hardware_refuse(
+            client, CORUN_UNSUPPORTED,
+            "this corund shares a GPU of hardware; the program has the libraries of a simulated one: start it with "
+            "`corun share`");
+        break;
+    default:
+        client->ends = true;
+    }
+}

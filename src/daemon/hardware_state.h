@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* corund on a GPU of hardware, inside: its clients, and what they ask. */
+#ifndef CORUN_DAEMON_HARDWARE_STATE_H
+#define CORUN_DAEMON_HARDWARE_STATE_H
+
+#include "daemon/hardware.h"
+#include "daemon/hardware_journal.h"
+#include "daemon/limits.h"
+#include "daemon/node.h"
+
+#include <uv.h>
+
+#define MOST_KNOWN 256u /* names whose rates alone are kept */
+
+/* What a program of that name did alone. */
+struct known {
+    char name[WIRE_NAME_BYTES];
+    uint32_t uid;
+    struct rate_alone alone;
+};
+
+struct hardware {
+    uv_loop_t loop;
+    uv_poll_t listener, clock;
+    uv_timer_t metrics; /* until they are written again */
+    uv_signal_t signals[3];
+    int socket, timer, file; /* of the boards */
+    bool handed_over;        /* the socket was, and stays */
+    bool metrics_fail;       /* which has been said */
+    struct board_front *front;
+    struct gate gate;
+    struct hardware_settings *settings;
+    struct hardware_journal *journal; /* NULL: none */
+    struct client *clients;           /* a list */
+    uint32_t client_count;
+    uint64_t refused; /* connections that were turned away */
+    struct known known[MOST_KNOWN];
+    uint32_t known_count, known_next; /* the oldest gives its place */
+};
+
+struct client {
+    uv_poll_t poll;
+    struct hardware *hardware;
+    struct client *next;
+    struct peer peer;
+    uint32_t row; /* of the limits, that counts for it */
+    int socket;
+    bool sends_file; /* with the next bytes */
+    struct buffer in, out;
+    struct board *board; /* NULL: it has not attached */
+    uint32_t number;
+    struct wire_attach attach;
+    bool ends; /* nothing more is heard of it */
+};
+
+/* Nanoseconds of CLOCK_MONOTONIC, as programs have them. */
+uint64_t hardware_now(void);
+/* Looks at the boards, and again when that is due. */
+void hardware_look(struct hardware *hardware);
+/* Carries out what a client asks; the answer lies in its buffer then. */
+void hardware_serve(struct client *client, const struct wire_frame *frame);
+void hardware_refuse(struct client *client, enum corun_status status, const char *text);
+/* A client that has attached is gone: what it did alone is kept under its name. */
+void hardware_leave(struct hardware *hardware, struct client *client);
+/* Rows of the list. */
+void hardware_describe(const struct client *client, struct wire_client *row);
+void hardware_describe_gpu(const struct hardware *hardware, struct wire_node *node);
+/* Other rules, and the text that they were read from. */
+void hardware_change_policy(struct hardware *hardware, const struct gate_rules *rules, const char *text);
+/* The row of the limits that counts for somebody. */
+uint32_t hardware_row_of(const struct hardware *hardware, const struct peer *peer);
+
+#endif
