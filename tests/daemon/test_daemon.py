@@ -711,7 +711,7 @@ class Goals(Daemon):
         status, out, said = self.end(self.share(NUMPY, "--isolated", "400", words=(program, PYTHON)))
         self.assertEqual((status, out.decode().splitlines()),
                          (0, ["UNSUPPORTED", "OK OK OK ARGUMENT OK OK",
-                              "a goal is 90%, ipc=300, none, or a fraction of the rate alone, not 'much'"]), said)
+                              "a goal is 90%, ipc=300, ms=20, fps=30, none, or a fraction of the rate alone, not 'much'"]), said)
         script = ("import sys; sys.path.insert(0, sys.argv[1]); import corun; node = corun.Node(command=sys.argv[2]); node.set_policy('smk');"
                   "print(node.policy, node.list()['gpu'], node.list()['clients'])\n"
                   "try: node.set_goal(1, '50%')\nexcept corun.CorunError as error: print(error.status, error)")
