@@ -42,9 +42,7 @@ void corun_gpu_archive(struct corun_gpu *gpu, struct corun_archive *archive);
 /* Where the policy leaves its variables; NULL: there is none. */
 const double *corun_gpu_policy_variables(const struct corun_gpu *gpu);
 
-/* Why an instance of it cannot be saved, as the end of a sentence: "a captured program"; NULL: it can. */
-const char *corun_workload_unsaved(const struct corun_workload *workload);
-/* The memory of an instance and the thread blocks of its grids. UNSUPPORTED: corun_workload_unsaved says why. */
+/* The memory of an instance and the thread blocks of its grids. */
 void corun_instance_archive(struct corun_instance *instance, struct corun_archive *archive);
 /* Its grids, for struct corun_checkpoints; NULL behind the last one. */
 const struct corun_grid *corun_instance_grid_numbered(const struct corun_instance *instance, uint32_t number);

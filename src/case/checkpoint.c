@@ -230,12 +230,6 @@ static enum corun_status check_possible(const struct run *run, struct corun_diag
             "there are no checkpoints under policy %s: what the state of a policy of yours holds, and where it "
             "points, is not known",
             job->policy->name);
-    for (uint32_t a = 0; a < job->application_count; a++) {
-        const char *unsaved = corun_workload_unsaved(run->members[a].workload);
-        if (unsaved)
-            return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "there are no checkpoints of %s, which is %s",
-                                run->members[a].info.name, unsaved);
-    }
     return CORUN_OK;
 }
 

@@ -294,7 +294,7 @@ static void check_possible(struct corun_archive *archive, const struct corun_gpu
                      gpu->opened ? "is driven from outside" : "samples");
     for (uint32_t a = 0; a < gpu->application_count; a++) {
         const struct corun_grid *grid = gpu->checkpoints.grid(gpu->checkpoints.user, a, 0);
-        if (!grid || !grid->operations->tb_number)
+        if (grid && !grid->operations->tb_number)
             archive_fail(archive, CORUN_UNSUPPORTED, "application %s cannot be saved", gpu->applications[a].name);
     }
 }

@@ -293,10 +293,12 @@ void module_instance_archive(struct corun_archive *archive, struct corun_module_
     ARCHIVE(archive, instance->told);
     for (uint32_t i = 0; i < grid_count && archive_fine(archive); i++)
         archive_launch(archive, (struct launch *)grids[i]);
-    uint32_t sms = instance->sm_count;
-    ARCHIVE(archive, sms);
+    size_t sms = instance->sm_count;
+    archive_count(archive, &sms, MOST_SMS);
+    if (archive->reads && !executor_have_sms(instance, (uint32_t)sms)) /* none of its grids need be there */
+        archive_fail(archive, CORUN_MEMORY, "out of memory");
     if (archive_fine(archive) && sms != instance->sm_count)
-        archive_fail(archive, CORUN_SYNTAX, "%u SMs, not %u", sms, instance->sm_count);
+        archive_fail(archive, CORUN_SYNTAX, "%zu SMs, not %u", sms, instance->sm_count);
     for (uint32_t i = 0; i < instance->sm_count && archive_fine(archive); i++)
         archive_executor_sm(archive, &place, instance->sms[i]);
     archive_freed(archive, &instance->freed_blocks);

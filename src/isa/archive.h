@@ -9,13 +9,15 @@
 struct executor_sm;
 struct launch;
 
-/* The contents of memory; what is allocated has to be the same. */
+/* The contents of memory; what is allocated, and the textures, have to be the same. */
 void memory_archive(struct corun_archive *archive, struct corun_memory *memory);
 /* What SMs keep of an instance, and the thread blocks of its grids: all that there are. Between two steps of the GPU. */
 void module_instance_archive(struct corun_archive *archive, struct corun_module_instance *instance,
                              struct corun_grid *const *grids, uint32_t grid_count);
 
 /* executor.c */
+/* What SMs keep of an instance, for so many. False when out of memory. */
+bool executor_have_sms(struct corun_module_instance *instance, uint32_t sm_count);
 /* As it is while a grid runs on so many SMs. False when out of memory. */
 bool executor_attach(struct launch *launch, uint32_t sm_count, uint32_t clock_khz);
 /* Another thread block of the SM's. False when out of memory. */

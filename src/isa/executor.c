@@ -294,22 +294,28 @@ void executor_sm_destroy(struct executor_sm *sm)
     free(sm);
 }
 
+bool executor_have_sms(struct corun_module_instance *instance, uint32_t sm_count)
+{
+    if (sm_count <= instance->sm_count)
+        return true;
+    struct executor_sm **sms = realloc(instance->sms, sm_count * sizeof *sms);
+    if (!sms)
+        return false;
+    instance->sms = sms;
+    for (uint32_t i = instance->sm_count; i < sm_count; i++) {
+        sms[i] = executor_sm_create(instance, i, false);
+        if (!sms[i])
+            return false;
+        instance->sm_count = i + 1;
+    }
+    return true;
+}
+
 bool executor_attach(struct launch *launch, uint32_t sm_count, uint32_t clock_khz)
 {
     launch->clock_khz = clock_khz;
-    struct corun_module_instance *instance = launch->instance;
-    if (sm_count > instance->sm_count) {
-        struct executor_sm **sms = realloc(instance->sms, sm_count * sizeof *sms);
-        if (!sms)
-            return false;
-        instance->sms = sms;
-        for (uint32_t i = instance->sm_count; i < sm_count; i++) {
-            sms[i] = executor_sm_create(instance, i, false);
-            if (!sms[i])
-                return false;
-            instance->sm_count = i + 1;
-        }
-    }
+    if (!executor_have_sms(launch->instance, sm_count))
+        return false;
     if (sm_count > launch->sm_count) {
         struct launch_sm *sms = realloc(launch->sms, sm_count * sizeof *sms);
         if (!sms)

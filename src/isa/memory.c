@@ -644,7 +644,7 @@ const struct corun_texture *memory_texture_at(const struct corun_memory *memory,
 void memory_archive(struct corun_archive *archive, struct corun_memory *memory)
 {
     archive_section(archive, "device memory", 1);
-    if (memory->backing.storage || memory->textures.count)
+    if (memory->backing.storage)
         archive_fail(archive, CORUN_UNSUPPORTED, "memory of a CUDA program cannot be saved");
     archive_same(archive, memory->allocations.count, "allocations of device memory");
     archive_same(archive, memory->generation, "allocations that were freed");

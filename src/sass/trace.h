@@ -103,6 +103,9 @@ uint32_t sass_pages_find(const struct sass_pages *pages, uint64_t page);
 /* A kernel as application `application` launches it. The trace must outlive it. NULL: out of memory. */
 struct corun_grid *sass_grid_create(const struct sass_trace *trace, uint32_t kernel, uint32_t application);
 void sass_grid_destroy(struct corun_grid *grid);
+/* Its thread blocks to a checkpoint, or from it: then it has none yet. */
+struct corun_archive;
+void sass_grid_archive(struct corun_archive *archive, struct corun_grid *grid);
 
 /*
  * Runs any source's grid without timing and writes it as the trace of kernel `number`. Predicates are left out, as in traces of GPUs. UNSUPPORTED,

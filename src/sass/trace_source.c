@@ -3,6 +3,7 @@
  * A traced kernel as a source of warp instructions: what the lines say happens, in their order, at the time that the machine
  * decides. Nothing is computed, so there are no stores to commit and no atomics to perform.
  */
+#include "base/archive.h"
 #include "base/bits.h"
 #include "sass/opcodes.h"
 #include "sass/trace.h"
@@ -23,17 +24,20 @@ struct traced_grid {
     struct corun_grid grid; /* first: the machine hands it back */
     const struct sass_trace *trace;
     const struct sass_kernel *kernel;
-    uint64_t base; /* of the application's range */
+    uint64_t base;         /* of the application's range */
+    struct corun_tb **tbs; /* by index: those that have begun. Each SM writes those that it has. */
+    bool twice;            /* one has begun again while it was there: two launches at once */
 };
 
 struct corun_warp {
     const struct traced_grid *grid;
     const struct sass_instruction *at, *end;
-    uint64_t local; /* address of its local memory */
+    uint64_t local;  /* address of its local memory */
+    uint64_t number; /* in its grid, from 1 on */
 };
 
 struct corun_tb {
-    uint32_t warp_count;
+    uint32_t index, warp_count;
     struct corun_warp warps[];
 };
 
@@ -53,10 +57,14 @@ static enum corun_status attach(const struct corun_grid *grid, uint32_t sm_count
 static struct corun_tb *tb_begin(const struct corun_grid *grid, uint32_t index, uint32_t sm, struct corun_warp **warps)
 {
     (void)sm;
-    const struct traced_grid *own = traced(grid);
+    struct traced_grid *own = (struct traced_grid *)(uintptr_t)grid;
     struct corun_tb *tb = calloc(1, sizeof *tb + grid->tb_warps * sizeof tb->warps[0]);
     if (!tb)
         return NULL;
+    if (own->tbs[index])
+        own->twice = true;
+    own->tbs[index] = tb;
+    tb->index = index;
     tb->warp_count = grid->tb_warps;
     for (uint32_t i = 0; i < tb->warp_count; i++) {
         size_t number = (size_t)index * grid->tb_warps + i;
@@ -67,6 +75,7 @@ static struct corun_tb *tb_begin(const struct corun_grid *grid, uint32_t index, 
             .at = at,
             .end = at ? at + warp->count : NULL,
             .local = own->base + LOCAL_FIRST + number % LOCAL_WARPS * LOCAL_WARP_BYTES,
+            .number = number + 1,
         };
         warps[i] = &tb->warps[i];
     }
@@ -75,6 +84,9 @@ static struct corun_tb *tb_begin(const struct corun_grid *grid, uint32_t index, 
 
 static void tb_end(struct corun_tb *tb)
 {
+    const struct traced_grid *own = tb->warps[0].grid;
+    if (own->tbs[tb->index] == tb)
+        own->tbs[tb->index] = NULL;
     free(tb);
 }
 
@@ -215,6 +227,29 @@ static const char *printed(const struct corun_grid *grid, uint32_t sm, size_t *b
     return NULL;
 }
 
+/* ---- checkpoints: names from 1 on ---- */
+
+static uint64_t tb_number(const struct corun_tb *tb)
+{
+    return tb->index + UINT64_C(1);
+}
+
+static struct corun_tb *tb_of(const struct corun_grid *grid, uint64_t number)
+{
+    return number && number <= grid->tb_count ? traced(grid)->tbs[number - 1] : NULL;
+}
+
+static uint64_t warp_number(const struct corun_warp *warp)
+{
+    return warp->number;
+}
+
+static struct corun_warp *warp_of(const struct corun_grid *grid, uint64_t number)
+{
+    struct corun_tb *tb = number ? tb_of(grid, (number - 1) / grid->tb_warps + 1) : NULL;
+    return tb ? &tb->warps[(number - 1) % grid->tb_warps] : NULL;
+}
+
 static const struct corun_source_operations operations = {
     .attach = attach,
     .tb_begin = tb_begin,
@@ -230,6 +265,10 @@ static const struct corun_source_operations operations = {
     .dirty = dirty,
     .fault = fault,
     .printed = printed,
+    .tb_number = tb_number,
+    .warp_number = warp_number,
+    .tb_of = tb_of,
+    .warp_of = warp_of,
 };
 
 /* One more than the highest register that the code names. */
@@ -246,12 +285,52 @@ static uint32_t count_registers(const struct sass_kernel *kernel)
     return count;
 }
 
+/* Where the warps of a thread block are in the trace: how much is left for each. */
+static void archive_tb(struct corun_archive *archive, struct corun_tb *tb)
+{
+    for (uint32_t i = 0; i < tb->warp_count && archive_fine(archive); i++) {
+        struct corun_warp *warp = &tb->warps[i];
+        uint64_t all = (uint64_t)(warp->end - warp->at), left = all;
+        ARCHIVE(archive, left);
+        if (left > all)
+            archive_fail(archive, CORUN_SYNTAX, "%llu lines of a warp of %llu", (unsigned long long)left,
+                         (unsigned long long)all);
+        else if (archive->reads)
+            warp->at += all - left;
+    }
+}
+
+void sass_grid_archive(struct corun_archive *archive, struct corun_grid *grid)
+{
+    struct traced_grid *own = (struct traced_grid *)(void *)grid;
+    struct corun_warp **warps = archive->reads ? calloc(grid->tb_warps, sizeof *warps) : NULL;
+    archive_same(archive, grid->tb_count, "thread blocks of a traced kernel");
+    if (own->twice)
+        archive_fail(archive, CORUN_UNSUPPORTED, "two launches of traced kernel %s at once", grid->name);
+    if (archive->reads && !warps)
+        archive_fail(archive, CORUN_MEMORY, "out of memory");
+    for (uint32_t i = 0; i < grid->tb_count && archive_fine(archive); i++) {
+        bool there = own->tbs[i] != NULL;
+        ARCHIVE(archive, there);
+        if (!there || !archive_fine(archive))
+            continue;
+        struct corun_tb *tb = archive->reads ? tb_begin(grid, i, 0, warps) : own->tbs[i];
+        if (tb)
+            archive_tb(archive, tb);
+        else
+            archive_fail(archive, CORUN_MEMORY, "out of memory");
+    }
+    free(warps);
+}
+
 struct corun_grid *sass_grid_create(const struct sass_trace *trace, uint32_t index, uint32_t application)
 {
     const struct sass_kernel *kernel = trace->kernels.data[index];
     struct traced_grid *own = calloc(1, sizeof *own);
-    if (!own)
+    if (!own || !(own->tbs = calloc(kernel->tb_count, sizeof(*own->tbs)))) {
+        free(own);
         return NULL;
+    }
     uint32_t registers = count_registers(kernel);
     own->trace = trace;
     own->kernel = kernel;
@@ -276,5 +355,7 @@ struct corun_grid *sass_grid_create(const struct sass_trace *trace, uint32_t ind
 
 void sass_grid_destroy(struct corun_grid *grid)
 {
+    if (grid)
+        free(((struct traced_grid *)(void *)grid)->tbs);
     free(grid);
 }

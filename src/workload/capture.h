@@ -7,6 +7,7 @@
  *   capture_read.c    its operations, checked
  *   capture_replay.c  an application that does them again
  *   capture_timed.c   its streams on the machine
+ *   capture_archive.c its state in a checkpoint
  */
 #ifndef CORUN_WORKLOAD_CAPTURE_H
 #define CORUN_WORKLOAD_CAPTURE_H
@@ -99,5 +100,12 @@ void replay_restart(struct replay *replay);
 /* What the program read, against what it read then. */
 enum corun_status replay_verify(const struct replay *replay, struct corun_diagnostics *list,
                                 struct corun_verification *verification);
+
+/* capture_archive.c */
+struct corun_archive;
+/* To a checkpoint, or from it: then the replay has just been made. */
+void replay_archive(struct replay *replay, struct corun_archive *archive);
+/* The grids of its shapes, then those of launches that the machine has; NULL behind the last one. */
+const struct corun_grid *replay_grid_numbered(const struct replay *replay, uint32_t number);
 
 #endif

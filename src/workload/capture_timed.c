@@ -3,41 +3,14 @@
  * A captured program on the machine: its host asks for tasks in streams and waits where it waited, and they run when
  * the streams let them, as under `corun exec`: by the scheduler that both share (stream/scheduler.h; docs/captures.md, "Time").
  */
-#include "stream/scheduler.h"
-#include "workload/capture_replay.h"
+#include "workload/capture_timed.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define NON_BLOCKING 1u
 
-struct timed_task {
-    struct stream_task task;
-    const struct capture_operation *operation;
-    size_t first_effect, effect_end; /* operations */
-    bool in_order; /* LAUNCH: nothing else ran, so what it left in the host's memory can be compared */
-    struct corun_grid *grid;
-};
-
-struct timed {
-    struct replay *replay;
-    struct stream_host host;
-    struct stream_scheduler scheduler;
-    struct stream_group group;            /* queues by index */
-    VECTOR(struct stream_event *) events; /* by number - 1 */
-    size_t next;                          /* operation that the host comes to */
-    bool begun, host_ended, full;
-    uint64_t host_cycle;
-    uint64_t ended, last_ended; /* tasks; the highest of their sequence numbers */
-    uint32_t application;
-};
-
-static struct timed_task *timed_of(const struct stream_task *task)
-{
-    return (struct timed_task *)(uintptr_t)task; /* its first member */
-}
-
-static struct stream_event *event_of(struct timed *timed, uint64_t number)
+struct stream_event *timed_event(struct timed *timed, uint64_t number)
 {
     while (timed->events.count < number) {
         struct stream_event *event = calloc(1, sizeof *event);
@@ -65,7 +38,7 @@ void timed_destroy(struct timed *timed)
         while (queue->first) {
             struct stream_task *task = queue->first;
             queue->first = task->next;
-            task_destroy(timed_of(task));
+            task_destroy(timed_task_of(task));
         }
         free(queue);
     }
@@ -112,7 +85,7 @@ static bool ask(struct timed *timed)
     const struct captured *captured = timed->replay->captured;
     const struct capture_operation *operation = &captured->operations.data[timed->next];
     const uint64_t *numbers = operation->numbers;
-    struct stream_event *event = operation->kind == CAPTURE_WAIT ? event_of(timed, numbers[1]) : NULL;
+    struct stream_event *event = operation->kind == CAPTURE_WAIT ? timed_event(timed, numbers[1]) : NULL;
     struct timed_task *task = calloc(1, sizeof *task);
     if (!task || (operation->kind == CAPTURE_WAIT && !event)) {
         free(task);
@@ -136,7 +109,7 @@ static bool arrives(struct timed *timed, const struct capture_operation *operati
 {
     uint64_t cycle = 0;
     if (operation->kind == CAPTURE_AWAIT_EVENT) {
-        const struct stream_event *event = event_of(timed, operation->numbers[0]);
+        const struct stream_event *event = timed_event(timed, operation->numbers[0]);
         if (!event || event->completed < operation->numbers[1])
             return false;
         cycle = event->cycle;
@@ -216,7 +189,7 @@ static void finish(struct timed *timed, struct timed_task *task, uint64_t cycle)
 static void has_ended(void *user, struct stream_task *task, const struct corun_launched *launched)
 {
     (void)launched; /* of a launch that failed the machine says why: it has stopped the application */
-    finish(user, timed_of(task), task->end_cycle);
+    finish(user, timed_task_of(task), task->end_cycle);
 }
 
 static enum corun_status start_launch(struct timed *timed, struct timed_task *task, uint64_t since)
@@ -231,7 +204,7 @@ static enum corun_status start_launch(struct timed *timed, struct timed_task *ta
     size_t running = timed->scheduler.launches.count;
     task->in_order = running == 1;
     for (size_t i = 0; running > 1 && i < running; i++)
-        timed_of(timed->scheduler.launches.data[i])->in_order = false;
+        timed_task_of(timed->scheduler.launches.data[i])->in_order = false;
     return status;
 }
 
@@ -245,7 +218,7 @@ static enum corun_status start(struct timed *timed, struct timed_task *task, uin
         return stream_start_transfer(&timed->scheduler, &task->task, &transfer, since) ? CORUN_OK : CORUN_MEMORY;
     }
     if (task->operation->kind == CAPTURE_RECORD) {
-        struct stream_event *event = event_of(timed, numbers[1]);
+        struct stream_event *event = timed_event(timed, numbers[1]);
         if (!event)
             return CORUN_MEMORY;
         event->completed = numbers[2];
@@ -296,7 +269,7 @@ enum corun_status timed_proceed(struct timed *timed, struct corun_gpu *gpu, uint
         struct stream_task *task = stream_next(&timed->scheduler, &since);
         if (!task)
             break;
-        enum corun_status status = start(timed, timed_of(task), since);
+        enum corun_status status = start(timed, timed_task_of(task), since);
         if (status != CORUN_OK)
             return status;
     }

@@ -406,22 +406,23 @@ struct corun_memory *corun_instance_memory(struct corun_instance *instance)
 
 const struct corun_grid *corun_instance_grid_numbered(const struct corun_instance *instance, uint32_t number)
 {
-    return !instance->replay && number < instance->distinct ? instance->grids[number] : NULL;
-}
-
-const char *corun_workload_unsaved(const struct corun_workload *workload)
-{
-    return workload->captured ? "a captured program" : workload->traced ? "a trace of machine code" : NULL;
+    if (instance->replay)
+        return replay_grid_numbered(instance->replay, number);
+    return number < instance->distinct ? instance->grids[number] : NULL;
 }
 
 void corun_instance_archive(struct corun_instance *instance, struct corun_archive *archive)
 {
-    const char *unsaved = corun_workload_unsaved(instance->workload);
-    if (unsaved) {
-        archive_fail(archive, CORUN_UNSUPPORTED, "%s is %s", workload_name(instance->workload), unsaved);
+    archive_section(archive, "workload", 1);
+    if (instance->replay) {
+        replay_archive(instance->replay, archive);
         return;
     }
-    archive_section(archive, "workload", 1);
+    if (instance->workload->traced) {
+        for (size_t i = 0; i < instance->distinct; i++)
+            sass_grid_archive(archive, instance->grids[i]);
+        return;
+    }
     module_instance_archive(archive, instance->module, instance->grids, (uint32_t)instance->distinct);
     memory_archive(archive, instance->memory);
 }

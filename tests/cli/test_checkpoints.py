@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import pathlib
 import random
 import signal
 import subprocess
@@ -12,7 +13,6 @@ import sys
 import time
 import unittest
 
-import test_traces
 from programs import InFolder
 
 USAGE, SYNTAX, UNSUPPORTED, NOT_FOUND, ARGUMENT, FAULT, FILE = 2, 3, 4, 5, 6, 8, 13
@@ -149,6 +149,16 @@ class Checkpoints(InFolder):
         chance = random.Random(26)
         self.compare(("--gpu", "gtx980:sms=1", "meeting.yaml"), sorted(chance.sample(range(1, CYCLES - 1000), 10)))
 
+    def test_traces_of_machine_code(self):
+        for workload in ("stencil@small", "atax@small", "pathfinder@small"):
+            self.corun("export", "--trace", workload, workload[:-6])
+        cases = (("trace:atax",), ("nbody@small",), ("trace:pathfinder:start=2K",), ("trace:atax", "trace:pathfinder"))
+        runs = [("--policy", policy, "trace:stencil", *case) for policy in ("even", "smk") for case in cases]
+        runs += [("trace:pathfinder",), ("--gpu", "quadro-v100:sms=8", "--policy", "spart", "trace:atax", "trace:stencil:start=1K")]
+        chance = random.Random(27)
+        for case in runs:
+            self.compare(case, sorted(chance.sample(range(1, CYCLES - 1000), 3)))
+
     OBSERVED = ("--timeline", "t.json", "--trace", "t.txt:2K-6K")
 
     def observed(self, case, *options, files=OBSERVED, status=0):
@@ -253,9 +263,6 @@ class Checkpoints(InFolder):
 
     def test_what_cannot_be_saved_is_refused(self):
         self.refused(UNSUPPORTED, "there are no checkpoints of a sampled run", "--sample", "--checkpoint", "no.ck@1K", "work.yaml")
-        trace = test_traces.Traces.trace(self, "text", [test_traces.kernel("exchange", 4, test_traces.exchange)])
-        self.refused(UNSUPPORTED, "which is a trace of machine code", "-g", "quadro-v100", "--checkpoint",
-                     "no.ck@1K", trace)
         self.refused(USAGE, "--machine hardware", "--machine", "software", "--checkpoint", "no.ck", "work.yaml")
         self.refused(USAGE, "--checkpoint-every wants --checkpoint FILE", "--checkpoint-every", "1K", "work.yaml")
         self.refused(USAGE, "the name of the file is missing", "--checkpoint", "@1K", "work.yaml")
@@ -328,11 +335,13 @@ class Campaigns(InFolder):
         self.assertEqual(self.results_of("kept.db"), self.results_of("once.db"))
 
     def test_what_cannot_be_saved_runs_without(self):
-        trace = test_traces.Traces.trace(self, "text", [test_traces.kernel("exchange", 4, test_traces.exchange)])
-        (self.folder / "traced.yaml").write_text(
-            f"name: traced\ngpus: [quadro-v100]\npolicies: [left-over]\ncycles: 5K\ncases:\n  - [\"{trace}\"]\n")
-        self.corun("campaign", "-q", "--checkpoints", "states", "-r", "traced.db", "traced.yaml")
-        self.assertEqual(self.rows("traced.db"), ["finished"])
+        tree = pathlib.Path(__file__).resolve().parents[2]
+        subprocess.run([os.environ.get("CC", "cc"), "-std=c17", "-shared", "-fPIC", "-D_GNU_SOURCE", f"-I{tree}/include",
+                        f"{tree}/examples/policy/fair_turns.c", "-o", self.folder / "mine.so"], check=True)
+        (self.folder / "mine.yaml").write_text(
+            "name: mine\ngpus: [gtx980]\npolicies: [./mine.so]\ncycles: 5K\ncases:\n  - [sgemm@small, nbody@small]\n")
+        self.corun("campaign", "-q", "--checkpoints", "states", "-r", "mine.db", "mine.yaml")
+        self.assertEqual(set(self.rows("mine.db")), {"finished"})  # with the runs alone
         self.assertEqual(self.states(), [])
 
     def rows(self, file):

@@ -4,6 +4,7 @@
 import filecmp
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import tempfile
 import unittest
 
 CORUN, PROGRAMS, TEST_CAPTURED = sys.argv[1:4]
+CYCLES, POINTS = 60000, 4  # of runs that are saved
 NAMES = ("vector_add", "reduction", "managed", "host_memory", "streams", "symbols", "pitched", "cooperative", "graph",
          "replayed", "textures", "surfaces", "driver", "capture")
 
@@ -150,6 +152,31 @@ class Capture(unittest.TestCase):
         for app in json.loads(done.stdout)["applications"]:
             self.assertGreater(app["runs"], 1)
             self.assertGreater(app["goal_ipc"], 0)
+
+    def saved(self, case, cycles, *more):
+        """Results of a run, but for the time of the host."""
+        done = self.corun("run", "--no-baselines", "-q", "--console", "none", "--cycles", str(cycles), "-j", "-", *more, *case)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = json.loads(done.stdout)
+        for name in ("wall_seconds", "warp_instructions_per_second", "baseline_wall_seconds"):
+            result.pop(name, None)
+        return result, done.stderr
+
+    def test_checkpoints(self):
+        """Saved at some cycle and gone on with: the same results, and the same state later (docs/checkpoints.md)."""
+        runs = [(f"{name}.corun",) for name in ("streams", "managed", "graph", "textures", "cooperative", "capture", "driver")]
+        runs += [("--policy", "smk", "reduction.corun", "replayed.corun"), ("--policy", "even", "streams.corun", "sgemm@small:start=5K"),
+                 ("--policy", "spart", "surfaces.corun", "streams.corun:start=9K")]
+        chance = random.Random(28)
+        for case in runs:
+            whole = self.saved(case, CYCLES)
+            for first in sorted(chance.sample(range(1, CYCLES - 1000), POINTS)):
+                with self.subTest(case=case, first=first):
+                    second = first + (CYCLES - first) // 2
+                    self.assertEqual(self.saved(case, CYCLES, "--checkpoint", f"first@{first}"), whole, "saving changes the run")
+                    self.assertEqual(self.saved(case, CYCLES, "--resume", "first", "--checkpoint", f"again@{second}"), whole)
+                    self.saved(case, CYCLES, "--checkpoint", f"once@{second}")
+                    self.assertTrue(filecmp.cmp(self.path("again"), self.path("once"), shallow=False), f"the states at {second} differ")
 
     def test_check(self):
         self.capture_of("streams")
