@@ -3,11 +3,13 @@
 (docs/experiments.md). `corun reproduce` reads the YAML file and hands it over as JSON in which every text knows its place."""
 
 import fnmatch
+import inspect
 import json
 import math
 import re
 
 from . import experiment_metrics as em
+from . import experiment_predictions, experiment_queues
 
 
 class ExperimentError(Exception):
@@ -78,6 +80,10 @@ COMPARISONS = {"ratio": (lambda ours, other: ours / other if other else math.nan
                "difference": (lambda ours, other: ours - other, 0.0)}
 FIGURE_KEYS = {"name", "title", "source", "unit", "kind", "value", "points", "series"}
 KINDS = ("bars", "lines", "distribution")
+# Of a figure that is a table, made of the results of other commands than corun run.
+TABLE_KEYS = {"name", "title", "source", "table", "parts", "paper"}
+TABLES = {"queue": experiment_queues.TABLES, "predict": experiment_predictions.TABLES}
+RUN = "run"
 CHOICES = ("best", "worst", "meets")
 
 
@@ -160,13 +166,13 @@ class Cell:
 
 
 class Figure:
+    table = None
+
     def __init__(self, experiment, node):
         if not set(node.map()) <= FIGURE_KEYS:
             odd = next(entry for key, entry in node.map().items() if key not in FIGURE_KEYS)
             raise odd.wrong(f"unknown key here (known: {', '.join(sorted(FIGURE_KEYS))})")
-        self.name = node.text_of("name", "")
-        if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", self.name):
-            raise (node.get("name") or node).wrong("a figure needs a 'name' of small letters, digits and '-'")
+        self.name = name_of_figure(node)
         self.title, self.source = node.text_of("title", self.name), node.text_of("source", "")
         self.unit, self.kind = node.text_of("unit", ""), node.text_of("kind", "bars")
         if self.kind not in KINDS:
@@ -224,13 +230,59 @@ class Figure:
         return next(cell for cell in self.cells if cell.series == series and cell.point == point)
 
 
+class TableFigure:
+    """A table of an experiment whose cases are of another command than `corun run`: what makes it is named, and of which parts."""
+
+    cells, series, points, kind, unit = (), (), (("", {}),), "table", ""
+
+    def __init__(self, experiment, node):
+        if not set(node.map()) <= TABLE_KEYS:
+            odd = next(entry for key, entry in node.map().items() if key not in TABLE_KEYS)
+            raise odd.wrong(f"unknown key of a table (known: {', '.join(sorted(TABLE_KEYS))})")
+        self.name = name_of_figure(node)
+        self.title, self.source = node.text_of("title", self.name), node.text_of("source", "")
+        parts = node.get("parts")
+        self.parts = [experiment.command_part(one) for one in parts.list()] if parts is not None else list(experiment.parts.values())
+        tables = TABLES.get(self.parts[0].command, {}) if self.parts else {}
+        if node.text_of("table") not in tables:
+            raise node.get("table").wrong(f"there is no table '{node.text_of('table')}'; there are: {', '.join(tables) or 'none'}")
+        self.table = tables[node.text_of("table")]
+        needed = self.table.__code__.co_argcount - 1
+        if len(self.parts) < needed or (len(self.parts) > needed and not self.table.__code__.co_flags & inspect.CO_VARARGS):
+            raise node.wrong(f"the table '{node.text_of('table')}' is made of {needed} parts, and here are {len(self.parts)}")
+        self.paper = {}  # what the paper says, as the table wants it: texts, or lists of them
+        for key, said in (node.get("paper").map() if node.get("paper") is not None else {}).items():
+            self.paper[key] = [one.text() for one in said.list()] if isinstance(said.value, list) else said.text()
+
+    def blocks(self, evaluation):
+        """Texts and (titles, rows)."""
+        outcomes = [evaluation.outcomes[part.name] for part in self.parts]
+        return self.table(self, *outcomes) if all(outcomes) else ["No case that this needs has finished."]
+
+
+class Outcome:
+    """A case of another command than `corun run`, with its result."""
+
+    def __init__(self, gpu, arguments, options, result):
+        self.gpu, self.arguments, self.options, self.result = gpu, arguments, options, result
+
+
+def name_of_figure(node):
+    name = node.text_of("name", "")
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
+        raise (node.get("name") or node).wrong("a figure needs a 'name' of small letters, digits and '-'")
+    return name
+
+
 class Part:
     """A campaign of the experiment."""
 
     def __init__(self, experiment, data, description):
         self.name, self.campaign = data["name"], data["campaign"]
         self.combinations, self.sampled = data["combinations"], data["sampled"]
-        self.cases = [(gpu, policy, tuple(applications), isolated) for gpu, policy, applications, isolated in data["cases"]]
+        self.cases = [(case[0], case[1], tuple(case[2]), case[3]) for case in data["cases"]]
+        self.options = [dict(case[4]) if len(case) > 4 else {} for case in data["cases"]]  # of other commands than corun run
+        self.command = experiment.text(description, "command", RUN)
         self.policies = experiment.names(description, "policies", "left-over")
         self.gpus = experiment.names(description, "gpus", "gtx980")
 
@@ -253,11 +305,24 @@ class Experiment:
         parts = self.tree.get("parts")
         descriptions = parts.list() if parts is not None else [None]
         self.parts = {one["name"]: Part(self, one, description) for one, description in zip(data["parts"], descriptions)}
-        self.figures = [Figure(self, node) for node in self.tree.get("figures").list()]
+        self.figures = [(TableFigure if node.get("table") is not None else Figure)(self, node) for node in self.tree.get("figures").list()]
         names = [figure.name for figure in self.figures]
         for figure in self.figures:
             if names.count(figure.name) > 1:
                 raise self.tree.get("figures").wrong(f"there are two figures '{figure.name}'")
+
+    def text(self, description, key, initial):
+        for node in (description, self.tree.get("campaign")):
+            if node is not None and node.get(key) is not None:
+                return node.text_of(key)
+        return initial
+
+    def command_part(self, node):
+        """That a table is made of."""
+        part = self.parts.get(node.text())
+        if part is None:
+            raise node.wrong(f"there is no part '{node.text()}'; there are: {', '.join(self.parts)}")
+        return part
 
     def names(self, description, key, initial):
         for node in (description, self.tree.get("campaign")):
@@ -282,6 +347,8 @@ class Experiment:
     def check(self, which):
         """Everything that can be said before anything has run."""
         part = self.part_of(which)
+        if part.command != RUN:
+            raise which.place.wrong(f"this part has cases of corun {part.command}: its figures are tables, with the key 'table'")
         for key, function in (("metric", em.metric), ("over", em.statistic)):
             if key not in which.nodes:
                 raise which.place.wrong(f"'{key}' is said nowhere: {WHICH[key]}")
@@ -377,11 +444,16 @@ class Evaluation:
     def __init__(self, experiment, results):
         self.experiment, self.results = experiment, results
         self.cases, self.failures, self.complete = {}, {}, {}
+        self.outcomes = {}  # of each part with cases of another command than corun run
+        self.models = set()  # versions of the timing model that these are of
         self.windows = set()
         self.metrics = sorted({name for figure in experiment.figures for cell in figure.cells
                                for name in experiment.metrics_of(cell.which)})
         for part in experiment.parts.values():
-            self._load(part)
+            if part.command == RUN:
+                self._load(part)
+            else:
+                self._load_outcomes(part)
         self.numbers = {cell: self._number(cell) for figure in experiment.figures for cell in figure.cells}
 
     def _load(self, part):
@@ -399,6 +471,18 @@ class Evaluation:
         self.complete[part.name] = {
             False: complete(shared, lambda case: (case.gpu, case.policy), expected),
             True: complete([case for case in cases if case.isolated], lambda case: case.gpu, set(part.gpus))}
+
+    def _load_outcomes(self, part):
+        self.outcomes[part.name], self.failures[part.name], self.complete[part.name] = [], [], {False: set(), True: set()}
+        options = dict(zip(self.results.members(part.campaign), part.options))
+        for row in self._rows(part):
+            if row["status"] != "finished":
+                self.failures[part.name].append((row["applications"], row["policy"], row["status"], row["message"]))
+                continue
+            result = self.results.result(row["key"])
+            self.models.add(result.get("model_version"))
+            self.complete[part.name][False].add(row["key"])
+            self.outcomes[part.name].append(Outcome(row["gpu"], row["applications"].split(" "), options.get(row["key"], {}), result))
 
     def _rows(self, part):
         """The cases of the results file that belong to the part, in the part's own words: what is in the file is known by its

@@ -179,6 +179,9 @@ def figure_section(figure, evaluation, number):
     parts = [f"<h3>{text(figure.title)}</h3>"]
     if figure.source:
         parts.append(f'<p class="soft">The paper\'s numbers: {text(figure.source)}</p>')
+    if figure.table:
+        return "".join(parts) + "".join(f"<p>{text(block)}</p>" if isinstance(block, str) else table(*block, figure.title)
+                                        for block in figure.blocks(evaluation))
     drawn = plots(figure, evaluation, f"f{number}")
     parts.append(table(*et.rows_of(figure, evaluation), figure.title))
     if drawn:
@@ -192,7 +195,7 @@ def figure_section(figure, evaluation, number):
 def make_page(evaluation):
     """The page as text."""
     experiment = evaluation.experiment
-    samples = "".join(f"<li>{text(line)}</li>" for line in et.sample_lines(evaluation))
+    conditions = "".join(f"<li>{text(line)}</li>" for line in et.condition_lines(evaluation))
     paper_cases = f"<li>the paper's sample: {text(experiment.paper_cases)}</li>" if experiment.paper_cases else ""
     failures = "".join(f"<li>{text(line)}</li>" for line in et.failure_lines(evaluation, 20))
     meanings = "".join(f"<tr><td>{text(word)}</td><td>{text(meaning)}</td></tr>" for word, meaning in WORDS)
@@ -202,8 +205,8 @@ def make_page(evaluation):
         f"<title>{text(experiment.name)} - corun</title><style>{STYLE}</style></head><body>",
         f"<header><h1>{text(experiment.title)}</h1>",
         f'<p class="soft">{text(experiment.paper)}, {text(experiment.section)}</p>', f"<p>{text(experiment.shows)}</p>",
-        f"<ul><li>window: {text(et.window_text(evaluation))}</li>{samples}{paper_cases}</ul>",
-        f"<p><strong>{text(et.verdict(evaluation))}</strong></p></header><main>",
+        f"<ul>{conditions}{paper_cases}</ul>",
+        f"<p><strong>{text(et.verdict(evaluation))}</strong></p>" if et.has_windows(experiment) else "", "</header><main>",
         *(figure_section(figure, evaluation, number) for number, figure in enumerate(experiment.figures)),
         f"<h3>Cases that failed</h3><ul>{failures}</ul>" if failures else "",
         f"<h3>Remarks</h3><p>{text(experiment.remarks)}</p>" if experiment.remarks else "",

@@ -67,9 +67,26 @@ def sample_lines(evaluation):
     for part in evaluation.experiment.parts.values():
         done, failed = evaluation.finished(part), len(evaluation.failures[part.name])
         name = f"{part.name}: " if part.name else ""
-        text = f"{name}{done} of {part.combinations} combinations of workloads and goals"
+        of = "combinations of workloads and goals" if part.command == "run" else f"cases of corun {part.command}"
+        text = f"{name}{done} of {part.combinations} {of}"
         lines.append(text + (f"; {failed} cases failed" if failed else ""))
     return lines
+
+
+def has_windows(experiment):
+    return any(part.command == "run" for part in experiment.parts.values())
+
+
+def model_text(evaluation):
+    """Versions of the timing model; of cases of `corun run` the results file does not say it here."""
+    return ", ".join(str(one) for one in sorted(one for one in evaluation.models if one))
+
+
+def condition_lines(evaluation):
+    """In which window, with which model, and of how many cases."""
+    lines = [f"window: {window_text(evaluation)}"] if has_windows(evaluation.experiment) else []
+    lines += [f"timing model: version {model_text(evaluation)}"] if model_text(evaluation) else []
+    return lines + [f"sample: {line}" for line in sample_lines(evaluation)]
 
 
 def window_text(evaluation):
@@ -136,6 +153,13 @@ def rows_of(figure, evaluation, window=None):
     return titles, rows
 
 
+def blocks_of(figure, evaluation, window=None):
+    """Texts and tables, one behind the other."""
+    if figure.table:
+        return figure.blocks(evaluation)
+    return [rows_of(figure, evaluation, window), *reason_lines(figure, evaluation)]
+
+
 def _rows_of_ours(figure, evaluation, window):
     titles = [f"{figure.name}: ours", *(point for point, _ in figure.points), "cases", *(["window"] if window else [])]
     rows = []
@@ -149,15 +173,17 @@ def _rows_of_ours(figure, evaluation, window):
 def print_comparison(evaluation, stream):
     experiment = evaluation.experiment
     print(f"\n{experiment.name}: {experiment.title}\n{experiment.paper}, {experiment.section}", file=stream)
-    print(f"window: {window_text(evaluation)}", file=stream)
-    for line in sample_lines(evaluation):
-        print(f"sample: {line}", file=stream)
+    for line in condition_lines(evaluation):
+        print(line, file=stream)
     for figure in experiment.figures:
         print(f"\n{figure.title}", file=stream)
-        print_table(*rows_of(figure, evaluation), stream)
-        for line in reason_lines(figure, evaluation):
-            print(line, file=stream)
-    print(f"\n{verdict(evaluation)}", file=stream)
+        for block in blocks_of(figure, evaluation):
+            if isinstance(block, str):
+                print(block, file=stream)
+            else:
+                print_table(*block, stream)
+    if has_windows(experiment):
+        print(f"\n{verdict(evaluation)}", file=stream)
     for line in failure_lines(evaluation, 5):
         print(line, file=stream)
 
@@ -168,6 +194,14 @@ def markdown_table(titles, rows):
     return [line(titles), "|---" + "|--:" * (len(titles) - 1) + "|", *(line(row) for row in rows)]
 
 
+def markdown_blocks(figure, evaluation, window):
+    if not figure.table:
+        reasons = reason_lines(figure, evaluation)
+        return markdown_table(*rows_of(figure, evaluation, window)) + ([""] + [f"* {line}" for line in reasons] if reasons else [])
+    parts = [[block] if isinstance(block, str) else markdown_table(*block) for block in figure.blocks(evaluation)]
+    return [line for place, lines in enumerate(parts) for line in ([""] if place else []) + lines]
+
+
 def markdown(evaluation):
     """The page of docs/results: paper, ours, sample and window, same sign or not, ratio of effects, and the remarks of the
     file, of which none is made here."""
@@ -176,24 +210,22 @@ def markdown(evaluation):
     whole = all(evaluation.finished(part) == part.combinations for part in experiment.parts.values())
     size = "" if whole else f" --sample {sampled}"
     window = cycles_text(next(iter(evaluation.windows)) if len(evaluation.windows) == 1 else experiment.cycles)
+    extent = f"{size} --cycles {window}" if has_windows(experiment) else ""
     lines = [f"# {experiment.name}: {experiment.title}", "",
-             f"Made by `corun reproduce {experiment.name}{size} --cycles {window} --markdown FILE`: do not "
+             f"Made by `corun reproduce {experiment.name}{extent} --markdown FILE`: do not "
              "edit. What the columns say is in [experiments](../experiments.md).", "",
              f"{experiment.paper}, {experiment.section}.", ""]
     if experiment.shows:
         lines += [experiment.shows, ""]
-    lines += [f"* window: {window_text(evaluation)}"]
-    lines += [f"* sample: {line}" for line in sample_lines(evaluation)]
+    lines += [f"* {line}" for line in condition_lines(evaluation)]
     if experiment.paper_cases:
         lines += [f"* the paper's sample: {experiment.paper_cases}"]
     for figure in experiment.figures:
         lines += ["", f"## {figure.title}", ""]
         if figure.source:
             lines += [f"The paper's numbers: {figure.source}", ""]
-        lines += markdown_table(*rows_of(figure, evaluation, window))
-        reasons = reason_lines(figure, evaluation)
-        lines += [""] + [f"* {line}" for line in reasons] if reasons else []
-    lines += ["", verdict(evaluation)]
+        lines += markdown_blocks(figure, evaluation, window)
+    lines += ["", verdict(evaluation)] if has_windows(experiment) else []
     failures = failure_lines(evaluation, 10)
     if failures:
         lines += ["", "## Cases that failed", ""] + [f"* {line}" for line in failures]

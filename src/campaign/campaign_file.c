@@ -540,10 +540,10 @@ static enum corun_status read_root(struct parser *parser, const struct yaml_node
     parser->campaign->command = command.text;
     if (!strcmp(command.text, CAMPAIGN_RUN))
         return read_runs(parser, root);
-    if (parser->changes)
-        return corun_report(parser->yaml.list, CORUN_SYNTAX, command.place,
-                            "an experiment has cases of corun run only, not of corun %.80s", command.text);
-    return command_read(&reader, root, &command);
+    enum corun_status read = command_read(&reader, root, &command);
+    if (!read && parser->changes)
+        parser->campaign->name = parser->changes->name;
+    return read;
 }
 
 static void parser_free(struct parser *parser)

@@ -3,6 +3,7 @@
 #include "campaign/command_file.h"
 
 #include "base/nearest.h"
+#include "base/number.h"
 #include "campaign/commands.h"
 
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #define MOST_OPTIONS 32u
 #define MOST_ARGUMENTS 1000u
 #define MESSAGE_BYTES 400u
+#define LONGEST_RANGE 10000u
 
 /* What one case has of an option: no value (a flag that is false), or one, or several. */
 struct choice {
@@ -72,21 +74,81 @@ static enum corun_status read_flag(struct case_maker *maker, const struct comman
                       node->text);
 }
 
+/* Of "random:seed={1..3}" the numbers, and what stands before and behind them; false: it has no range. */
+static bool find_range(const char *text, uint64_t range[2], size_t *before, const char **behind)
+{
+    const char *open = strchr(text, '{'), *middle = open ? strstr(open, "..") : NULL,
+               *close = middle ? strchr(middle, '}') : NULL;
+    char number[2][24];
+    if (!close || (size_t)(middle - open) > sizeof number[0] || (size_t)(close - middle) > sizeof number[1])
+        return false;
+    snprintf(number[0], sizeof number[0], "%.*s", (int)(middle - open - 1), open + 1);
+    snprintf(number[1], sizeof number[1], "%.*s", (int)(close - middle - 2), middle + 2);
+    *before = (size_t)(open - text);
+    *behind = close + 1;
+    return number_parse(number[0], 1000, &range[0]) && number_parse(number[1], 1000, &range[1]);
+}
+
+static enum corun_status add_entry(struct case_maker *maker, struct yaml_node *list, struct yaml_node **last,
+                                   const struct yaml_node *entry, const char *text)
+{
+    struct yaml_node *copy = ARENA_NEW(maker->reader->campaign->arena, struct yaml_node);
+    if (!copy || !text)
+        return yaml_out_of_memory(&maker->reader->yaml);
+    *copy = *entry;
+    copy->text = text;
+    copy->next = NULL;
+    *(*last ? &(*last)->next : &list->first) = copy;
+    *last = copy;
+    list->count++;
+    return CORUN_OK;
+}
+
+/* The list with every range in place of its text: random:seed=1, random:seed=2, … */
+static enum corun_status expand(struct case_maker *maker, const struct yaml_node *list, struct yaml_node *expanded)
+{
+    struct yaml_node *last = NULL;
+    enum corun_status status = CORUN_OK;
+    *expanded = *list;
+    expanded->first = NULL;
+    expanded->count = 0;
+    for (const struct yaml_node *entry = list->first; entry && !status; entry = entry->next) {
+        uint64_t range[2];
+        size_t before;
+        const char *behind;
+        if (entry->kind != YAML_TEXT || !find_range(entry->text, range, &before, &behind)) {
+            status = add_entry(maker, expanded, &last, entry, entry->kind == YAML_TEXT ? entry->text : "");
+            continue;
+        }
+        if (range[1] < range[0] || range[1] - range[0] >= LONGEST_RANGE)
+            return YAML_WRONG(&maker->reader->yaml, entry, "a range has 1 to %u numbers, from the least",
+                              LONGEST_RANGE);
+        for (uint64_t n = range[0]; n <= range[1] && !status; n++)
+            status = add_entry(maker, expanded, &last, entry,
+                               arena_format(maker->reader->campaign->arena, "%.*s%llu%s", (int)before, entry->text,
+                                            (unsigned long long)n, behind));
+    }
+    return status;
+}
+
 /* A text, or with some options a list of them, which are all given in one case. */
 static enum corun_status read_choice(struct case_maker *maker, const struct command_option *option,
                                      const struct yaml_node *node, struct axis *axis)
 {
     struct yaml_reader *yaml = &maker->reader->yaml;
+    struct yaml_node list = *node;
     bool several = option->several && node->kind == YAML_LIST, there = true;
-    size_t count = several ? node->count : 1, i = 0;
+    enum corun_status status = several ? expand(maker, node, &list) : CORUN_OK;
+    size_t count = several ? list.count : 1, i = 0;
+    if (status)
+        return status;
     if (!count)
         return YAML_WRONG(yaml, node, "the list is empty");
     struct corun_campaign_option *values =
         ARENA_ARRAY(maker->reader->campaign->arena, struct corun_campaign_option, count);
     if (!values)
         return yaml_out_of_memory(yaml);
-    enum corun_status status = CORUN_OK;
-    for (const struct yaml_node *entry = several ? node->first : node; entry && i < count && !status;
+    for (const struct yaml_node *entry = several ? list.first : node; entry && i < count && !status;
          entry = entry->next, i++)
         status = option->flag ? read_flag(maker, option, entry, &values[i], &there)
                               : read_value(maker, option, entry, &values[i]);
@@ -132,8 +194,9 @@ static enum corun_status read_option(struct case_maker *maker, const struct yaml
         return read_choice(maker, option, entry, axis);
     if (!entry->count)
         return YAML_WRONG(&maker->reader->yaml, entry, "the list is empty");
-    enum corun_status status = CORUN_OK;
-    for (const struct yaml_node *value = entry->first; value && !status; value = value->next)
+    struct yaml_node values;
+    enum corun_status status = expand(maker, entry, &values);
+    for (const struct yaml_node *value = status ? NULL : values.first; value && !status; value = value->next)
         status = read_choice(maker, option, value, axis);
     return status;
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static const struct command_kind *const kinds[] = {&queue_command, &split_command};
+static const struct command_kind *const kinds[] = {&queue_command, &split_command, &predict_command};
 
 const struct command_kind *command_at(size_t index)
 {

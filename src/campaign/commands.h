@@ -27,7 +27,8 @@ struct command_kind {
     const char *name;
     const char *arguments;                /* what follows the options, for messages */
     const char *results;                  /* the list that the JSON of every result has */
-    bool has_cache;                       /* it has the options --cache and --jobs */
+    bool has_cache;                       /* it has the option --cache */
+    bool has_jobs;                        /* and --jobs */
     const struct command_option *options; /* ends with a name that is NULL */
     /* One value, alone: USAGE and others, with a message. `scratch` is for texts. */
     enum corun_status (*check)(const char *option, const char *value, struct arena *scratch,
@@ -40,8 +41,9 @@ struct command_kind {
                              struct content_key *key);
 };
 
-extern const struct command_kind queue_command; /* queue_case.c */
-extern const struct command_kind split_command; /* split_case.c */
+extern const struct command_kind queue_command;   /* queue_case.c */
+extern const struct command_kind split_command;   /* split_case.c */
+extern const struct command_kind predict_command; /* predict_case.c */
 
 /* NULL if a campaign can have no cases of it. */
 const struct command_kind *command_find(const char *name);

@@ -193,6 +193,7 @@ const struct command_kind queue_command = {
     .arguments = "kernels",
     .results = "runs",
     .has_cache = true,
+    .has_jobs = true,
     .options = options,
     .check = check,
     .complete = complete,

@@ -638,8 +638,9 @@ static int put_command_rows(struct store *store, const char *key, const char *co
     code = code ? code : drop_rows(store->drop_splits, key);
     if (code)
         return code;
-    return !strcmp(command, "queue") ? rows_put_queues(store->put_queue, store->put_queue_kernel, key, result)
-                                     : rows_put_splits(store->put_split, key, result);
+    if (!strcmp(command, "queue"))
+        return rows_put_queues(store->put_queue, store->put_queue_kernel, key, result);
+    return strcmp(command, "split") ? SQLITE_OK : rows_put_splits(store->put_split, key, result);
 }
 
 enum corun_status store_command_result(struct store *store, const char *key, const struct corun_campaign_case *item,

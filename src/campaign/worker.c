@@ -146,8 +146,9 @@ static void become_command(const struct corun_campaign_run_request *request, con
     }
     words[count++] = "--json=-";
     words[count++] = "--quiet";
-    if (kind->has_cache) {
+    if (kind->has_jobs)
         words[count++] = "--jobs=1";
+    if (kind->has_cache) {
         words[count++] =
             request->cache_directory ? arena_format(arena, "--cache=%s", request->cache_directory) : "--no-cache";
         if (!words[count - 1])

@@ -322,10 +322,10 @@ static enum corun_status run_campaign(void *user)
     request->write = json_case;
     request->progress = show_progress;
     request->progress_user = campaign;
-    ssize_t length = readlink("/proc/self/exe", campaign->program, sizeof campaign->program - 1);
-    if (length < 0)
-        return corun_report(campaign->command.list, CORUN_FILE, CORUN_NOWHERE, "/proc/self/exe cannot be read");
-    request->program = campaign->program; /* zeroed: it ends with a NUL */
+    status = command_program(campaign->program, sizeof campaign->program, campaign->command.list);
+    if (status)
+        return status;
+    request->program = campaign->program;
     if (campaign->slurm)
         return submit_campaign(campaign);
     campaign->progress = progress_begin(campaign->quiet);

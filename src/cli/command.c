@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define OPTION_NAMES_MAX 64u
 #define CHECKPOINT_SECONDS 60.0
@@ -142,6 +143,15 @@ const char *command_name(const char *option, const char *value, struct argp_stat
     if (!*value)
         argp_error(state, "%s: the name is missing", option);
     return value;
+}
+
+enum corun_status command_program(char *path, size_t bytes, struct corun_diagnostics *list)
+{
+    ssize_t length = readlink("/proc/self/exe", path, bytes - 1);
+    if (length < 0)
+        return corun_report(list, CORUN_FILE, CORUN_NOWHERE, "/proc/self/exe cannot be read");
+    path[length] = 0;
+    return CORUN_OK;
 }
 
 enum corun_status command_existing(const char *path, struct corun_diagnostics *list)

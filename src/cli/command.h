@@ -103,6 +103,8 @@ void command_checks(struct command *command, const char *value, uint32_t *checks
 const char *command_name(const char *option, const char *value, struct argp_state *state);
 /* Whether there is such a file to be read, and no folder. NOT_FOUND, FILE. */
 enum corun_status command_existing(const char *path, struct corun_diagnostics *list);
+/* The path of this command, for those that start it again. FILE */
+enum corun_status command_program(char *path, size_t bytes, struct corun_diagnostics *list);
 
 /* "did you mean `NAME`?" with the nearest of the names, else `otherwise`; in `room`. */
 const char *command_hint(const char *word, const char *const *names, size_t count, const char *otherwise, char *room,

@@ -7,6 +7,7 @@
 #include "cli/python.h"
 
 #include "base/duration.h"
+#include "campaign/campaign_file.h"
 #include "case/run.h"
 #include "case/specification.h"
 #include "corun/workload.h"
@@ -18,6 +19,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +90,7 @@ struct reproduce_options {
     struct progress *progress;
     uint32_t runnable; /* with --all: experiments that are still to be run */
     double until;      /* with --all and --budget, on run_clock() */
-    char data[PATH_BYTES];
+    char data[PATH_BYTES], program[PATH_MAX];
 };
 
 static error_t check_options(struct reproduce_options *reproduce, struct argp_state *state)
@@ -209,8 +211,8 @@ static enum corun_status each_experiment(struct reproduce_options *reproduce,
 /* Asked for by the description, but there already as an isolated run. */
 static bool is_isolated_again(const struct corun_campaign_case *item)
 {
-    return !item->isolated && item->application_count == 1 && !strcmp(item->policy, CORUN_NO_POLICY) &&
-           !strstr(item->applications[0], ":goal=");
+    return !item->command && !item->isolated && item->application_count == 1 &&
+           !strcmp(item->policy, CORUN_NO_POLICY) && !strstr(item->applications[0], ":goal=");
 }
 
 static void destroy_campaigns(struct corun_campaign **campaigns)
@@ -231,14 +233,16 @@ static enum corun_status make_campaigns(const struct experiment *experiment, con
     return status;
 }
 
-/* How many cases that is. */
+/* How many cases that is, and whether any has a window: those of corun run. */
 static enum corun_status count_cases(const struct experiment *experiment, const struct experiment_extent *extent,
-                                     struct corun_diagnostics *list, size_t *cases)
+                                     struct corun_diagnostics *list, size_t *cases, bool *windows)
 {
     struct corun_campaign *campaigns[EXPERIMENT_PARTS_MAX] = {NULL};
     enum corun_status status = make_campaigns(experiment, extent, list, campaigns);
     *cases = 0;
+    *windows = false;
     for (uint32_t part = 0; part < experiment->part_count && !status; part++) {
+        *windows = *windows || !strcmp(corun_campaign_command(campaigns[part]), CAMPAIGN_RUN);
         for (size_t i = 0; i < corun_campaign_count(campaigns[part]); i++)
             *cases += !is_isolated_again(corun_campaign_get(campaigns[part], i));
     }
@@ -250,6 +254,7 @@ static enum corun_status list_experiment(struct reproduce_options *reproduce, co
 {
     struct experiment *experiment;
     size_t cases = 0, all = 0;
+    bool windows = false;
     enum corun_status status = experiment_load(path, reproduce->command.list, &experiment);
     if (status)
         return status;
@@ -259,10 +264,13 @@ static enum corun_status list_experiment(struct reproduce_options *reproduce, co
     } else {
         struct experiment_extent sample = experiment_initial_extent(experiment, false),
                                  full = experiment_initial_extent(experiment, true);
-        status = count_cases(experiment, &sample, reproduce->command.list, &cases);
+        status = count_cases(experiment, &sample, reproduce->command.list, &cases, &windows);
         if (!status)
-            status = count_cases(experiment, &full, reproduce->command.list, &all);
-        if (!status)
+            status = count_cases(experiment, &full, reproduce->command.list, &all, &windows);
+        if (!status && !windows)
+            printf("%-16s  %s, %s: %s\n%16s  %zu cases\n", experiment->name, experiment->paper, experiment->section,
+                   experiment->title, "", all);
+        else if (!status)
             printf("%-16s  %s, %s: %s\n%16s  %zu cases of %" PRIu64 " cycles; in full %zu of %" PRIu64 "\n",
                    experiment->name, experiment->paper, experiment->section, experiment->title, "", cases,
                    sample.cycles, all, full.cycles);
@@ -479,6 +487,10 @@ static enum corun_status run_reproduce(void *user)
         status = corun_data_directory(reproduce->data, sizeof reproduce->data, list);
     if (status)
         return status;
+    status = command_program(reproduce->program, sizeof reproduce->program, list);
+    if (status)
+        return status;
+    reproduce->run.program = reproduce->program;
     reproduce->run.data_directory = reproduce->data;
     reproduce->run.cache_directory = cache_folder(&reproduce->cache);
     reproduce->run.checkpoint_directory = reproduce->checkpoints.folder;

@@ -6,7 +6,7 @@
 
 /* In order of introduction. */
 static const struct corun_queue_scheduler *const schedulers[] = {
-    &sequential_scheduler, &base_scheduler, &kernelet_scheduler, &opt_scheduler, &random_scheduler};
+    &sequential_scheduler, &base_scheduler, &kernelet_scheduler, &opt_scheduler, &random_scheduler, &slices_scheduler};
 
 const struct corun_queue_scheduler *corun_queue_scheduler_at(size_t index)
 {

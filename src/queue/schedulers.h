@@ -10,5 +10,6 @@ extern const struct corun_queue_scheduler base_scheduler;
 extern const struct corun_queue_scheduler kernelet_scheduler;
 extern const struct corun_queue_scheduler opt_scheduler;
 extern const struct corun_queue_scheduler random_scheduler;
+extern const struct corun_queue_scheduler slices_scheduler;
 
 #endif

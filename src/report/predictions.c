@@ -212,6 +212,7 @@ enum corun_status predictions_json(const struct predictions *predictions, FILE *
     json_t *object = json_object(), *latency = json_object(), *kernels = json_array(), *pairs = json_array();
     json_put(&writer, object, "gpu", json_text(predictions->gpu_name));
     json_put(&writer, object, "cycles", json_count(predictions->cycles));
+    json_put(&writer, object, "model_version", json_count(CORUN_MODEL_VERSION));
     json_put(&writer, object, "peak_ipc", json_number(model_gpu_peak(predictions->gpu)));
     json_put(&writer, object, "virtual_sms", json_count(predictions->gpu->schedulers));
     for (uint32_t kind = 0; kind < MODEL_ACCESSES; kind++)

@@ -101,6 +101,7 @@ enum corun_status queue_json(const struct serve_result *result, FILE *stream)
     struct json_writer writer = {0};
     json_t *object = json_object(), *kernels = json_array(), *runs = json_array(), *pairs = json_array();
     json_put(&writer, object, "gpu", json_text(result->gpu.name));
+    json_put(&writer, object, "model_version", json_count(CORUN_MODEL_VERSION));
     json_put(&writer, object, "ticks_per_second", json_count((uint64_t)result->device.clock_khz * 1000));
     json_put(&writer, object, "launch_ticks", json_count(result->device.launch_ticks));
     json_put(&writer, object, "instances", json_count(result->load.instances));

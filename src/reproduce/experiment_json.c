@@ -33,13 +33,20 @@ static json_t *node(struct json_writer *writer, const struct yaml_node *from)
 
 static json_t *words(struct json_writer *writer, const struct corun_campaign_case *item)
 {
-    json_t *row = json_array(), *applications = json_array();
+    json_t *row = json_array(), *applications = json_array(), *options = json_array();
     for (uint32_t a = 0; a < item->application_count; a++)
         json_push(writer, applications, json_text(item->applications[a]));
+    for (uint32_t o = 0; o < item->option_count; o++) {
+        json_t *pair = json_array();
+        json_push(writer, pair, json_text(item->options[o].name));
+        json_push(writer, pair, json_text(item->options[o].value ? item->options[o].value : ""));
+        json_push(writer, options, pair);
+    }
     json_push(writer, row, json_text(item->gpu));
     json_push(writer, row, json_text(item->policy));
     json_push(writer, row, applications);
     json_push(writer, row, json_boolean(item->isolated));
+    json_push(writer, row, options);
     return row;
 }
 

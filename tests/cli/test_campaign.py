@@ -810,6 +810,34 @@ class Commands(Campaign):
         self.assertEqual(self.rows("SELECT DISTINCT run, scheduler FROM queues JOIN cases USING(key) "
                                    "WHERE policy = 'sequential base' ORDER BY run"), [(0, "sequential"), (1, "base")])
 
+    def test_a_range_stands_for_its_numbers(self):
+        text = "name: drawn\ncommand: queue\noptions: {{gpu: 'gtx980:sms=2', seed: [{0}], scheduler: [[base, 'random:seed={1}']]}}\narguments: [./a.yaml]\n"
+        self.write("campaign.yaml", text.format("7, '{2..3}'", "{9..11}"))
+        words = "queue --gpu=gtx980:sms=2 --seed={} --scheduler=base --scheduler=random:seed=9 --scheduler=random:seed=10 --scheduler=random:seed=11 ./a.yaml"
+        self.assertEqual(self.corun("campaign", "--list", "campaign.yaml").stdout.splitlines(), [words.format(seed) for seed in (7, 2, 3)])
+        for wrong, says in (("{3..2}", "a range has 1 to 10000 numbers"), ("{0..10000}", "a range has 1 to 10000 numbers"), ("{1..}", "not `{1..}`"),
+                            ("{..2}", "{..2}"), ("{1.2}", "{1.2}"), ("{-1..2}", "{-1..2}"), ("{1..123456789012345678901234567890}", "{1..1234")):
+            self.write("campaign.yaml", text.format("1", wrong))
+            said = self.corun("campaign", "--list", "campaign.yaml", status=None).stderr
+            self.assertIn(says, said)
+            self.assertIn("campaign.yaml:3:", said)
+
+    def test_cases_of_predict(self):
+        self.write("campaign.yaml", "name: predicted\ncommand: predict\noptions: {gpu: 'gtx980:sms=2', cycles: 5K, samples: [0, 2]}\narguments: [./a.yaml, ./b.yaml]\n")
+        self.assertEqual(self.run_campaign(), (0, 2))
+        self.assertEqual(self.run_campaign(), (2, 0))
+        done = self.corun("predict", "-q", "--gpu", "gtx980:sms=2", "--cycles", "5K", "--samples", "0", "--json", "-", "./a.yaml", "./b.yaml")
+        rows = self.rows("SELECT result, applications, gpu, cycles FROM cases ORDER BY rowid")
+        results = [json.loads(row[0]) for row in rows]
+        self.assertIn(json.loads(done.stdout)["kernels"], [result["kernels"] for result in results])
+        self.assertEqual({row[1:] for row in rows}, {("./a.yaml ./b.yaml", "gtx980:sms=2", 0)})
+        text = (self.folder / "campaign.yaml").read_text()
+        for change in (("5K", "6K"), ("[0, 2]", "[3, 4]"), ("cycles: 5K", "cycles: 5K, seed: 2"), ("sms=2", "sms=3"), (", ./b.yaml", "")):
+            self.write("campaign.yaml", text.replace(*change))
+            self.assertEqual(self.run_campaign(), (0, 2), change)
+        self.write("campaign.yaml", text.replace("5K", "0"))
+        self.assertIn("campaign.yaml:3:", self.corun("campaign", "--list", "campaign.yaml", status=USAGE).stderr)
+
     def test_only_what_changed_runs_again(self):
         self.assertEqual(self.run_campaign(), (0, 2))
         text = (self.folder / "campaign.yaml").read_text()

@@ -65,6 +65,24 @@ remarks: Ours are made for a test.
 """
 
 
+QUEUES = """\
+name: queues
+title: Two kernels in a queue
+paper: A paper
+section: figure 2
+campaign: {command: queue, arguments: [./a.yaml, ./b.yaml]}
+parts:
+  - {name: measured, options: {gpu: "gtx980:sms=2", scheduler: opt, instances: 1, pairs: true}}
+  - {name: spans, options: {gpu: "gtx980:sms=2", scheduler: [[sequential, base, kernelet]], instances: 2}}
+  - {name: full, options: {gpu: "gtx980:sms=2", scheduler: [base, sequential], instances: 2, full: true}}
+figures:
+  - {name: spans, title: Makespans, source: its text, table: makespans, parts: [spans], paper: {Kernelet over Base: 5 to 31 %}}
+  - {name: kernels, table: kernels, parts: [measured]}
+  - {name: cycles, table: cycles, parts: [full, spans]}
+remarks: Ours are made for a test.
+"""
+
+
 class Reproduce(test_campaign.Campaign):
     def setUp(self):
         super().setUp()
@@ -91,6 +109,30 @@ class Runs(Reproduce):
         self.assertIn("* sample: 3 of 3 combinations", text)
         self.assertIn("20K cycles; the paper's: 100K", text)
         self.assertTrue(text.endswith("## Remarks\n\nOurs are made for a test.\n"))
+
+    def test_queues(self):
+        self.write("queues.yaml", QUEUES)
+        done = self.reproduce("./queues.yaml", "--markdown", "queues.md", "--html", "queues.html")
+        self.assertIn("queues: 4 cases, 0 found, 4 run", done.stdout)
+        self.assertIn("full: 2 of 2 cases of corun queue", done.stdout)
+        self.assertIn("4 cases, 4 found, 0 run", self.reproduce("./queues.yaml").stdout)
+        spans = dict(self.rows("SELECT scheduler, makespan_seconds * 1e3 FROM queues WHERE simulated = 'events' AND instances = 2"))
+        full = dict(self.rows("SELECT scheduler, makespan_seconds * 1e3 FROM queues WHERE simulated = 'cycles'"))
+        change = f"{100 * (spans['base'] / spans['kernelet'] - 1):.1f} %"
+        text = (self.folder / "queues.md").read_text()
+        self.assertIn(f"| ./a.yaml ./b.yaml, 2 of each | {spans['sequential']:.2f} | {spans['base']:.2f} | {spans['kernelet']:.2f} | "
+                      f"{100 * (spans['sequential'] / spans['base'] - 1):.1f} % | {change} |", text)
+        self.assertIn(f"Kernelet over Base {change} to {change} (paper: 5 to 31 %).", text)
+        for name in full:
+            self.assertIn(f"| ./a.yaml ./b.yaml, 4 launches | {name} | {full[name]:.2f} | {spans[name]:.2f} | {100 * (spans[name] / full[name] - 1):+.1f} % |", text)
+        version = subprocess.run([test_campaign.CORUN, "version"], capture_output=True, text=True, check=True).stdout
+        self.assertIn(f"* timing model: version {re.search('timing model ([0-9]+)', version)[1]}\n", text)
+        self.assertIn("Made by `corun reproduce queues --markdown FILE`", text)
+        self.assertNotIn("window", text)
+        self.assertTrue(text.endswith("## Remarks\n\nOurs are made for a test.\n"))
+        page = (self.folder / "queues.html").read_text()
+        self.assertIn("Makespans", page)
+        self.assertIn(f"{spans['kernelet']:.2f}</td>", page)
 
     def test_continues(self):
         self.assertEqual(self.counts("--sample", "1"), (4, 0, 4))
@@ -199,6 +241,21 @@ class Mistakes(Reproduce):
         self.wrong(("policy: even, class: C+M", "policy: even, class: C+X"), "22:42", "there is no class 'X'")
         self.wrong(("policy: even, class: C+M", "policy: odd, class: C+M"), "22:29", "the campaign has no policy 'odd'")
         self.wrong(('["1.05", "1.10"]', '["1.05"]'), "31:30", "1 numbers of the paper for 2 points")
+
+    def test_in_tables(self):
+        for change, place, words in ((("table: makespans", "table: makespan"), "11:62", "there is no table 'makespan'; there are: kernels"),
+                                     (("parts: [spans]", "parts: [span]"), "11:81", "there is no part 'span'; there are: measured, spans, full"),
+                                     (("parts: [full, spans]", "parts: [full]"), "13:5", "is made of 2 parts, and here are 1"),
+                                     (("table: kernels, parts", "table: kernels, over: mean, parts"), "12:43", "unknown key of a table"),
+                                     (("table: kernels, parts: [measured]", "value: {metric: stp, over: mean}, series: [{name: a, part: full}]"), "12:64", "its figures are tables"),
+                                     (("scheduler: opt", "scheduler: best"), "7:64", "in campaign 'measured'"),
+                                     (("command: queue,", "command: list,"), "5:21", "a campaign has no cases of 'list', only of: run, queue, split, predict")):
+            self.assertIn(change[0], QUEUES)
+            self.write("queues.yaml", QUEUES.replace(*change))
+            done = self.reproduce("./queues.yaml", status=None)
+            self.assertIn(f"./queues.yaml:{place}: ", done.stderr)
+            self.assertIn(words, done.stderr)
+            self.assertFalse((self.folder / "results.db").exists())
 
     def test_on_the_command_line(self):
         for arguments, words in ((["x", "y"], "one experiment is expected"), ([], "which experiment?"),

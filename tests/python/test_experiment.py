@@ -22,8 +22,10 @@ sys.path.insert(0, os.path.abspath(sys.argv.pop(1)))
 
 import corun  # noqa: E402
 from corun import experiment_metrics as em  # noqa: E402
+from corun import experiment_predictions as ep  # noqa: E402
+from corun import experiment_queues as eq  # noqa: E402
 from corun import experiment_text as et  # noqa: E402
-from corun.experiment import Evaluation, Experiment, ExperimentError, number_of  # noqa: E402
+from corun.experiment import Evaluation, Experiment, ExperimentError, Outcome, number_of  # noqa: E402
 from corun.results import APPLICATION_ID, VERSION  # noqa: E402
 
 GPU = {"sms": 2, "registers_per_sm": 65536, "register_unit": 256, "shared_bytes_per_sm": 98304, "threads_per_sm": 2048,
@@ -181,6 +183,107 @@ class OfOneCase(unittest.TestCase):
                          [1.14, 0.884, -0.1, 5, None, None])
         for _, meaning in em.METRICS.values():
             self.assertGreater(len(meaning), 5)
+
+
+def queue_kernel(name, ipc, predicted, **changes):
+    return {"name": name, "workload": name, "size": "small", "tbs": 100, "tbs_per_sm": 4, "fills": 2.5, "alone_ticks": 1000, "ipc": ipc, "sliced_ipc": 2 * ipc,
+            "predicted_ipc": predicted, "pipeline_utilization": ipc / 2, "memory_utilization": 0.25, "memory_share": 0.1, "smallest_slice": 8, **changes}
+
+
+def queue_run(scheduler, makespan, **changes):
+    return {"scheduler": scheduler, "makespan_ticks": makespan, "busy_ticks": makespan, "copy_ticks": 0, "overlapped_copy_ticks": 0, "kernels": [], **changes}
+
+
+def queued(runs, arguments=("a", "b"), options=None, gpu="gpu", **changes):
+    """A result whose ticks are microseconds."""
+    return Outcome(gpu, list(arguments), options or {}, {"ticks_per_second": 10 ** 6, "instances": 5, "simulated": "events", "kernels": [], "pairs": [], "runs": runs,
+                                                         **changes})
+
+
+class Said:
+    def __init__(self, **paper):
+        self.paper = paper
+
+
+class OfQueues(unittest.TestCase):
+    kernels = [queued([], kernels=[queue_kernel("a", 0.5, 0.8), queue_kernel("b", 1.0, 1.5)], pairs=[
+        {"kernels": ["a", "b"], "residents": [1, 3], "balanced": True, "predicted_ipc": [0.2, 1.0], "measured_ipc": [0.3, 0.4], "predicted_profit": 0.2,
+         "measured_profit": -0.1},
+        {"kernels": ["a", "b"], "residents": [2, 2], "balanced": False, "predicted_ipc": [0.5, 0.5], "measured_ipc": [0.5, 0.6], "predicted_profit": 0.1,
+         "measured_profit": 0.05}])]
+
+    def test_makespans(self):
+        split = [queued([queue_run(name, span)]) for name, span in (("kernelet", 8000), ("base", 10000), ("sequential", 12000), ("opt", 6400))]
+        text, (titles, rows), summary = eq.makespans(Said(**{"Kernelet over Base": "5 to 31 %"}), split)
+        self.assertIn("by events", text)
+        self.assertEqual(titles, ["group", "sequential", "base", "kernelet", "opt", "Base over sequential", "Kernelet over Base", "Kernelet behind OPT"])
+        self.assertEqual(rows, [["a b, 5 of each", "12.00", "10.00", "8.00", "6.40", "20.0 %", "25.0 %", "25.0 %"]])
+        self.assertEqual(summary, "Kernelet over Base 25.0 % to 25.0 % (paper: 5 to 31 %), Kernelet behind OPT 25.0 % to 25.0 %.")
+        _, (_, rows), *_ = eq.makespans(Said(), split[:2])  # what has not run is not there
+        self.assertEqual(rows, [["a b, 5 of each", "10.00", "8.00", "25.0 %"]])
+        self.assertEqual(eq.group_of(queued([], ["pc", "bs", "tea", "sad"])), "MIX")
+
+    def test_steady(self):
+        """In slices both run twice as fast: 2 launches of 500 ticks, five times, are 5 ms."""
+        spans = [queued([queue_run(name, span) for name, span in (("sequential", 6000), ("base", 4000), ("kernelet", 5000), ("opt", 2500))])]
+        self.assertEqual(eq.ends(Said(), spans, self.kernels)[1][1], [["a b", "2.5 to 2.5", "5.0", "20.0 %", "25.0 %", "0.0 %", "100.0 %"]])
+
+    def test_pairs(self):
+        text = eq.profits(Said(), self.kernels)
+        self.assertEqual(text[1][1], [["a + b", "1+3", "20.0 %", "-10.0 %", "2+2", "5.0 %"]])
+        blocks = eq.ipc(Said(), self.kernels)
+        self.assertEqual(blocks[1][1], [["a + b", "0.200", "1.000", "1.200", "0.300", "0.400", "0.700", "+25 %"]])
+        self.assertIn("1 of 2 kernels alone, 0 of 1 pairs, 1 of 2 co-schedules", blocks[2])  # the peak is 2: 0.4 are near
+
+    def test_chosen(self):
+        beside = [{"name": "a", "beside_ticks": {"b": 600, "(alone)": 100}}, {"name": "b", "beside_ticks": {"a": 600}}]
+        runs = [queue_run("kernelet", 1000, kernels=beside), queue_run("opt", 1000, kernels=beside), queue_run("base", 1000, kernels=beside)]
+        self.assertEqual(eq.chosen(Said(), [queued(runs)], self.kernels)[1][1], [
+            ["a b, kernelet", "a + b", "60.0 %", "20.0 %", "-10.0 %"], ["a b, kernelet", "a alone", "10.0 %", "-", "-"],
+            ["a b, opt", "a + b", "60.0 %", "10.0 %", "5.0 %"], ["a b, opt", "a alone", "10.0 %", "-", "-"]])
+
+    def test_pruning(self):
+        spans = [queued([queue_run("kernelet:pur=0.3,mur=0.1", 1000), queue_run("kernelet:pur=0.2,mur=0.1", 2000)])]
+        self.assertEqual(eq.pruning(Said(), spans, self.kernels)[1][1], [["0.3", "1 of 1", "-10.0 %", "1.0"], ["0.2", "0 of 1", "-", "2.0"]])
+
+    def test_plans(self):
+        spans = [queued([queue_run("kernelet", 3500)] + [queue_run(f"random:seed={n}", 1000 * n) for n in range(10, 0, -1)])]
+        self.assertEqual(eq.plans(Said(better="none"), spans)[1][1], [["1.0", "2.0", "6.0", "10.0", "10.0", "3.5", "3 of 10 (paper: none)"]])
+
+    def test_case_two(self):
+        def runs(transfers, kernelet, base, gpu="gpu", memory="80M"):
+            return queued([queue_run("kernelet", kernelet, copy_ticks=1000, overlapped_copy_ticks=750, busy_ticks=4000), queue_run("base", base, copy_ticks=1000, busy_ticks=4000)],
+                          options={"transfers": transfers, "memory": memory}, gpu=gpu)
+        both = [runs("overlap", 4000, 4400), runs("apart", 5000, 4800), runs("apart", 1, 1, memory="34M")]
+        self.assertEqual(eq.variants(Said(**{"a b, 80M": ["9.2 %", "99 %"]}), both[:1], both[1:])[1][1],
+                         [["a b, 80MB", "4.0", "4.4", "5.0", "4.8", "0.25", "25.0 %", "9.2 %", "75.0 %", "99 %"]])
+        fast = [runs("overlap", 4000, 4400, "gpu:pcie_pinned_mbps=12000"), runs("apart", 5000, 4800, "gpu:pcie_pinned_mbps=12000")]
+        self.assertEqual(eq.buses(Said(), fast)[1][1], [["12 GB/s, 80MB", "a b", "0.25", "25.0 %", "10.0 %", "25.0 %", "75.0 %"]])
+
+    def test_events_beside_cycles(self):
+        full, events = [queued([queue_run("base", 2000)], simulated="cycles")], [queued([queue_run("base", 1900), queue_run("opt", 1)])]
+        self.assertEqual(eq.cycles(Said(), full, events)[1][1], [["a b, 10 launches", "base", "2.00", "1.90", "-5.0 %"]])
+
+    def test_slices(self):
+        spans = [queue_run("sequential", 1000)] + [queue_run(f"slices:tbs={size}{more}", ticks) for size, more, ticks in (
+            (8, "", 2000), (16, "", 1100), (64, "", 1010), (128, "", 1000), (8, ",in_flight=2", 1015), (16, ",in_flight=2", 1000))]
+        titles, rows = eq.slices(Said(), [queued(spans, ["a"], kernels=[queue_kernel("a", 1, 1)])])[1]
+        self.assertEqual(titles, ["", "slices in flight", "thread blocks", "fit an SM", "whole, µs", "1", "2", "8", "16", "least"])
+        self.assertEqual(rows, [["a", "1", "100", "4", "1000.0", "100.0", "10.0", "1.0", "", "8"], ["", "2", "", "", "", "1.5", "0.0", "1"]])
+
+
+class OfPredictions(unittest.TestCase):
+    def test_alone(self):
+        def kernel_of(name, ipc, predicted):
+            view = {"status": "OK", "predicted_ipc": predicted, "predicted_stalled": 0.25}
+            counters = {"issue_cycles": 50, "stall_memory": 30, "stall_memory_data": 10, "stall_pipeline": 10, "stall_data": 0, "stall_fetch": 0, "stall_control": 0,
+                        "stall_barrier": 0, "stall_fence": 0, "stall_other": 0, "cycles": 7}
+            return {"workload": name, "ipc": ipc, "counted": view, "sampled": dict(view, status="ARGUMENT"), "counters": counters}
+        outcome = Outcome("gpu", [], {}, {"peak_ipc": 2, "kernels": [kernel_of("a", 1.0, 1.5), kernel_of("b", 0.5, 0.75)]})
+        blocks = ep.alone(None, [outcome])
+        self.assertEqual(blocks[2][1], [["a", "1.000", "1.500 (+25 %)", "-", "25 %", "10 %", "30 %", "10 %", "0 %", "0 %"],
+                                        ["b", "0.500", "0.750 (+12 %)", "-", "25 %", "10 %", "30 %", "10 %", "0 %", "0 %"]])
+        self.assertIn("Within ±20 % of the peak of 2: 1 of 2 by counters, 0 by a sample. Order of the kernels (Spearman): 1.00.", blocks[3])
 
 
 class OfFiles(unittest.TestCase):

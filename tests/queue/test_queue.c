@@ -262,6 +262,34 @@ static void test_sequential(void **unused)
     queue_destroy(queue);
 }
 
+/* Slices of 4 thread blocks, two in flight; the next launch begins when the first has ended. */
+static void test_slices_of_a_size(void **unused)
+{
+    (void)unused;
+    const double values[] = {4, 2};
+    struct queue *queue;
+    uint32_t kind;
+    struct queue_settings settings = {
+        .scheduler = corun_queue_scheduler_find("slices"), .device = &device, .parameters = values};
+    assert_int_equal(queue_create(&settings, NULL, &queue), CORUN_OK);
+    assert_int_equal(queue_kind(queue, "first", &profile, &kind), CORUN_OK);
+    ready(queue, 0, 0, 10);
+    ready(queue, 0, 0, 3);
+    struct queue_slice a = expect(queue, 0, 0, 0, 4), b = expect(queue, 0, 0, 4, 4);
+    expect_none(queue, 0);
+    end(queue, 5, b, false);
+    struct queue_slice c = expect(queue, 5, 0, 8, 2);
+    expect_none(queue, 5);
+    end(queue, 6, a, false);
+    expect_none(queue, 6);
+    end(queue, 7, c, true);
+    expect(queue, 7, 1, 0, 3);
+    queue_destroy(queue);
+    const double none[] = {0, 1};
+    settings.parameters = none;
+    assert_int_equal(queue_create(&settings, NULL, &queue), CORUN_ARGUMENT);
+}
+
 /* Two streams: the third launch follows when one of the first two has ended. */
 static void test_base(void **unused)
 {
@@ -292,7 +320,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slices), cmocka_unit_test(test_ahead),    cmocka_unit_test(test_until_exhausted),
         cmocka_unit_test(test_events), cmocka_unit_test(test_refusals), cmocka_unit_test(test_sequential),
-        cmocka_unit_test(test_base),
+        cmocka_unit_test(test_base),   cmocka_unit_test(test_slices_of_a_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

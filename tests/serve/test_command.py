@@ -204,7 +204,7 @@ class Queue(unittest.TestCase):
 
     def test_list_and_completion(self):
         listed = subprocess.run([CORUN, "list", "schedulers"], capture_output=True, text=True, check=True).stdout
-        for name in ("sequential", "base", "kernelet", "opt", "random"):
+        for name in ("sequential", "base", "kernelet", "opt", "random", "slices"):
             self.assertRegex(listed, rf"(?m)^{name}$")
         offered = subprocess.run([CORUN, "completion", "--", "queue", "-s", "ker"], capture_output=True, text=True, check=False).stdout
         self.assertTrue(not offered or "kernelet" in offered, offered)
