@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* corun exec: a CUDA program that nobody changed, on the simulated GPU. */
 #include "cli/program_records.h"
+#include "cli/region_options.h"
 #include "cli/together.h"
 
 #include "base/duration.h"
 #include "cuda/crew.h"
-#include "cuda/region.h"
 #include "cuda/slicing.h"
 #include "report/program_record.h"
 
@@ -17,17 +17,13 @@ enum {
     KEY_JSON = 'j',
     KEY_QUIET = 'q',
     KEY_POLICY = 'p',
-    KEY_FUNCTIONAL = 0x100,
-    KEY_THREADS,
+    KEY_THREADS = 0x100,
     KEY_CSV,
     KEY_TIMELINE,
     KEY_CHECK,
     KEY_KEEP_STATUS,
     KEY_SLICE,
     KEY_WORKERS,
-    KEY_KERNEL,
-    KEY_LAUNCH,
-    KEY_PROFILED,
     KEY_KERNEL_TIMEOUT,
     KEY_WALL_TIMEOUT,
     KEY_LAUNCH_COSTS,
@@ -55,7 +51,7 @@ static const struct argp_option options[] = {
      1},
     {"name", KEY_SHARE_NAME, "NAME", 0, "with --policy: what it is called in reports [that of its file]", 1},
     {"baselines", KEY_BASELINES, NULL, 0, "with --policy: every program runs alone first", 1},
-    {"functional", KEY_FUNCTIONAL, NULL, 0, "results without timing", 1},
+    {"functional", KEY_REGION_FUNCTIONAL, NULL, 0, "results without timing", 1},
     {"check", KEY_CHECK, "LIST", 0, COMMAND_CHECK_TEXT, 1},
     {"slice", KEY_SLICE, "N[:SEED]", 0,
      "run every launch in slices of N thread blocks, or of a part of its grid (1/3), one after the other, with a seed "
@@ -66,10 +62,13 @@ static const struct argp_option options[] = {
      "run every launch by workers, thread blocks that stay; with a seed, what the SMs owe them changes at random "
      "(docs/rewrite.md)",
      1},
-    {"kernel", KEY_KERNEL, "NAME", 0,
-     "only launches of that kernel are timed; all others are carried out at once and take no simulated time", 1},
-    {"launch", KEY_LAUNCH, "FROM[-TO]", 0, "only these launches are timed, of that kernel or of all, from 1", 1},
-    {"profiled", KEY_PROFILED, NULL, 0, "only launches between cudaProfilerStart and cudaProfilerStop are timed", 1},
+    {"kernel", KEY_REGION_KERNEL, "NAME", 0,
+     "only launches of that kernel are timed; all others are carried out at once and take no simulated time; with "
+     "--policy, as the next two and --functional, of the program behind it",
+     1},
+    {"launch", KEY_REGION_LAUNCH, "FROM[-TO]", 0, "only these launches are timed, of that kernel or of all, from 1", 1},
+    {"profiled", KEY_REGION_PROFILED, NULL, 0, "only launches between cudaProfilerStart and cudaProfilerStop are timed",
+     1},
     {"sample", KEY_SAMPLE, "error=PART,every=N", OPTION_ARG_OPTIONAL, COMMAND_SAMPLE_TEXT, 1},
     {"threads", KEY_THREADS, "N", 0, "host threads that advance SMs [1]", 1},
     {"launch-costs", KEY_LAUNCH_COSTS, NULL, 0,
@@ -109,47 +108,20 @@ struct exec_options {
     struct command command;
     struct program program;
     struct output outputs[EXEC_OUTPUTS];
-    bool quiet, keep_status, profiled;
-    const char *kernel, *launches; /* that are timed; NULL: all */
-    const char *folder;            /* for what the processes of the program leave */
-    struct together together;      /* several programs, if there is a policy */
+    bool quiet, keep_status;
+    const char *folder;       /* for what the processes of the program leave */
+    struct together together; /* several programs, if there is a policy */
     bool baselines;
 };
 
-/* What is timed, as the libraries read it. */
-static void set_region(struct exec_options *exec, struct argp_state *state)
+/* False if the option is another one. */
+static bool sample_option(struct exec_options *exec, int key, const char *value)
 {
-    if (!exec->kernel && !exec->launches && !exec->profiled)
-        return;
-    if (exec->program.functional)
-        argp_error(state, "--kernel, --launch and --profiled say what is timed, and --functional times nothing");
-    const char *text = arena_format(exec->command.arena, "%s%s%s%s%s", exec->profiled ? ";profiler" : "",
-                                    exec->launches ? ";launch=" : "", exec->launches ? exec->launches : "",
-                                    exec->kernel ? ";kernel=" : "", exec->kernel ? exec->kernel : "");
-    struct region region;
-    if (!text)
-        command_keep(&exec->command, CORUN_MEMORY);
-    else if ((exec->launches && strchr(exec->launches, ';')) || !region_parse(text + 1, &region))
-        argp_error(state,
-                   "--launch is a launch or a range of them, counted from 1, like 3 or 3-5, and --kernel a name");
-    exec->program.region = text ? text + 1 : NULL;
-}
-
-/* What of the program is timed. False if the option is another one. */
-static bool region_option(struct exec_options *exec, int key, char *value, struct argp_state *state)
-{
-    if (key == KEY_KERNEL)
-        exec->kernel = command_name("--kernel", value, state);
-    else if (key == KEY_LAUNCH)
-        exec->launches = value;
-    else if (key == KEY_PROFILED)
-        exec->profiled = true;
-    else if (key == KEY_SAMPLE) {
-        exec->program.sample = value ? value : "error=2%";
-        command_keep(&exec->command,
-                     corun_sampling_parse(value, "--sample", exec->command.list, &(struct corun_sampling){0}));
-    } else
+    if (key != KEY_SAMPLE)
         return false;
+    exec->program.sample = value ? value : "error=2%";
+    command_keep(&exec->command,
+                 corun_sampling_parse(value, "--sample", exec->command.list, &(struct corun_sampling){0}));
     return true;
 }
 
@@ -176,16 +148,14 @@ static void set_together(struct exec_options *exec, struct argp_state *state)
 {
     struct program *program = &exec->program;
     struct together *together = &exec->together;
-    const char *alone = program->functional                                ? "--functional"
-                        : program->sample                                  ? "--sample"
-                        : program->slice                                   ? "--slice"
-                        : program->workers                                 ? "--workers"
-                        : program->launch_costs                            ? "--launch-costs"
-                        : exec->kernel || exec->launches || exec->profiled ? "--kernel, --launch and --profiled"
-                        : program->gpus && strchr(program->gpus, ';')      ? "a second --gpu"
-                                                                           : NULL;
+    const char *alone = program->sample                               ? "--sample"
+                        : program->slice                              ? "--slice"
+                        : program->workers                            ? "--workers"
+                        : program->launch_costs                       ? "--launch-costs"
+                        : program->gpus && strchr(program->gpus, ';') ? "a second --gpu"
+                                                                      : NULL;
     if (alone)
-        argp_error(state, "programs that share a GPU (--policy) have it whole and in full time, without %s", alone);
+        argp_error(state, "programs that share a GPU (--policy) have it whole, without %s", alone);
     together->command = &exec->command;
     const char *gpu = program->gpus ? program->gpus : DEFAULT_GPU;
     if (!vector_push(&together->setup.gpus, gpu))
@@ -198,8 +168,13 @@ static void set_together(struct exec_options *exec, struct argp_state *state)
     together->wall_seconds = program->guard.wall_seconds;
     together->baselines = exec->baselines;
     together->profile = program->profile;
-    struct program first = {
-        .name = program->name, .goal = program->goal, .goal_kind = program->goal_kind, .isolated = program->isolated};
+    region_set(program, state, &exec->command);
+    struct program first = {.functional = program->functional,
+                            .region = program->region,
+                            .name = program->name,
+                            .goal = program->goal,
+                            .goal_kind = program->goal_kind,
+                            .isolated = program->isolated};
     together_split(together, &first, program->words, state);
 }
 
@@ -221,7 +196,7 @@ static void finish_options(struct exec_options *exec, struct argp_state *state)
         argp_error(state, "--profile tells where time went, which --functional has not");
     if (program->functional && program->sample)
         argp_error(state, "--sample estimates simulated time, which --functional has not");
-    set_region(exec, state);
+    region_set(&exec->program, state, &exec->command);
     if (program->slice && program->workers)
         argp_error(state, "a launch runs in slices or by workers: --slice or --workers");
 }
@@ -235,9 +210,6 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         program->gpus = program->gpus ? arena_format(exec->command.arena, "%s;%s", program->gpus, value) : value;
         if (!program->gpus)
             command_keep(&exec->command, CORUN_MEMORY);
-        break;
-    case KEY_FUNCTIONAL:
-        program->functional = true;
         break;
     case KEY_LAUNCH_COSTS:
         program->launch_costs = true;
@@ -291,8 +263,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         exec->keep_status = true;
         break;
     default:
-        return region_option(exec, key, value, state) || output_option(exec, key, value) ||
-                       share_option(key, value, state, &exec->command, program)
+        return region_option(key, value, state, program) || sample_option(exec, key, value) ||
+                       output_option(exec, key, value) || share_option(key, value, state, &exec->command, program)
                    ? 0
                    : program_option(key, state, program);
     }

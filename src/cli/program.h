@@ -15,6 +15,8 @@ struct program {
     bool launch_costs;                              /* launches take time */
     const char *slice;                              /* how launches are cut, as --slice takes it; NULL: not at all */
     const char *workers;                            /* the seed of --workers; NULL: launches run as they are */
+    const char *timed_kernel, *timed_launches;      /* --kernel and --launch; NULL: any */
+    bool timed_profiled;                            /* --profiled */
     const char *region;                             /* launches that are timed (cuda/region.h); NULL: all */
     bool profile;                                   /* where kernels issue and wait goes into the record */
     const char *sample;                             /* how it is sampled, as --sample takes it; NULL: not at all */

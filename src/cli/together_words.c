@@ -2,12 +2,15 @@
 /* The command lines of several programs: `./a : --goal 90% -- ./b`. */
 #include "cli/together.h"
 
+#include "cli/region_options.h"
+
 #include <string.h>
 
-static const struct argp_option options[] = {{"goal", KEY_SHARE_GOAL, "GOAL", 0, NULL, 0},
-                                             {"isolated", KEY_SHARE_ISOLATED, "IPC", 0, NULL, 0},
-                                             {"name", KEY_SHARE_NAME, "NAME", 0, NULL, 0},
-                                             {0}};
+static const struct argp_option options[] = {
+    {"goal", KEY_SHARE_GOAL, "GOAL", 0, NULL, 0},        {"isolated", KEY_SHARE_ISOLATED, "IPC", 0, NULL, 0},
+    {"name", KEY_SHARE_NAME, "NAME", 0, NULL, 0},        {"functional", KEY_REGION_FUNCTIONAL, NULL, 0, NULL, 0},
+    {"kernel", KEY_REGION_KERNEL, "NAME", 0, NULL, 0},   {"launch", KEY_REGION_LAUNCH, "FROM[-TO]", 0, NULL, 0},
+    {"profiled", KEY_REGION_PROFILED, NULL, 0, NULL, 0}, {0}};
 
 struct part {
     struct together *together;
@@ -19,7 +22,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     struct part *part = state->input;
     if (key == ARGP_KEY_INIT)
         return 0;
-    return share_option(key, value, state, part->together->command, &part->program)
+    return share_option(key, value, state, part->together->command, &part->program) ||
+                   region_option(key, value, state, &part->program)
                ? 0
                : program_option(key, state, &part->program);
 }
@@ -58,8 +62,10 @@ static void parse_part(struct together *together, char **words, size_t count)
     line[0] = title;
     memcpy(line + 1, words, count * sizeof *words);
     struct argp_state state = {.root_argp = &argp, .name = title, .err_stream = stderr, .out_stream = stdout};
-    if (argp_parse(&argp, (int)count + 1, line, ARGP_IN_ORDER | ARGP_NO_HELP, NULL, &part) == 0)
+    if (argp_parse(&argp, (int)count + 1, line, ARGP_IN_ORDER | ARGP_NO_HELP, NULL, &part) == 0) {
+        region_set(&part.program, &state, together->command);
         add(together, &part.program, &state);
+    }
 }
 
 /* Of its file, with a number where that is another one's. */

@@ -81,14 +81,8 @@ static void choose_visible(struct process *process)
 /* The GPU of a daemon: what is about the machine itself has been said there. */
 static bool join_daemon(struct process *process, const char *path)
 {
-    static const char *const others[] = {setting_GPU,
-                                         setting_FUNCTIONAL,
-                                         setting_CAPTURE,
-                                         setting_THREADS,
-                                         setting_KERNEL_TIMEOUT,
-                                         setting_REGION,
-                                         setting_SAMPLE,
-                                         NULL};
+    static const char *const others[] = {
+        setting_GPU, setting_CAPTURE, setting_THREADS, setting_KERNEL_TIMEOUT, setting_SAMPLE, NULL};
     for (size_t i = 0; others[i]; i++) {
         const char *value = getenv(others[i]);
         if (value && *value) {

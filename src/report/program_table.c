@@ -28,8 +28,12 @@ static const char *const copy_names[] = {[PROGRAM_COPY_TO_DEVICE] = "host to dev
                                          [PROGRAM_COPY_WITHIN] = "within the device",
                                          [PROGRAM_FILL] = "fill"};
 
-static bool is_timed(const struct program_record *record)
+/* Whether a process has simulated time: of programs that share a GPU each may have, or not. */
+static bool is_timed(const struct program_record *record, uint32_t process)
 {
+    for (size_t i = 0; i < record->devices.count; i++)
+        if (record->devices.data[i].process == process)
+            return record->devices.data[i].timed;
     return record->devices.count && record->devices.data[0].timed;
 }
 
@@ -102,7 +106,7 @@ static bool print_kernels(const struct program_record *record, struct range rang
                                          "share",   "IPC",      "L1 hits", "L2 hits", "DRAM"};
     static const char *const functional_titles[] = {"<kernel", "launches", "warp instructions", "thread instructions"};
     size_t count;
-    bool timed = is_timed(record);
+    bool timed = is_timed(record, range.first);
     struct program_kernel_sum *sums = sum_kernels(record, range, &count);
     struct columns *columns = columns_create(arena, timed ? titles : functional_titles, timed ? 10 : 4);
     const char *const *labels = sums ? labels_of(sums, count, arena) : NULL;
@@ -149,7 +153,7 @@ static bool print_copies(const struct program_record *record, struct range range
         sum->bytes += one->bytes;
         sum->nanoseconds += one->nanoseconds;
     }
-    struct columns *columns = columns_create(arena, titles, is_timed(record) ? 5 : 3);
+    struct columns *columns = columns_create(arena, titles, is_timed(record, range.first) ? 5 : 3);
     for (int kind = PROGRAM_COPY_TO_DEVICE; kind <= PROGRAM_FILL; kind++)
         for (int pageable = 0; pageable < 2; pageable++) {
             const struct program_copy_sum *sum = &sums[kind][pageable];
@@ -160,7 +164,7 @@ static bool print_copies(const struct program_record *record, struct range range
             columns_set(columns, 0, PAINT_NONE, "%s%s", copy_names[kind], pageable ? ", pageable" : "");
             columns_set(columns, 1, PAINT_NONE, "%" PRIu64, sum->count);
             columns_set(columns, 2, PAINT_NONE, "%s", report_size(sum->bytes, text));
-            if (!is_timed(record))
+            if (!is_timed(record, range.first))
                 continue;
             columns_set(columns, 3, PAINT_NONE, "%s", duration(sum->nanoseconds, text));
             if (sum->nanoseconds > 0)
@@ -196,8 +200,8 @@ static bool print_range(const struct program_record *record, struct range range,
     uint64_t untimed, launches = launches_in(record, range, &untimed);
     if (record->devices.count)
         fprintf(stream, "%s at %" PRIu32 " MHz%s: %" PRIu64 " launch%s", record->devices.data[0].name,
-                record->devices.data[0].clock_khz / 1000, is_timed(record) ? "" : ", without timing", launches,
-                launches == 1 ? "" : "es");
+                record->devices.data[0].clock_khz / 1000, is_timed(record, range.first) ? "" : ", without timing",
+                launches, launches == 1 ? "" : "es");
     if (untimed)
         fprintf(stream, ", %" PRIu64 " of them timed", launches - untimed);
     if (record->devices.count)
@@ -315,7 +319,7 @@ static json_t *json_event(struct json_writer *writer, const struct program_recor
     char name[256];
     program_kernel_name(event->name, name, sizeof name);
     const struct program_device *device = program_event_device(record, event);
-    bool timed = is_timed(record) && !event->untimed;
+    bool timed = is_timed(record, event->process) && !event->untimed;
     json_put(writer, object, "profiled_cycles",
              json_count(event->end_cycle - event->start_cycle + (device && timed ? device->launch_cycles : 0)));
     json_put(writer, object, "kernel", json_text(name));

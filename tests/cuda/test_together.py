@@ -109,6 +109,44 @@ class Together(unittest.TestCase):
             self.assertLess(row["normalised_ipc"], 0.95)
         self.assertLess(max(one["arrived_cycle"], other["arrived_cycle"]), one["cycles"])
 
+    def test_regions(self):
+        """Each program has its own; the rest takes no simulated time, and the results are right in any case."""
+        words = ("--policy", "even", "--kernel", "advance", "--launch", "2-4", "--", program("profiled"), ":", "--profiled", "--",
+                 program("profiled"), ":", program("profiled"))
+        told = self.told(*words)
+        self.assertEqual(told, self.told(*words))
+        timed = []
+        for one in told["programs"]:
+            launches = [launch for launch in told["launches"] if launch["process"] in one["processes"]]
+            self.assertEqual((one["launches"], one["exit_status"]), (20, 0))
+            timed.append([launch for launch in launches if launch["timed"]])
+            self.assertEqual(one["thread_instructions"], sum(launch["counters"]["thread_instructions"] for launch in timed[-1]))
+            self.assertTrue(all(launch["cycles"] == 0 for launch in launches if not launch["timed"]))
+            self.assertTrue(all(launch["cycles"] > 0 for launch in timed[-1]))
+        self.assertEqual([launch["kernel"] for launch in timed[0]], ["advance"] * 3)
+        self.assertEqual([launch["kernel"] for launch in timed[1]], ["advance", "turn"] * 3)
+        self.assertEqual(len(timed[2]), 20)
+        self.assertIn(": 20 launches, 6 of them timed\n", self.run_all(*words)[2])
+
+    def test_without_timing(self):
+        """A program without timing has its results, and takes nothing from the others; all can be so."""
+        add = program("vector_add")
+        alone = self.told("--policy", "even", "--", program("heat"))["programs"][0]
+        words = ("--policy", "even", "--functional", "--", add, ":", "--name", "other", "--", program("heat"))
+        told = self.told(*words)
+        first, other = told["programs"]
+        self.assertEqual((first["launches"], first["thread_instructions"], first["ipc"]), (1, 0, None))
+        self.assertEqual(other["thread_instructions"], alone["thread_instructions"])
+        self.assertLess(abs(other["cycles"] - alone["cycles"]), 0.01 * alone["cycles"])  # its memory has other addresses
+        self.assertEqual([device["timed"] for device in told["devices"]], [False, True])
+        self.assertEqual([launch["timed"] for launch in told["launches"] if launch["process"] in first["processes"]], [False])
+        err = self.run_all(*words)[2]
+        self.assertIn("vector_add: gtx980 at 1216 MHz, without timing: 1 launch\n", err)
+        self.assertRegex(err, r"\nadd +1 +6942 +211920\n")
+        both = self.told("--policy", "even", "--functional", "--", add, ":", "--functional", "--", add)
+        self.assertEqual([one["exit_status"] for one in both["programs"]], [0, 0])
+        self.assertEqual([launch["timed"] for launch in both["launches"]], [False, False])
+
     def test_profile(self):
         """Of each program by itself; cycles stay the same."""
         plain, profiled = (self.told("--policy", "even", *options, *self.TWO) for options in ((), ("--profile",)))
@@ -225,7 +263,14 @@ const struct corun_policy corun_policy = {.version = CORUN_POLICY_VERSION, .name
                                     (("--policy", "nothing", "--", add), 5, "there is no policy `nothing`"),
                                     (("--policy", "even", "--", add, ":", "no-such-program"), 5, "no program `no-such-program` in PATH"),
                                     (("--policy", "even", "--gpu", "nothing", "--", add), 5, "nothing"),
-                                    (("--policy", "even", "--functional", "--", add), 2, "without --functional"),
+                                    (("--policy", "even", "--sample", "--", add), 2, "without --sample"),
+                                    (("--policy", "even", "--functional", "--goal", "50%", "--", add), 2, "which --functional has not"),
+                                    (("--policy", "even", "--", add, ":", "--functional", "--isolated", "5", "--", add), 2,
+                                     "program 2: --goal and --isolated are rates in simulated time"),
+                                    (("--policy", "even", "--", add, ":", "--functional", "--profiled", "--", add), 2,
+                                     "program 2: --kernel, --launch and --profiled say what is timed"),
+                                    (("--policy", "even", "--", add, ":", "--launch", "3-", "--", add), 2,
+                                     "program 2: --launch is a launch or a range of them"),
                                     (("--policy", "even", "--gpu", "gtx980", "--gpu", "gtx980", "--", add), 2, "without a second --gpu"),
                                     (("--goal", "90%", "--", add), 2, "are for programs that share a GPU: --policy"),
                                     (("--policy", "even", "--name", "a", "--", add, ":", "--name", "a", "--", add), 2,
