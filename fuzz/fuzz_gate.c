@@ -35,7 +35,7 @@ static void check(const struct gate *gate)
             abort();
         break;
     case GATE_PRIORITY:
-        if (open != there || atomic_load(&gate->front->first) != first)
+        if (open != there || (there && atomic_load(&gate->front->first) != first))
             abort();
         break;
     case GATE_GOAL:
@@ -43,7 +43,7 @@ static void check(const struct gate *gate)
                 ? open != 1 || atomic_load(&gate->clients[gate->learner].board->gate) == BOARD_CLOSED
                 : open != there)
             abort();
-        if (atomic_load(&gate->front->first) & ~first)
+        if (there && atomic_load(&gate->front->first) & ~first)
             abort();
         break;
     default:

@@ -116,6 +116,11 @@ void gate_change(struct gate *gate, const struct gate_rules *rules)
 
 uint32_t gate_enter(struct gate *gate, bool urgent)
 {
+    return gate_enter_at(gate, gate->front, urgent);
+}
+
+uint32_t gate_enter_at(struct gate *gate, struct board_front *front, bool urgent)
+{
     uint32_t number = GATE_MOST_CLIENTS;
     uint64_t least = GATE_NEVER;
     for (uint32_t i = GATE_MOST_CLIENTS; i-- > 0;) {
@@ -127,11 +132,11 @@ uint32_t gate_enter(struct gate *gate, bool urgent)
     }
     if (number == GATE_MOST_CLIENTS)
         return number;
-    struct board *board = board_at(gate->front, number);
+    struct board *board = board_at(front, number);
     memset((void *)board, 0, sizeof *board);
     /* who comes does not make up for the time before */
-    gate->clients[number] =
-        (struct gate_client){.board = board, .urgent = urgent, .had_ns = least == GATE_NEVER ? 0 : least};
+    gate->clients[number] = (struct gate_client){
+        .board = board, .front = front, .urgent = urgent, .had_ns = least == GATE_NEVER ? 0 : least};
     rate_begin(&gate->clients[number].rate, NULL);
     gate->next = (number + 1) % GATE_MOST_CLIENTS;
     return number;
@@ -208,8 +213,36 @@ static void note(struct gate *gate, uint64_t now)
     }
 }
 
+static uint64_t members_of(const struct gate *gate, const struct board_front *front)
+{
+    uint64_t members = 0;
+    for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++)
+        members |= (uint64_t)(gate->clients[i].board && gate->clients[i].front == front) << i;
+    return members;
+}
+
+/* Who goes first, on the front of each user; of other users' programs only whether one of those is busy now. */
+static void publish(struct gate *gate, uint64_t first, uint64_t now)
+{
+    uint64_t seen = 0, busy = 0;
+    gate->several = false;
+    for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++)
+        busy |= (uint64_t)(gate->clients[i].board && gate->clients[i].busy) << i;
+    for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
+        struct board_front *front = gate->clients[i].front;
+        if (!gate->clients[i].board || seen >> i & 1)
+            continue;
+        uint64_t members = members_of(gate, front);
+        gate->several |= seen != 0;
+        seen |= members;
+        atomic_store(&front->first, first & members);
+        atomic_store(&front->elsewhere, (first & busy & ~members) != 0);
+        atomic_store(&front->looked, now);
+    }
+}
+
 /* Programs see themselves when one that goes first is busy: that needs nobody who would have to wake up in between. */
-static uint64_t look_priority(struct gate *gate)
+static uint64_t look_priority(struct gate *gate, uint64_t now)
 {
     uint64_t first = 0;
     bool others = false;
@@ -218,7 +251,7 @@ static uint64_t look_priority(struct gate *gate)
         first |= (uint64_t)(client->board && client->urgent) << i;
         others |= client->board && !client->urgent;
     }
-    atomic_store(&gate->front->first, first);
+    publish(gate, first, now);
     for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
         const struct gate_client *client = &gate->clients[i];
         if (client->board && client->urgent)
@@ -226,7 +259,9 @@ static uint64_t look_priority(struct gate *gate)
         else if (client->board)
             set(gate, i, first ? BOARD_BOUNDED : BOARD_FREE);
     }
-    return first && others ? GATE_SAMPLE_NS : GATE_NEVER;
+    if (!first || !others)
+        return GATE_NEVER;
+    return gate->several ? GATE_RATE_NS : GATE_SAMPLE_NS;
 }
 
 /* ---- goals as rates ---- */
@@ -296,7 +331,7 @@ static uint64_t look_goals(struct gate *gate, uint64_t now)
         choose_learner(gate, now);
     else
         gate->learner = GATE_MOST_CLIENTS;
-    atomic_store(&gate->front->first, first);
+    publish(gate, first, now);
     for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++)
         if (gate->clients[i].board)
             set(gate, i, gate_of(gate, i, first, goals, there == 1));
@@ -360,13 +395,12 @@ uint64_t gate_look(struct gate *gate, uint64_t now_ns)
 {
     uint64_t passed = gate->looked ? now_ns - gate->looked : 0;
     gate->looked = now_ns;
-    atomic_store(&gate->front->looked, now_ns);
     note(gate, now_ns);
     if (gate->rules.policy != GATE_PRIORITY && gate->rules.policy != GATE_GOAL)
-        atomic_store(&gate->front->first, 0);
+        publish(gate, 0, now_ns);
     switch (gate->rules.policy) {
     case GATE_PRIORITY:
-        return look_priority(gate);
+        return look_priority(gate, now_ns);
     case GATE_GOAL:
         return look_goals(gate, now_ns);
     case GATE_TIME_SLICE:

@@ -56,12 +56,13 @@ struct gate_rules {
 };
 
 struct gate_client {
-    struct board *board; /* NULL: the place is free */
-    bool urgent;         /* it has a goal */
-    bool busy;           /* when it was looked at last */
-    uint64_t since;      /* when that was */
-    uint64_t busy_ns;    /* that it had something on the GPU, as far as it was noted */
-    uint64_t had_ns;     /* turns that it has had */
+    struct board *board;       /* NULL: the place is free */
+    struct board_front *front; /* of its user's boards */
+    bool urgent;               /* it has a goal */
+    bool busy;                 /* when it was looked at last */
+    uint64_t since;            /* when that was */
+    uint64_t busy_ns;          /* that it had something on the GPU, as far as it was noted */
+    uint64_t had_ns;           /* turns that it has had */
     struct rate rate;
     bool wanted, noted;   /* when it was looked at last: it wanted the GPU; its launches are noted since */
     uint32_t asked;       /* launches of all lanes */
@@ -81,6 +82,7 @@ struct gate {
     uint64_t learn_until; /* at the latest */
     uint64_t wanted_ns;   /* when somebody wanted the GPU last */
     uint32_t random;
+    bool several; /* fronts */
 };
 
 /*
@@ -89,7 +91,7 @@ struct gate {
 enum corun_status gate_rules_read(const char *text, struct gate_rules *rules, struct corun_diagnostics *list);
 const char *gate_policy_name(enum gate_policy policy);
 
-/* `front`: of BOARD_FILE_BYTES, zeroed; it lives as long as the gate. */
+/* `front`: of BOARD_FILE_BYTES, zeroed; it lives as long as the gate. NULL: every client comes with one. */
 void gate_begin(struct gate *gate, const struct gate_rules *rules, struct board_front *front);
 /* Other rules; turns begin anew. */
 void gate_change(struct gate *gate, const struct gate_rules *rules);
@@ -98,6 +100,8 @@ uint32_t gate_enter(struct gate *gate, bool urgent);
 /* What a client is promised; `alone`: what is known of its rate alone, NULL: nothing new. */
 void gate_promise(struct gate *gate, uint32_t number, enum corun_goal_kind goal, double value,
                   const struct rate_alone *alone);
+/* The same on the boards of its user, which live as long as any client there. Users see each other as of the last look alone. */
+uint32_t gate_enter_at(struct gate *gate, struct board_front *front, bool urgent);
 void gate_leave(struct gate *gate, uint32_t number);
 /*
  * Looks at the boards and writes their gates. Returns after how many nanoseconds to look again in any case, GATE_NEVER: when a client rings, comes

@@ -170,7 +170,7 @@ static void tell(struct client *client)
             message.msg_controllen = sizeof control.room;
             struct cmsghdr *head = CMSG_FIRSTHDR(&message);
             *head = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
-            memcpy(CMSG_DATA(head), &client->hardware->file, sizeof client->hardware->file);
+            memcpy(CMSG_DATA(head), &client->boards->file, sizeof client->boards->file);
         }
         ssize_t sent = sendmsg(client->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR)
@@ -301,15 +301,51 @@ static void on_signal(uv_signal_t *handle, int number)
 }
 
 /* Boards that programs have, too, and that cannot become shorter under anybody. */
-static bool make_boards(struct hardware *hardware)
+static bool make_boards(struct boards *boards)
 {
-    hardware->file = memfd_create("corun-boards", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (hardware->file < 0 || ftruncate(hardware->file, BOARD_FILE_BYTES) != 0 ||
-        fcntl(hardware->file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    boards->file = memfd_create("corun-boards", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (boards->file < 0)
         return false;
-    void *front = mmap(NULL, BOARD_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, hardware->file, 0);
-    hardware->front = front == MAP_FAILED ? NULL : front;
-    return hardware->front != NULL;
+    void *front = MAP_FAILED;
+    if (fchmod(boards->file, 0600) == 0 && ftruncate(boards->file, BOARD_FILE_BYTES) == 0 &&
+        fcntl(boards->file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+        front = mmap(NULL, BOARD_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, boards->file, 0);
+    boards->front = front == MAP_FAILED ? NULL : front;
+    if (!boards->front)
+        close(boards->file);
+    return boards->front != NULL;
+}
+
+struct boards *hardware_take_boards(struct hardware *hardware, uint32_t uid)
+{
+    struct boards *boards = hardware->boards;
+    while (boards && boards->uid != uid)
+        boards = boards->next;
+    if (!boards) {
+        boards = calloc(1, sizeof *boards);
+        if (!boards || !make_boards(boards)) {
+            free(boards);
+            return NULL;
+        }
+        boards->uid = uid;
+        boards->next = hardware->boards;
+        hardware->boards = boards;
+    }
+    boards->clients++;
+    return boards;
+}
+
+void hardware_give_back_boards(struct hardware *hardware, struct boards *boards)
+{
+    struct boards **at = &hardware->boards;
+    if (--boards->clients)
+        return;
+    while (*at != boards)
+        at = &(*at)->next;
+    *at = boards->next;
+    munmap(boards->front, BOARD_FILE_BYTES);
+    close(boards->file);
+    free(boards);
 }
 
 static bool start(struct hardware *hardware)
@@ -343,10 +379,8 @@ static void close_handle(uv_handle_t *handle, void *user)
 static void stop(struct hardware *hardware)
 {
     const struct gate_rules none = {.policy = GATE_LEFT_OVER};
-    if (hardware->front) {
-        gate_change(&hardware->gate, &none);
-        (void)gate_look(&hardware->gate, hardware_now());
-    }
+    gate_change(&hardware->gate, &none);
+    (void)gate_look(&hardware->gate, hardware_now());
     while (hardware->clients)
         drop(hardware->clients);
     uv_walk(&hardware->loop, close_handle, NULL);
@@ -354,10 +388,6 @@ static void stop(struct hardware *hardware)
     (void)uv_loop_close(&hardware->loop);
     if (hardware->timer >= 0)
         close(hardware->timer);
-    if (hardware->front)
-        munmap(hardware->front, BOARD_FILE_BYTES);
-    if (hardware->file >= 0)
-        close(hardware->file);
 }
 
 static enum corun_status open_socket(struct hardware *hardware, struct corun_diagnostics *list)
@@ -411,11 +441,9 @@ enum corun_status hardware_run(struct hardware_settings *settings, struct corun_
     if (!settings->limits)
         settings->limits = &none;
     hardware->settings = settings;
-    hardware->timer = hardware->file = hardware->socket = -1;
-    enum corun_status status = make_boards(hardware) ? CORUN_OK : CORUN_MEMORY;
-    gate_begin(&hardware->gate, &settings->rules, hardware->front);
-    if (status == CORUN_OK)
-        status = open_journal(hardware, list);
+    hardware->timer = hardware->socket = -1;
+    gate_begin(&hardware->gate, &settings->rules, NULL);
+    enum corun_status status = open_journal(hardware, list);
     if (status == CORUN_OK)
         status = open_socket(hardware, list);
     if (status == CORUN_OK && !start(hardware))

@@ -41,6 +41,7 @@ void hardware_leave(struct hardware *hardware, struct client *client)
     keep_known(hardware, client);
     hardware_journal_note(hardware->journal, client, "client", "goes", hardware_now());
     gate_leave(&hardware->gate, client->number);
+    hardware_give_back_boards(hardware, client->boards);
 }
 
 /* ---- limits ---- */
@@ -158,15 +159,22 @@ static void attach(struct client *client, const struct wire_frame *frame)
         hardware_refuse(client, CORUN_ARGUMENT, "this user has as many programs there as it may have");
         return;
     }
-    client->number = gate_enter(&hardware->gate, attach->goal != CORUN_GOAL_NONE);
+    struct boards *boards = hardware_take_boards(hardware, client->peer.uid);
+    if (!boards) {
+        hardware_refuse(client, CORUN_MEMORY, "there is no memory for its board");
+        return;
+    }
+    client->number = gate_enter_at(&hardware->gate, boards->front, attach->goal != CORUN_GOAL_NONE);
     if (client->number == GATE_MOST_CLIENTS) {
+        hardware_give_back_boards(hardware, boards);
         hardware_refuse(client, CORUN_MEMORY, "there are too many clients");
         return;
     }
     const struct known *known = find_known(hardware, client);
     gate_promise(&hardware->gate, client->number, (enum corun_goal_kind)attach->goal, attach->goal_value,
                  known ? &known->alone : NULL);
-    client->board = board_at(hardware->front, client->number);
+    client->boards = boards;
+    client->board = board_at(boards->front, client->number);
     client->sends_file = true;
     hardware_journal_note(hardware->journal, client, "client", "comes", hardware_now());
     if (attach->goal != CORUN_GOAL_NONE)

@@ -19,15 +19,23 @@ struct known {
     struct rate_alone alone;
 };
 
+/* The boards of a user, whose programs have the file, too; others have not: nobody writes on another user's board. */
+struct boards {
+    struct boards *next;
+    uint32_t uid, clients; /* that have one of them */
+    int file;
+    struct board_front *front;
+};
+
 struct hardware {
     uv_loop_t loop;
     uv_poll_t listener, clock;
     uv_timer_t metrics; /* until they are written again */
     uv_signal_t signals[3];
-    int socket, timer, file; /* of the boards */
-    bool handed_over;        /* the socket was, and stays */
-    bool metrics_fail;       /* which has been said */
-    struct board_front *front;
+    int socket, timer;
+    bool handed_over;      /* the socket was, and stays */
+    bool metrics_fail;     /* which has been said */
+    struct boards *boards; /* a list */
     struct gate gate;
     struct hardware_settings *settings;
     struct hardware_journal *journal; /* NULL: none */
@@ -47,6 +55,7 @@ struct client {
     int socket;
     bool sends_file; /* with the next bytes */
     struct buffer in, out;
+    struct boards *boards;
     struct board *board; /* NULL: it has not attached */
     uint32_t number;
     struct wire_attach attach;
@@ -62,6 +71,9 @@ void hardware_serve(struct client *client, const struct wire_frame *frame);
 void hardware_refuse(struct client *client, enum corun_status status, const char *text);
 /* A client that has attached is gone: what it did alone is kept under its name. */
 void hardware_leave(struct hardware *hardware, struct client *client);
+/* One client more has the boards of a user; NULL: there is no memory. */
+struct boards *hardware_take_boards(struct hardware *hardware, uint32_t uid);
+void hardware_give_back_boards(struct hardware *hardware, struct boards *boards);
 /* Rows of the list. */
 void hardware_describe(const struct client *client, struct wire_client *row);
 void hardware_describe_gpu(const struct hardware *hardware, struct wire_node *node);

@@ -283,12 +283,15 @@ static void yield_to_others(struct board *board, struct board_front *front, uint
     while (atomic_load(&board->gate) == BOARD_BOUNDED && atomic_load(&state.board) == board &&
            board_yields(front, number)) {
         nap(since, false);
-        if (now() - looked < GATE_NS)
+        uint64_t time = now();
+        if (time - looked < GATE_NS)
             continue;
-        looked = now();
+        looked = time;
         pthread_mutex_lock(&state.lock);
-        if (atomic_load(&state.board) == board && is_gone())
-            detach(false);
+        bool stalled = time - since > STALLED_NS && atomic_load(&front->elsewhere) &&
+                       time > atomic_load(&front->looked) + STALLED_NS;
+        if (atomic_load(&state.board) == board && (stalled || is_gone()))
+            detach(stalled);
         pthread_mutex_unlock(&state.lock);
     }
     atomic_fetch_sub(&board->waiting, 1);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Boards: what corund and programs on a GPU of hardware tell each other without messages. One for each program, a page that the GPU writes
- * to, too. All lie in one file that corund and its programs have mapped, so that one program sees what another one has on the GPU without asking
- * corund; they are of one user. corund writes the first part of a board and the page in front of them, and trusts nothing of the others.
+ * to, too. Those of a user lie in one file that corund and the user's programs have mapped, so that one program sees what another one has on the GPU
+ * without asking corund. corund writes the first part of a board and the page in front of them, and trusts nothing of the others. Numbers are of all
+ * users: every file has a place for each.
  */
 #ifndef CORUN_WIRE_BOARD_H
 #define CORUN_WIRE_BOARD_H
@@ -54,11 +55,13 @@ struct board {
 };
 _Static_assert(sizeof(struct board) <= BOARD_BYTES, "a board is a page");
 
-/* The page in front of the boards, corund's. */
+/* The page in front of the boards of a user, corund's. */
 struct board_front {
     _Atomic uint64_t first; /* bit i: the program of board i goes first */
-    _Atomic uint64_t
-        looked; /* when corund looked at the boards last, CLOCK_MONOTONIC: whoever stands at a gate rings, and is looked at often */
+    /* When corund looked at the boards last, CLOCK_MONOTONIC: whoever stands at a gate rings, and is looked at often. */
+    _Atomic uint64_t looked;
+    _Atomic uint32_t elsewhere; /* a program of another user goes first, and was busy when corund looked */
+    uint32_t unused;
 };
 
 /* The board of a number, below BOARD_CLIENTS, in the file. */
@@ -95,7 +98,7 @@ static inline bool board_yields(struct board_front *front, uint32_t number)
     for (uint32_t i = 0; first; i++, first >>= 1)
         if (first & 1 && board_is_busy(board_at(front, i)))
             return true;
-    return false;
+    return atomic_load(&front->elsewhere) != 0;
 }
 
 #endif

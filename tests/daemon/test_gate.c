@@ -449,6 +449,39 @@ static void test_run_goals(void **unused)
     assert_gate(train, FREE);
 }
 
+/* Users have boards of their own, and see of each other whether somebody who goes first is busy, as of the last look. */
+static void test_users(void **unused)
+{
+    (void)unused;
+    static _Alignas(BOARD_BYTES) unsigned char more[BOARD_FILE_BYTES];
+    struct board_front *other = (struct board_front *)(void *)more;
+    struct gate gate = with("priority");
+    memset(more, 0, sizeof more);
+    const uint32_t train = gate_enter(&gate, false), server = gate_enter_at(&gate, other, true);
+    assert_true(gate_look(&gate, 10 * US) == GATE_RATE_NS);
+    assert_gate(train, BOUNDED);
+    assert_int_equal(atomic_load(&board_at(other, server)->gate), BOARD_COUNTED);
+    assert_true(atomic_load(&front()->first) == 0 && atomic_load(&other->first) == UINT64_C(1) << server);
+    under_way(board_at(other, server), 2);
+    under_way(board(server), 9); /* what the first user writes there is of nobody */
+    assert_false(board_yields(front(), train));
+    (void)gate_look(&gate, 20 * US);
+    assert_true(board_yields(front(), train));
+    assert_false(board_yields(other, server));
+    assert_true(atomic_load(&front()->looked) == 20 * US && atomic_load(&other->looked) == 20 * US);
+    const uint32_t own = gate_enter_at(&gate, other, false);
+    (void)gate_look(&gate, 25 * US);
+    assert_true(board_yields(other, own));
+    under_way(board_at(other, server), 0);
+    assert_false(board_yields(other, own)); /* at once */
+    (void)gate_look(&gate, 30 * US);
+    assert_false(board_yields(front(), train));
+    gate_leave(&gate, server);
+    gate_leave(&gate, own);
+    assert_true(gate_look(&gate, 40 * US) == GATE_NEVER);
+    assert_gate(train, FREE);
+}
+
 /* Slices are parts of one launch; and numbers that no GPU can make are none. */
 static void test_counts(void **unused)
 {
@@ -480,6 +513,7 @@ int main(void)
         cmocka_unit_test(test_places),    cmocka_unit_test(test_late),      cmocka_unit_test(test_goal),
         cmocka_unit_test(test_settled),   cmocka_unit_test(test_learned),   cmocka_unit_test(test_not_learned),
         cmocka_unit_test(test_two_goals), cmocka_unit_test(test_run_goals), cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_users),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

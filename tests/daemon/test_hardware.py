@@ -471,6 +471,26 @@ class Faults(Shimmed):
                 self.assertEqual((program.returncode, out.startswith(b"100 launches")), (0, True), err)
                 self.assertIn(b"corund refuses, the program runs ungoverned", err)
 
+    def test_lifetimes(self):
+        """Many programs come and go, some of them refused: descriptors and mappings stay as many as they were."""
+        daemon = self.start_daemon("--policy", "goal")
+        folder = pathlib.Path("/proc") / str(daemon.pid)
+
+        def held():
+            return len(list((folder / "fd").iterdir())), len((folder / "maps").read_text().splitlines())
+
+        before = ()
+        for lives in 50, 500:
+            for i in range(lives):
+                clients = [Client(self.socket, goal=i % 4 % 3, name=b"life") for _ in range(1 + i % 3)]
+                clients[0].send("LIST")
+                for client in clients:
+                    client.close()
+            self.wait_for(lambda: not self.clients())
+            before = held() if lives == 50 else before
+        self.wait_for(lambda: held()[0] <= before[0])
+        self.assertLessEqual(held()[1], before[1] + 4)
+
     def test_bad_clients(self):
         """Whoever sends what is none of a program's messages loses its connection, and nobody else anything."""
         daemon = self.start_daemon("--policy", "priority")
@@ -624,6 +644,9 @@ class Service(Shimmed):
         program = [PROGRAMS / "many_launches", "4000000"]
         first = self.as_user(54321, "share", "--name", "first", "--goal", "40%", "--", *program)
         self.wait_for(lambda: "first" in self.clients())
+        self.wait_for(lambda: self.launches("first") > 0)
+        place = 4096 * (1 + self.clients()["first"]["client"])
+        self.assertFalse(any(mine.boards[place:place + 4096]))  # its board is in another file
         pids = {name: str(client["pid"]) for name, client in self.clients().items()}
         for words, status, why in ((("policy", "even"), 6, b"only the daemon's user"), (("goal", pids["mine"], "none"), 6, b"another user"),
                                    (("goal", pids["first"], "60%"), 6, b"share of the GPU"), (("goal", pids["first"], "ms=5"), 6, b"is limited"),
