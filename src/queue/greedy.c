@@ -96,7 +96,7 @@ static bool rank_kinds(struct greedy *greedy, const struct corun_queue_view *vie
 
 static enum corun_status decide(struct greedy *greedy, const struct corun_queue_view *view)
 {
-    greedy->best = (struct greedy_pair){.profit = 0};
+    greedy->best = (struct greedy_pair){.profit = greedy->least};
     if (!rank_kinds(greedy, view))
         return CORUN_MEMORY;
     for (size_t i = 0; i < greedy->ranked.count; i++) {

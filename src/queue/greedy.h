@@ -27,6 +27,7 @@ struct greedy {
     enum corun_status (*judge)(void *user, const struct corun_queue_view *view, struct greedy_pair *pair);
     void *user;
     uint32_t breadth;
+    double least;                     /* a pair needs a greater profit */
     VECTOR(struct greedy_pair) pairs; /* that have been judged */
     uint32_t *places;                 /* hash table: index of a pair + 1; 0: none */
     size_t place_count;               /* a power of two */
@@ -36,7 +37,7 @@ struct greedy {
     struct greedy_pair best;
 };
 
-/* Writes the next plan: the best pair, or the oldest launch alone when no pair has a profit above 0. MEMORY, and what `judge` returns. */
+/* Writes the next plan: the best pair, or the oldest launch alone when no pair has a profit above `least`. MEMORY, and what `judge` returns. */
 enum corun_status greedy_plan(struct greedy *greedy, const struct corun_queue_view *view,
                               struct corun_queue_plan *plan);
 /* Writes a plan of a pair, or (residents 0) of the oldest launch alone. */

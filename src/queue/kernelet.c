@@ -16,7 +16,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { PARAMETER_PUR, PARAMETER_MUR, PARAMETER_RATIO, PARAMETER_ALONE, PARAMETER_BREADTH };
+enum { PARAMETER_PUR, PARAMETER_MUR, PARAMETER_RATIO, PARAMETER_ALONE, PARAMETER_BREADTH, PARAMETER_LEAST };
 
 static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_PUR] = {"pur", 0.1, 0, 1, false, "a pair is pruned when its pipeline utilisations differ by less, and",
@@ -27,6 +27,8 @@ static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_ALONE] = {"alone", 0, 0, 1, true, "speed of a kernel alone, as the profit has it", "predicted|measured"},
     [PARAMETER_BREADTH] = {"breadth", 32, 2, 4096, true, "kinds of kernels that are paired in a decision, at most",
                            NULL},
+    [PARAMETER_LEAST] = {"least", 0, 0, 1, false,
+                         "kernels run alone unless a pair is expected to have a greater profit", NULL},
 };
 
 struct kernelet_state {
@@ -102,7 +104,10 @@ static enum corun_status kernelet_start(void *memory, const struct corun_queue_d
 {
     struct kernelet_state *state = memory;
     describe_device(device, &state->gpu);
-    state->greedy = (struct greedy){.judge = judge, .user = state, .breadth = (uint32_t)values[PARAMETER_BREADTH]};
+    state->greedy = (struct greedy){.judge = judge,
+                                    .user = state,
+                                    .breadth = (uint32_t)values[PARAMETER_BREADTH],
+                                    .least = values[PARAMETER_LEAST]};
     state->pur = values[PARAMETER_PUR];
     state->mur = values[PARAMETER_MUR];
     state->by_profit = values[PARAMETER_RATIO] != 0;

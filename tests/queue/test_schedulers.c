@@ -213,7 +213,7 @@ static void test_pruned(void **unused)
     (void)unused;
     struct stage stage;
     prepare(&stage);
-    const double all[] = {1, 1, 0, 0, 32};
+    const double all[] = {1, 1, 0, 0, 32, 0};
     struct corun_queue_plan plan = plan_of(&stage, all);
     assert_int_equal(plan.grant_count, 1);
     assert_int_equal(plan.grants[0].launch, 0);
@@ -224,6 +224,18 @@ static void test_pruned(void **unused)
     stage.kinds[A].pending = 0;
     plan = plan_of(&stage, NULL);
     assert_int_equal(plan.grant_count, 1);
+}
+
+/* A pair runs if more is expected of it than the least profit. */
+static void test_least_profit(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    prepare(&stage);
+    double profit = plan_of(&stage, NULL).profit;
+    const double just[] = {0.1, 0.1, 0, 0, 32, profit}, below[] = {0.1, 0.1, 0, 0, 32, profit - 1e-6};
+    assert_int_equal(plan_of(&stage, just).grant_count, 1);
+    assert_int_equal(plan_of(&stage, below).grant_count, 2);
 }
 
 static void test_needs_latency(void **unused)
@@ -298,9 +310,10 @@ static void test_breadth(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_opt),      cmocka_unit_test(test_opt_without_gain), cmocka_unit_test(test_random),
-        cmocka_unit_test(test_kernelet), cmocka_unit_test(test_pruned),           cmocka_unit_test(test_needs_latency),
-        cmocka_unit_test(test_breadth),
+        cmocka_unit_test(test_opt),           cmocka_unit_test(test_opt_without_gain),
+        cmocka_unit_test(test_random),        cmocka_unit_test(test_kernelet),
+        cmocka_unit_test(test_pruned),        cmocka_unit_test(test_least_profit),
+        cmocka_unit_test(test_needs_latency), cmocka_unit_test(test_breadth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
