@@ -98,7 +98,8 @@ enum corun_instruction_flag {
     CORUN_FENCE = 1 << 6, /* waits until the warp's stores and atomics have been performed */
     CORUN_EXIT = 1 << 7,
     CORUN_BYPASS_L1 = 1 << 8, /* .cg, .cv, .volatile */
-    CORUN_UNIFORM_LOAD = 1 << 9
+    CORUN_UNIFORM_LOAD = 1 << 9,
+    CORUN_PARAMETER = 1 << 10 /* a load of a kernel's parameters, which come with the launch */
 };
 
 #define CORUN_MAX_SOURCES 16

@@ -119,6 +119,11 @@ static inline void cache_set_owner(struct cache *cache, uint32_t line, uint16_t 
     cache->lines[line].application = application;
 }
 
+static inline uint64_t cache_address(const struct cache *cache, uint32_t line)
+{
+    return cache->lines[line].number << cache->line_shift;
+}
+
 void cache_retire(struct cache *cache, const struct retired_kernels *retired); /* among owners */
 void cache_invalidate(struct cache *cache, uint32_t line);
 /* To a checkpoint or from it; made with the same numbers. */

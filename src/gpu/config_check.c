@@ -77,6 +77,8 @@ static void check_sm(struct check *check)
                 c->icache_line_bytes);
     check_cache(check, "constant cache", c->constant_bytes, c->constant_ways, c->constant_line_bytes,
                 c->constant_line_bytes);
+    check_cache(check, "first level of the constant cache", c->constant_first_bytes, c->constant_first_ways,
+                c->constant_first_line_bytes, c->constant_first_line_bytes);
     check_cache(check, "texture cache", c->texture_bytes, c->texture_ways, c->texture_line_bytes,
                 c->texture_line_bytes);
     require(check, c->texture_gob_rows == 0 || c->texture_gob_rows == 4 || c->texture_gob_rows == 8,
@@ -94,7 +96,8 @@ static void check_sm(struct check *check)
     /* A request names sectors of one L2 line. */
     require(check, c->l1_line_bytes <= c->l2_line_bytes, "l1_line_bytes is larger than l2_line_bytes");
     require(check, c->icache_line_bytes <= c->l2_line_bytes, "icache_line_bytes is larger than l2_line_bytes");
-    require(check, c->constant_line_bytes <= c->l2_line_bytes, "constant_line_bytes is larger than l2_line_bytes");
+    require(check, !c->constant_first_bytes || c->constant_first_line_bytes <= c->constant_line_bytes,
+            "constant_first_line_bytes is larger than constant_line_bytes");
     require(check, c->texture_line_bytes <= c->l2_line_bytes, "texture_line_bytes is larger than l2_line_bytes");
 }
 

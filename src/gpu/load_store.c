@@ -198,15 +198,18 @@ static void add_lanes(struct sm *sm, struct memory_entry *entry, const struct ma
     bool bypass;
     enum client client = client_of(sm, space, op->flags, &bypass);
     uint32_t constant_cycles = client == CLIENT_CONSTANT ? distinct_addresses(&sm->issue, lanes, c->access_lanes) : 0;
-    if (client == CLIENT_CONSTANT && !sm->caches.by_client[client].tags) { /* perfect: its lines do not matter */
+    bool first = sm->caches.constant_first.tags; /* perfect: its lines do not matter */
+    if (client == CLIENT_CONSTANT && (!sm->caches.by_client[client].tags || (first && op->flags & CORUN_PARAMETER))) {
         counters->constant_accesses += constant_cycles;
         entry->bank_cycles = (uint16_t)constant_cycles;
-        entry->bank_latency = (uint16_t)c->constant_latency;
+        entry->bank_latency = (uint16_t)(first ? c->constant_first_latency : c->constant_latency);
         return;
     }
     uint32_t line_bytes = c->l2_line_bytes;
     if (!store && !atomic && !bypass)
         line_bytes = sm->caches.by_client[client].line_bytes;
+    if (client == CLIENT_CONSTANT && first)
+        line_bytes = sm->caches.constant_first.line_bytes;
     uint32_t count = coalesce(&sm->issue, lanes, op->access_bytes, line_bytes, c->access_lanes, store || atomic,
                               entry->transactions + entry->count);
     if (client == CLIENT_CONSTANT)
@@ -263,33 +266,46 @@ void load_store_accept(struct sm *sm, uint32_t slot, const struct machine_op *op
         sm->progress_cycle[warp->application] = sm->now;
 }
 
+static void note_hit(struct sm *sm, uint32_t index, uint64_t done)
+{
+    struct load_record *record = &sm->load_store.records[index];
+    if (done > record->done)
+        record->done = done;
+}
+
+static enum lookup serve_constant(struct sm *sm, struct memory_entry *entry, const struct transaction *transaction)
+{
+    uint64_t done;
+    enum lookup result = constant_read(sm, transaction, entry->record, entry->kernel, entry->application, &done);
+    if (result == LOOKUP_FULL)
+        return result;
+    entry->counters->constant_accesses++;
+    entry->counters->constant_misses += result == LOOKUP_MISS;
+    if (result == LOOKUP_HIT)
+        note_hit(sm, entry->record, done);
+    return result;
+}
+
 static enum lookup serve_load(struct sm *sm, struct memory_entry *entry, const struct transaction *transaction)
 {
+    if (entry->client == CLIENT_CONSTANT)
+        return serve_constant(sm, entry, transaction);
     enum lookup result =
         cache_read(sm, entry->client, transaction, entry->bypass, entry->record, 0, entry->kernel, entry->application);
     if (result == LOOKUP_FULL)
         return result;
     struct corun_counters *counters = entry->counters;
-    if (entry->client == CLIENT_CONSTANT) {
-        counters->constant_accesses++;
-        counters->constant_misses += result == LOOKUP_MISS;
-    } else {
-        counters->global_sectors += count_bits(sectors_touched(transaction, sm->config->l2_sector_bytes));
-        if (entry->client == CLIENT_TEXTURE) {
-            counters->texture_accesses++;
-            counters->texture_misses += result == LOOKUP_MISS;
-        } else if (!entry->bypass) {
-            counters->l1_accesses++;
-            counters->l1_hits += result == LOOKUP_HIT;
-            counters->l1_misses += result == LOOKUP_MISS;
-        }
+    counters->global_sectors += count_bits(sectors_touched(transaction, sm->config->l2_sector_bytes));
+    if (entry->client == CLIENT_TEXTURE) {
+        counters->texture_accesses++;
+        counters->texture_misses += result == LOOKUP_MISS;
+    } else if (!entry->bypass) {
+        counters->l1_accesses++;
+        counters->l1_hits += result == LOOKUP_HIT;
+        counters->l1_misses += result == LOOKUP_MISS;
     }
-    if (result == LOOKUP_HIT) {
-        struct load_record *record = &sm->load_store.records[entry->record];
-        uint64_t done = sm->now + sm->caches.by_client[entry->client].latency;
-        if (done > record->done)
-            record->done = done;
-    }
+    if (result == LOOKUP_HIT)
+        note_hit(sm, entry->record, sm->now + sm->caches.by_client[entry->client].latency);
     return result;
 }
 

@@ -35,6 +35,19 @@ static bool cache_open(struct sm_cache *cache, uint32_t bytes, uint32_t ways, ui
     return true;
 }
 
+static bool constant_first_open(struct constant_first *first, const struct corun_gpu_config *c)
+{
+    uint32_t bytes = c->constant_perfect ? 0 : c->constant_first_bytes;
+    *first = (struct constant_first){.lines = bytes / c->constant_first_line_bytes,
+                                     .line_bytes = c->constant_first_line_bytes,
+                                     .latency = c->constant_first_latency};
+    if (bytes == 0)
+        return true;
+    first->tags = cache_create(bytes, c->constant_first_ways, first->line_bytes, first->line_bytes, true);
+    first->ready = calloc(first->lines, sizeof *first->ready);
+    return first->tags && first->ready;
+}
+
 /* Sets stay what they are. */
 static uint32_t l1_ways(const struct corun_gpu_config *config, uint32_t setting)
 {
@@ -51,9 +64,12 @@ bool sm_caches_create(struct sm *sm)
                 cache_open(&sm->caches.by_client[CLIENT_TEXTURE], c->texture_bytes, c->texture_ways,
                            c->texture_line_bytes, c->texture_line_bytes, c->texture_latency) &&
                 cache_open(&sm->caches.by_client[CLIENT_CONSTANT], c->constant_perfect ? 0 : c->constant_bytes,
-                           c->constant_ways, c->constant_line_bytes, c->constant_line_bytes, c->constant_latency) &&
+                           c->constant_ways, c->constant_line_bytes,
+                           c->constant_line_bytes < c->l2_line_bytes ? c->constant_line_bytes : c->l2_line_bytes,
+                           c->constant_latency) &&
                 cache_open(&sm->caches.by_client[CLIENT_INSTRUCTION], c->icache_perfect ? 0 : c->icache_bytes,
-                           c->icache_ways, c->icache_line_bytes, c->icache_line_bytes, c->icache_latency_cycles);
+                           c->icache_ways, c->icache_line_bytes, c->icache_line_bytes, c->icache_latency_cycles) &&
+                constant_first_open(&sm->caches.constant_first, c);
     sm->caches.mshrs = calloc(mshrs, sizeof *sm->caches.mshrs);
     sm->caches.waiters = calloc(waiters, sizeof *sm->caches.waiters);
     if (!fine || !sm->caches.mshrs || !sm->caches.waiters)
@@ -72,12 +88,14 @@ void sm_caches_destroy(struct sm *sm)
         cache_destroy(sm->caches.by_client[i].tags);
         free(sm->caches.by_client[i].line_mshr);
     }
+    cache_destroy(sm->caches.constant_first.tags);
+    free(sm->caches.constant_first.ready);
     free(sm->caches.mshrs);
     free(sm->caches.waiters);
 }
 
 /* Lets a record (or, for instructions, a warp) wait for an MSHR. The pool has a waiter for every merge that is allowed. */
-static void wait_for(struct sm *sm, uint32_t index, uint32_t record, uint32_t generation)
+static inline void wait_for(struct sm *sm, uint32_t index, uint32_t record, uint32_t generation)
 {
     struct mshr *mshr = &sm->caches.mshrs[index];
     uint32_t waiter = sm->caches.free_waiter;
@@ -89,8 +107,8 @@ static void wait_for(struct sm *sm, uint32_t index, uint32_t record, uint32_t ge
         sm->load_store.records[record].outstanding++;
 }
 
-/* The sectors of a cache's line as sectors of the L2 line that contains it. */
-static uint8_t sectors_at_l2(const struct sm *sm, const struct sm_cache *cache, uint64_t line, uint32_t sectors)
+/* The sectors of a cache's line, all of one L2 line, as sectors of that one. */
+static inline uint8_t sectors_at_l2(const struct sm *sm, const struct sm_cache *cache, uint64_t line, uint32_t sectors)
 {
     uint32_t unit = sm->config->l2_sector_bytes;
     uint32_t base = (uint32_t)(line & (sm->config->l2_line_bytes - 1));
@@ -100,13 +118,19 @@ static uint8_t sectors_at_l2(const struct sm *sm, const struct sm_cache *cache, 
     for (; sectors; sectors &= sectors - 1) {
         uint32_t first = base + lowest_bit(sectors) * cache->sector_bytes;
         for (uint32_t sector = first / unit; sector <= (first + cache->sector_bytes - 1) / unit; sector++)
-            result |= 1u << sector;
+            result |= 1u << (sector & (sm->config->l2_line_bytes / unit - 1));
     }
     return (uint8_t)result;
 }
 
-static void request(struct sm *sm, const struct sm_cache *cache, uint32_t index, uint64_t line, uint16_t kernel,
-                    uint8_t application)
+/* Of a line that is several of the L2, the one with the first of these sectors. */
+static uint64_t part_address(const struct sm *sm, const struct sm_cache *cache, uint64_t line, uint32_t sectors)
+{
+    return cache->line_bytes <= sm->config->l2_line_bytes ? line : line + lowest_bit(sectors) * cache->sector_bytes;
+}
+
+static inline void request(struct sm *sm, const struct sm_cache *cache, uint32_t index, uint64_t line, uint16_t kernel,
+                           uint8_t application)
 {
     const struct mshr *mshr = &sm->caches.mshrs[index];
     *port_next(&sm->port) = (struct packet){
@@ -122,7 +146,7 @@ static void request(struct sm *sm, const struct sm_cache *cache, uint32_t index,
     };
 }
 
-static uint32_t take_mshr(struct sm *sm, enum client client, uint32_t line, uint32_t sectors)
+static inline uint32_t take_mshr(struct sm *sm, enum client client, uint32_t line, uint32_t sectors)
 {
     uint32_t index = sm->caches.free_mshr;
     struct mshr *mshr = &sm->caches.mshrs[index];
@@ -132,7 +156,7 @@ static uint32_t take_mshr(struct sm *sm, enum client client, uint32_t line, uint
     return index;
 }
 
-static bool can_request(const struct sm *sm, enum client client)
+static inline bool can_request(const struct sm *sm, enum client client)
 {
     uint32_t limit = client == CLIENT_L1 || client == CLIENT_TEXTURE ? sm->config->l1_mshrs : pool_size(sm);
     return sm->caches.mshrs_used < limit && port_has_room(&sm->port);
@@ -185,10 +209,70 @@ enum lookup cache_read(struct sm *sm, enum client client, const struct transacti
         sm->caches.mshrs[index].next = cache->line_mshr[line];
         cache->line_mshr[line] = index;
         cache_set_reserved(cache->tags, line, fetch);
-        request(sm, cache, index, transaction->line, kernel, application);
+        request(sm, cache, index, part_address(sm, cache, transaction->line, fetch), kernel, application);
         wait_for(sm, index, record, generation);
     }
     return LOOKUP_MISS;
+}
+
+/* What is missing of a line that is larger than those of the L2 comes with the first part; nobody waits for it. */
+__attribute__((cold, noinline)) static void fetch_rest(struct sm *sm, struct sm_cache *cache, uint64_t address,
+                                                       uint16_t kernel, uint8_t application)
+{
+    uint32_t parts = cache->line_bytes / cache->sector_bytes, line = cache_find(cache->tags, address);
+    if (parts == 1)
+        return;
+    uint32_t missing = ((1u << parts) - 1) & ~cache_valid(cache->tags, line) & ~cache_reserved(cache->tags, line);
+    for (; missing && can_request(sm, CLIENT_CONSTANT); missing &= missing - 1) {
+        uint32_t index = take_mshr(sm, CLIENT_CONSTANT, line, missing & -missing);
+        sm->caches.mshrs[index].next = cache->line_mshr[line];
+        cache->line_mshr[line] = index;
+        cache_set_reserved(cache->tags, line, missing & -missing);
+        request(sm, cache, index, part_address(sm, cache, address, missing), kernel, application);
+    }
+}
+
+enum lookup constant_read(struct sm *sm, const struct transaction *transaction, uint32_t record, uint16_t kernel,
+                          uint8_t application, uint64_t *done)
+{
+    struct constant_first *first = &sm->caches.constant_first;
+    struct sm_cache *cache = &sm->caches.by_client[CLIENT_CONSTANT];
+    uint32_t line = first->tags ? cache_find(first->tags, transaction->line) : CACHE_NO_LINE;
+    if (line != CACHE_NO_LINE && first->ready[line] != NEVER) {
+        cache_touch(first->tags, line);
+        *done = sm->now + first->latency;
+        if (*done < first->ready[line])
+            *done = first->ready[line];
+        return LOOKUP_HIT;
+    }
+    uint64_t offset = transaction->line & (cache->line_bytes - 1);
+    struct transaction whole = {.line = transaction->line - offset,
+                                .touched = transaction->touched << offset / PART_BYTES};
+    enum lookup result = cache_read(sm, CLIENT_CONSTANT, &whole, false, record, 0, kernel, application);
+    if (result == LOOKUP_MISS)
+        fetch_rest(sm, cache, whole.line, kernel, application);
+    *done = sm->now + cache->latency;
+    if (!first->tags || result == LOOKUP_FULL)
+        return result;
+    struct cache_victim victim;
+    if (line == CACHE_NO_LINE)
+        line = cache_allocate(first->tags, transaction->line, &victim);
+    cache_set_valid(first->tags, line, 1);
+    first->ready[line] = result == LOOKUP_HIT ? *done : NEVER;
+    return result;
+}
+
+/* A sector of the constant cache has come. */
+static void constant_first_fill(struct sm *sm, const struct mshr *mshr)
+{
+    struct constant_first *first = &sm->caches.constant_first;
+    const struct sm_cache *cache = &sm->caches.by_client[CLIENT_CONSTANT];
+    uint64_t address = cache_address(cache->tags, mshr->line) + lowest_bit(mshr->sectors) * cache->sector_bytes;
+    for (uint64_t end = address + cache->sector_bytes; address < end; address += first->line_bytes) {
+        uint32_t line = cache_find(first->tags, address);
+        if (line != CACHE_NO_LINE && first->ready[line] == NEVER)
+            first->ready[line] = sm->now + cache->latency;
+    }
 }
 
 /* Sectors that are on their way stay so: whoever waits for them gets them when they come. */
@@ -234,6 +318,8 @@ void sm_caches_reply(struct sm *sm, uint32_t index)
     if (mshr->line != CACHE_NO_LINE) {
         unlink_mshr(sm, cache, index);
         cache_set_valid(cache->tags, mshr->line, mshr->sectors);
+        if (mshr->client == CLIENT_CONSTANT && sm->caches.constant_first.tags)
+            constant_first_fill(sm, mshr);
     }
     uint32_t waiter = mshr->waiter;
     enum client client = mshr->client;
@@ -301,6 +387,8 @@ void sm_caches_clear(struct sm *sm)
     for (enum client client = 0; client < CLIENT_CACHES; client++)
         if (sm->caches.by_client[client].tags)
             cache_flush(sm->caches.by_client[client].tags);
+    if (sm->caches.constant_first.tags)
+        cache_flush(sm->caches.constant_first.tags);
 }
 
 enum lookup instruction_fetch(struct sm *sm, uint32_t slot)
@@ -326,9 +414,9 @@ enum lookup instruction_fetch(struct sm *sm, uint32_t slot)
 
 void sm_caches_archive(struct corun_archive *archive, struct sm *sm)
 {
-    static const struct archive_hole holes[] = {ARCHIVE_HOLE(struct sm_caches, by_client),
-                                                ARCHIVE_HOLE(struct sm_caches, mshrs),
-                                                ARCHIVE_HOLE(struct sm_caches, waiters)};
+    static const struct archive_hole holes[] = {
+        ARCHIVE_HOLE(struct sm_caches, by_client), ARCHIVE_HOLE(struct sm_caches, constant_first),
+        ARCHIVE_HOLE(struct sm_caches, mshrs), ARCHIVE_HOLE(struct sm_caches, waiters)};
     uint32_t mshrs = pool_size(sm), waiters = mshrs * sm->config->l1_mshr_merge;
     struct sm_caches *caches = &sm->caches;
     archive_same(archive, waiters, "loads that wait for MSHRs");
@@ -343,5 +431,10 @@ void sm_caches_archive(struct corun_archive *archive, struct sm *sm)
         archive_same(archive, cache->lines, "lines of a cache");
         archive_bytes(archive, cache->line_mshr, cache->lines * sizeof *cache->line_mshr);
         cache_archive(archive, cache->tags);
+    }
+    struct constant_first *first = &caches->constant_first;
+    if (first->tags && archive_fine(archive)) {
+        archive_bytes(archive, first->ready, first->lines * sizeof *first->ready);
+        cache_archive(archive, first->tags);
     }
 }

@@ -31,8 +31,16 @@ struct waiter {
     uint32_t generation; /* instruction cache only */
 };
 
+/* In front of the constant cache: what came from there is here, too, until other lines need its place. */
+struct constant_first {
+    struct cache *tags; /* NULL: none */
+    uint64_t *ready;    /* per line: when its data can be used, NEVER as long as the constant cache waits for it */
+    uint32_t lines, line_bytes, latency;
+};
+
 struct sm_caches {
     struct sm_cache by_client[CLIENT_CACHES];
+    struct constant_first constant_first;
     struct mshr *mshrs;
     struct waiter *waiters;
     uint32_t free_mshr, free_waiter, mshrs_used;
@@ -50,6 +58,9 @@ enum lookup { LOOKUP_HIT, LOOKUP_MISS, LOOKUP_FULL };
  */
 enum lookup cache_read(struct sm *sm, enum client client, const struct transaction *transaction, bool bypass,
                        uint32_t record, uint32_t generation, uint16_t kernel, uint8_t application);
+/* The same for constants, through both levels; HIT: *done is when the data can be used. */
+enum lookup constant_read(struct sm *sm, const struct transaction *transaction, uint32_t record, uint16_t kernel,
+                          uint8_t application, uint64_t *done);
 /* Leaves what a store writes in the L1, where that allocates lines for stores. */
 void cache_write(struct sm *sm, const struct transaction *transaction);
 /* Takes the reply to a read of one of them, which waits in this MSHR. */

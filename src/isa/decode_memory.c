@@ -132,6 +132,8 @@ static void describe(struct decoder *decoder, const struct operation *op, uint16
         machine->flags |= CORUN_BYPASS_L1;
     if (flags & CORUN_LOAD && op->source[0] & OPERAND_CONSTANT)
         machine->flags |= CORUN_UNIFORM_LOAD;
+    if (op->variant & MEMORY_PARAMETER)
+        machine->flags |= CORUN_PARAMETER;
 }
 
 struct operation *decode_emit_access(struct decoder *decoder, enum operation_kind kind,

@@ -378,7 +378,7 @@ static void test_description_of_instructions(void **state)
         uint8_t unit, operation, space, bytes, sources, destinations;
         uint16_t flags;
     } rows[] = {
-        {CORUN_UNIT_MEMORY, 0, CORUN_SPACE_CONSTANT, 8, 0, 2, CORUN_LOAD | CORUN_UNIFORM_LOAD},
+        {CORUN_UNIT_MEMORY, 0, CORUN_SPACE_CONSTANT, 8, 0, 2, CORUN_LOAD | CORUN_UNIFORM_LOAD | CORUN_PARAMETER},
         {CORUN_UNIT_MEMORY, 0, CORUN_SPACE_GLOBAL, 8, 2, 2, CORUN_LOAD},
         {CORUN_UNIT_FP32, CORUN_OPERATION_MAD, 0, 0, 2, 1, 0},
         {CORUN_UNIT_FP64, CORUN_OPERATION_ADD, 0, 0, 1, 2, 0},

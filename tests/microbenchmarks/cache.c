@@ -6,7 +6,12 @@
 
 #define ALONE "sms=1,dram_tREFI=0,icnt=crossbar,"
 #define SMALL_CODE_CACHE ALONE "constant_perfect=1,icache_perfect=0,icache_bytes=8K,icache_ways=4"
-#define SMALL_CONSTANT_CACHE ALONE "icache_perfect=1,constant_perfect=0,constant_bytes=2K,constant_ways=2"
+#define SMALL_CONSTANT_CACHE \
+    ALONE "icache_perfect=1,constant_perfect=0,constant_bytes=2K,constant_ways=2,constant_line_bytes=64," \
+          "constant_first_bytes=0"
+#define TWO_CONSTANT_CACHES \
+    ALONE "icache_perfect=1,constant_perfect=0,constant_bytes=64K,constant_ways=4,constant_line_bytes=64," \
+          "constant_latency=90,constant_first_bytes=16K,constant_first_line_bytes=64,constant_first_latency=20"
 
 /* ---- code ---- */
 
@@ -78,38 +83,50 @@ static double implied_code_misses(const struct bench *bench, const struct row *r
 
 /* ---- constants ---- */
 
+struct circle {
+    uint32_t bytes, step;
+};
+
 static void link_lines(void *user, const struct bench *bench, uint64_t address, uint8_t *host)
 {
-    (void)user;
-    const struct corun_gpu_config *c = bench->design;
-    uint32_t bytes = 4 * c->constant_bytes;
-    for (uint32_t at = 0; at < bytes; at += c->constant_line_bytes) {
-        uint64_t next = address + (at + c->constant_line_bytes) % bytes;
+    const struct circle *circle = user;
+    (void)bench;
+    for (uint32_t at = 0; at < circle->bytes; at += circle->step) {
+        uint64_t next = address + (at + circle->step) % circle->bytes;
         memcpy(host + at, &next, sizeof next);
     }
+}
+
+/* Cycles of a step along a circle of so many bytes, a line a step, in all turns but the first. */
+static struct reading chase_constants(const struct bench *bench, uint32_t bytes)
+{
+    enum { TURNS = 4 };
+    struct circle circle = {bytes, bench->design->constant_line_bytes};
+    uint32_t lines = bytes / circle.step;
+    struct run run[2];
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        struct text kernel;
+        char variables[64];
+        snprintf(variables, sizeof variables, ".const .align 256 .b8 table[%u];", bytes);
+        text_begin(&kernel, variables);
+        text_add(&kernel, "mov.u64 %%rd1, table;\nmov.u64 %%rd30, %%clock64;\n");
+        text_repeat(&kernel, (2 + TURNS * pass) * lines, "ld.const.u64 %rd1, [%rd1];", 1, 1);
+        text_add(&kernel, "and.b64 %%rd2, %%rd1, 0;\nmov.u64 %%rd31, %%clock64;\nsub.u64 %%rd31, %%rd31, %%rd30;\n"
+                          "add.u64 %%rd31, %%rd31, %%rd2;\nst.global.u64 [stamps], %%rd31;\n");
+        text_end(&kernel);
+        run[pass] =
+            (struct run){.text = kernel.data, .tbs = 1, .threads = 1, .fill_table = link_lines, .user = &circle};
+        run_kernel(bench, &run[pass]);
+        text_free(&kernel);
+    }
+    return (struct reading){(double)(run[1].cycles - run[0].cycles) / (TURNS * lines),
+                            (double)(run[1].stamps[0] - run[0].stamps[0]) / (TURNS * lines)};
 }
 
 static struct reading measure_constants(const struct bench *bench, const struct row *row)
 {
     (void)row;
-    uint32_t lines = 4 * bench->design->constant_bytes / bench->design->constant_line_bytes;
-    struct run run[2];
-    for (uint32_t pass = 0; pass < 2; pass++) {
-        struct text kernel;
-        char variables[64];
-        snprintf(variables, sizeof variables, ".const .align 256 .b8 table[%u];", 4 * bench->design->constant_bytes);
-        text_begin(&kernel, variables);
-        text_add(&kernel, "mov.u64 %%rd1, table;\nmov.u64 %%rd30, %%clock64;\n");
-        text_repeat(&kernel, (pass + 1) * lines, "ld.const.u64 %rd1, [%rd1];", 1, 1);
-        text_add(&kernel, "and.b64 %%rd2, %%rd1, 0;\nmov.u64 %%rd31, %%clock64;\nsub.u64 %%rd31, %%rd31, %%rd30;\n"
-                          "add.u64 %%rd31, %%rd31, %%rd2;\nst.global.u64 [stamps], %%rd31;\n");
-        text_end(&kernel);
-        run[pass] = (struct run){.text = kernel.data, .tbs = 1, .threads = 1, .fill_table = link_lines};
-        run_kernel(bench, &run[pass]);
-        text_free(&kernel);
-    }
-    return (struct reading){(double)(run[1].cycles - run[0].cycles) / lines,
-                            (double)(run[1].stamps[0] - run[0].stamps[0]) / lines};
+    return chase_constants(bench, 4 * bench->design->constant_bytes);
 }
 
 static double implied_constants(const struct bench *bench, const struct row *row)
@@ -119,6 +136,30 @@ static double implied_constants(const struct bench *bench, const struct row *row
     return c->collect_cycles + c->constant_latency + round_trip(c, c->constant_line_bytes);
 }
 
+static struct reading measure_first_level(const struct bench *bench, const struct row *row)
+{
+    (void)row;
+    return chase_constants(bench, bench->design->constant_first_bytes / 2);
+}
+
+static double implied_first_level(const struct bench *bench, const struct row *row)
+{
+    (void)row;
+    return bench->design->collect_cycles + bench->design->constant_first_latency;
+}
+
+static struct reading measure_second_level(const struct bench *bench, const struct row *row)
+{
+    (void)row;
+    return chase_constants(bench, 2 * bench->design->constant_first_bytes);
+}
+
+static double implied_second_level(const struct bench *bench, const struct row *row)
+{
+    (void)row;
+    return bench->design->collect_cycles + bench->design->constant_latency;
+}
+
 const struct row cache_rows[] = {
     {"code that fits the instruction cache", "cycles per instruction", measure_code_fits, implied_code_fits,
      SMALL_CODE_CACHE, "icache_bytes=512", NULL, NULL, 0, NULL, NULL},
@@ -126,5 +167,9 @@ const struct row cache_rows[] = {
      SMALL_CODE_CACHE, "icache_perfect=1", has_l2, NULL, 0, NULL, NULL},
     {"latency of four times the constant cache", "cycles", measure_constants, implied_constants, SMALL_CONSTANT_CACHE,
      "constant_perfect=1", has_l2, NULL, 0, NULL, NULL},
+    {"latency of what fits the first level for constants", "cycles", measure_first_level, implied_first_level,
+     TWO_CONSTANT_CACHES, "constant_first_bytes=0", NULL, NULL, 0, NULL, NULL},
+    {"latency of twice the first level for constants", "cycles", measure_second_level, implied_second_level,
+     TWO_CONSTANT_CACHES, "constant_first_bytes=64K", NULL, NULL, 0, NULL, NULL},
     {0},
 };
