@@ -24,6 +24,9 @@ extern "C" {
 
 #define CORUN_WARP_LANES 32u
 #define CORUN_FULL_MASK 0xffffffffu
+#define CORUN_BARRIERS 16u /* that code can name, of a thread block */
+#define CORUN_WARPGROUP_WARPS 4u
+#define CORUN_MEETINGS 24u /* the barriers, then one for each warpgroup, which takes no time */
 #define CORUN_MAX_APPLICATIONS 16u
 #define CORUN_APPLICATION_SHIFT 40u /* device address >> this = application + 1 */
 
@@ -99,7 +102,9 @@ enum corun_instruction_flag {
     CORUN_EXIT = 1 << 7,
     CORUN_BYPASS_L1 = 1 << 8, /* .cg, .cv, .volatile */
     CORUN_UNIFORM_LOAD = 1 << 9,
-    CORUN_PARAMETER = 1 << 10 /* a load of a kernel's parameters, which come with the launch */
+    CORUN_PARAMETER = 1 << 10, /* a load of a kernel's parameters, which come with the launch */
+    CORUN_WARPGROUP = 1 << 11, /* TENSOR: a warp's part of the product of a warpgroup; nothing waits for its destination to be free */
+    CORUN_COMMIT = 1 << 12     /* the second destination can be read when the first can, the third when the second could, and so on */
 };
 
 #define CORUN_MAX_SOURCES 16
@@ -122,6 +127,7 @@ struct corun_instruction {
     uint16_t destinations[CORUN_MAX_DESTINATIONS];
     int16_t merged; /* further instructions of the PTX that this one stands for; 0, unless the module was assembled */
     uint16_t multiply_adds; /* TENSOR: of the whole warp, divided by 32; of sparse matrices those that are computed */
+    uint16_t shared_bytes;  /* WARPGROUP: read from shared memory, the warp's share */
     uint32_t line;          /* PTX line, for profiles and messages */
 };
 
@@ -152,7 +158,7 @@ struct corun_issue {
     uint8_t space; /* resolved space of a memory operation; GENERIC if the lanes disagree (then lane_space is valid) */
     bool jumped;   /* the next pc is not the one that follows */
     bool diverged; /* a branch, call or return whose active lanes went different ways */
-    uint8_t barrier;                      /* BARRIER: which one (0..15) */
+    uint8_t barrier;                      /* BARRIER: which one (0..CORUN_MEETINGS-1) */
     uint32_t barrier_threads;             /* BARRIER: threads that must arrive; 0 = all threads of the TB */
     bool barrier_waits;                   /* false for bar.arrive */
     uint32_t ticket;                      /* global atomics: to be given to `perform` and `complete` */

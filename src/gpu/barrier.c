@@ -39,14 +39,15 @@ static void post_deadlock(struct sm *sm, uint32_t index)
 static void release(struct sm *sm, struct sm_tb *tb, struct barrier *barrier)
 {
     uint64_t warps = barrier->waiting;
+    uint32_t number = (uint32_t)(barrier - tb->barriers);
     const struct corun_source_operations *source = tb->launch->grid->operations;
     if (source->barrier_met)
-        source->barrier_met(tb->source, (uint32_t)(barrier - tb->barriers));
+        source->barrier_met(tb->source, number);
     tb->waiting &= ~warps;
     *barrier = (struct barrier){0, 0, 0};
     for (; warps; warps &= warps - 1) {
         uint32_t slot = lowest_bit(warps);
-        sm->warps[slot].not_before = sm->now + sm->config->barrier_cycles;
+        sm->warps[slot].not_before = sm->now + (number < CORUN_BARRIERS ? sm->config->barrier_cycles : 1);
         warp_set_state(sm, slot, WARP_CONTROL);
         warp_evaluate(sm, slot);
     }
@@ -63,7 +64,7 @@ void sm_barrier_arrive(struct sm *sm, uint32_t slot)
     struct sm_warp *warp = &sm->warps[slot];
     struct sm_tb *tb = &sm->tbs[warp->tb];
     struct barrier *barrier = &tb->barriers[sm->issue.barrier % MAX_BARRIERS];
-    warp->counters->barriers++;
+    warp->counters->barriers += sm->issue.barrier < CORUN_BARRIERS;
     barrier->arrived++;
     barrier->threads = sm->issue.barrier_threads;
     if (sm->issue.barrier_waits) {

@@ -5,13 +5,13 @@
 #ifndef CORUN_GPU_SM_LIMITS_H
 #define CORUN_GPU_SM_LIMITS_H
 
-#include <stdint.h>
+#include "corun/source.h"
 
 #define MAX_SMS 1024u
 #define MAX_WARPS 64u
 #define MAX_TBS 64u
 #define MAX_SCHEDULERS 8u
-#define MAX_BARRIERS 16u
+#define MAX_BARRIERS CORUN_MEETINGS
 #define MAX_PIPES_PER_KIND 16u
 #define MAX_COLLECTORS 64u
 #define MAX_BANKS 64u

@@ -46,8 +46,10 @@ static void take_reduction(struct corun_warp *warp, const struct barrier_reducti
 
 void barrier_met(struct corun_tb *tb, uint32_t barrier)
 {
-    struct barrier_reduction *reduction = &tb->reductions[barrier];
+    if (barrier >= CORUN_BARRIERS)
+        return;
     tb->barriers_met++;
+    struct barrier_reduction *reduction = &tb->reductions[barrier];
     if (!reduction->threads)
         return;
     for (uint32_t i = 0; i < tb->launch->grid.tb_warps; i++) {
@@ -119,10 +121,12 @@ static __attribute__((noinline)) bool check_whole(struct corun_warp *warp, uint3
 /* The number and the count of threads are those of the first active lane: PTX wants all lanes to agree. */
 bool barrier_arrive(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result)
 {
+    if (op->variant == BARRIER_WARPGROUP)
+        return warpgroup_arrive(warp, op, mask, result);
     uint32_t lane = lowest_bit(mask);
     uint32_t number = ((const uint32_t *)lanes_source(&warp->lanes, op->source[0]))[lane];
     uint32_t threads = ((const uint32_t *)lanes_source(&warp->lanes, op->source[1]))[lane];
-    if (number >= 16) {
+    if (number >= CORUN_BARRIERS) {
         fault_raise(warp, lane, "barrier %u does not exist: there are 16", number);
         return false;
     }
@@ -201,7 +205,9 @@ const char *barrier_deadlock(struct corun_tb *tb, struct corun_place *place)
         if (!told)
             place->line = warp->barrier_line;
         used = add_warps(tb->fault, add(tb->fault, used, told ? ", " : ", waiting: "), together);
-        used = add(tb->fault, used, " at barrier %u (line %" PRIu32, warp->barrier_number, warp->barrier_line);
+        used = warp->barrier_number < CORUN_BARRIERS
+                   ? add(tb->fault, used, " at barrier %u (line %" PRIu32, warp->barrier_number, warp->barrier_line)
+                   : add(tb->fault, used, " at wgmma.mma_async (line %" PRIu32, warp->barrier_line);
         used = warp->barrier_threads ? add(tb->fault, used, ", for %" PRIu32 " threads)", warp->barrier_threads)
                                      : add(tb->fault, used, ")");
         told |= together;

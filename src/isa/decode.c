@@ -341,6 +341,17 @@ static uint32_t *place_variables(struct decoder *decoder, const struct ptx_varia
     return offsets;
 }
 
+static bool multiplies_in_groups(const struct decoder *decoder)
+{
+    for (uint32_t i = 0; i < decoder->functions.count; i++) {
+        const struct ptx_function *function = decoder->functions.data[i].ptx;
+        for (uint32_t k = 0; k < function->instruction_count; k++)
+            if (function->instructions[k].opcode == PTX_OP_WGMMA_MMA_ASYNC_SYNC)
+                return true;
+    }
+    return false;
+}
+
 static void lay_out_functions(struct decoder *decoder)
 {
     uint32_t slots = 0, predicates = 0;
@@ -363,7 +374,8 @@ static void lay_out_functions(struct decoder *decoder)
         slots += align_to(function->registers->allocation.register_slots, 2);
         predicates += function->registers->allocation.predicate_slots;
         decoder->kernel->clears |= function->registers->reads_unwritten;
-        if (slots + SCRATCH_SLOTS + COPY_TOKENS > MAX_SLOTS || predicates + SCRATCH_PREDICATES > MAX_SLOTS) {
+        if (slots + SCRATCH_SLOTS + COPY_TOKENS + GROUP_TOKENS > MAX_SLOTS ||
+            predicates + SCRATCH_PREDICATES > MAX_SLOTS) {
             decode_error(decoder, CORUN_UNSUPPORTED, "not supported: a kernel with so many registers");
             return;
         }
@@ -371,7 +383,9 @@ static void lay_out_functions(struct decoder *decoder)
     decoder->function = NULL;
     decoder->scratch_slot = slots;
     decoder->scratch_predicate = predicates;
-    decoder->kernel->register_slots = slots + SCRATCH_SLOTS + COPY_TOKENS;
+    decoder->group_slot = slots + SCRATCH_SLOTS + COPY_TOKENS;
+    decoder->awaited_result = UINT32_MAX;
+    decoder->kernel->register_slots = decoder->group_slot + (multiplies_in_groups(decoder) ? GROUP_TOKENS : 0);
     decoder->kernel->predicate_slots = predicates + SCRATCH_PREDICATES;
 }
 
@@ -690,7 +704,7 @@ static void trim_scratch(struct decoder *decoder)
 {
     struct corun_kernel *kernel = decoder->kernel;
     uint32_t used = decoder->scratch_slot + 2 * (decoder->temporaries_most ? decoder->temporaries_most : 1);
-    if (decoder->copies) /* their tokens are behind the temporaries */
+    if (decoder->copies || kernel->register_slots > decoder->group_slot) /* their tokens are behind the temporaries */
         used = kernel->register_slots;
     uint32_t saved = kernel->register_slots - used;
     for (size_t i = 0; i < decoder->instructions.count; i++) {

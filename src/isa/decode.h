@@ -15,6 +15,8 @@
 
 #define SCRATCH_SLOTS 24u /* temporaries of an instruction, two slots each */
 #define COPY_TOKENS 8u
+/* Of products of warpgroups: those that are in no group yet, all groups, all but the last one, and so on. */
+#define GROUP_TOKENS 8u
 
 struct decoded_function {
     bool frees; /* as of kernel_function */
@@ -64,6 +66,8 @@ struct decoder {
     /* Asynchronous copies so far: what the scoreboard knows of them are tokens, slots that nothing else uses. */
     uint32_t copies, copy_groups;
     uint32_t group_of_token[COPY_TOKENS];
+    uint32_t group_slot;     /* of the first of the GROUP_TOKENS, if the kernel has products of warpgroups */
+    uint32_t awaited_result; /* slot of d of the last such product, UINT32_MAX: none behind a fence */
     /* What is written when there is no memory for it: so that not every caller must ask. */
     struct operation lost;
     struct corun_instruction lost_instruction;
@@ -113,6 +117,8 @@ struct operation *decode_emit_access(struct decoder *decoder, enum operation_kin
                                      const struct decoded_place *place);
 /* Asynchronous copies into shared memory, and barriers in memory: true if the instruction at hand is one of them. */
 bool decode_async(struct decoder *decoder);
+/* wgmma: true if the instruction at hand is one of them. */
+bool decode_warpgroup(struct decoder *decoder);
 void decode_texture(struct decoder *decoder);
 /* Products of matrices and tiles: true if the instruction at hand is one of them. */
 bool decode_matrix(struct decoder *decoder);
@@ -120,6 +126,14 @@ bool decode_matrix(struct decoder *decoder);
 void decode_surface_access(struct decoder *decoder, uint16_t address, uint16_t inside, const struct ptx_operand *data,
                            bool loads);
 void decode_call(struct decoder *decoder);
+
+/* Slots of the registers of a fragment, at most `most`; returns how many it has. */
+uint32_t decode_fragment(const struct decoder *decoder, const struct ptx_operand *operand, uint16_t *slots,
+                         uint32_t most);
+uint32_t decode_keep_matrix(struct decoder *decoder, const struct matrix_work *work);
+enum corun_tensor_type decode_tensor_type(enum ptx_type type);
+/* A predicate, or PREDICATE_TRUE or PREDICATE_FALSE; whether it is negated, the operand says. */
+uint16_t decode_predicate_source(const struct decoder *decoder, const struct ptx_operand *operand);
 
 /* Unit and operation class. */
 void classify(const struct ptx_instruction *instruction, struct corun_instruction *result);

@@ -92,7 +92,7 @@ uint16_t decode_source(struct decoder *decoder, const struct ptx_operand *operan
 }
 
 /* A predicate number for predicate_in. */
-static uint16_t predicate_source(const struct decoder *decoder, const struct ptx_operand *operand)
+uint16_t decode_predicate_source(const struct decoder *decoder, const struct ptx_operand *operand)
 {
     if (operand->kind == PTX_OPERAND_REGISTER)
         return decode_predicate(decoder, operand->index);
@@ -102,7 +102,7 @@ static uint16_t predicate_source(const struct decoder *decoder, const struct ptx
 /* One for the logic of predicates, whose lane functions know no negation. */
 static uint16_t plain_predicate(struct decoder *decoder, const struct ptx_operand *operand)
 {
-    uint16_t predicate = predicate_source(decoder, operand);
+    uint16_t predicate = decode_predicate_source(decoder, operand);
     if (!operand->negated || operand->kind != PTX_OPERAND_REGISTER)
         return predicate;
     struct ptx_instruction negation = {.opcode = PTX_OP_NOT, .type_count = 1, .types = {PTX_TYPE_PRED}};
@@ -213,7 +213,7 @@ static void take_operands(struct decoder *decoder, const struct ptx_instruction 
             take_source(decoder, operand, PTX_TYPE_U64, first == PTX_TYPE_U32 ? 32 : 64, result);
             break;
         case 'p':
-            result->predicate_in = predicate_source(decoder, operand);
+            result->predicate_in = decode_predicate_source(decoder, operand);
             result->predicate_in_negated = operand->negated;
             break;
         default: /* 'n': lane functions find it in the instruction */
@@ -452,12 +452,15 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
     case PTX_OP_DISCARD:
     case PTX_OP_GRIDDEPCONTROL:
     case PTX_OP_FENCE_PROXY_ASYNC:
+    case PTX_OP_SETMAXNREG_INC_SYNC: /* a warp keeps the registers that it began with */
+    case PTX_OP_SETMAXNREG_DEC_SYNC:
         decode_simple(decoder, OPERATION_NOTHING, 0);
         break;
     default:
         if (!ptx_opcodes[instruction->opcode].supported)
             decode_error(decoder, CORUN_UNSUPPORTED, "not supported: %s", ptx_opcodes[instruction->opcode].word);
-        else if (!decode_async(decoder) && !decode_matrix(decoder) && !decode_special_move(decoder, instruction))
+        else if (!decode_async(decoder) && !decode_matrix(decoder) && !decode_warpgroup(decoder) &&
+                 !decode_special_move(decoder, instruction))
             decode_lanes(decoder, instruction);
     }
 }

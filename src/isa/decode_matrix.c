@@ -14,7 +14,7 @@
 #define MOST_ADDRESSES 10u
 #define SOURCES_OF_STEP (CORUN_MAX_SOURCES - 1u) /* and the guard */
 
-static uint32_t keep_work(struct decoder *decoder, const struct matrix_work *work)
+uint32_t decode_keep_matrix(struct decoder *decoder, const struct matrix_work *work)
 {
     if (!vector_push(&decoder->matrices, *work))
         decode_no_memory(decoder);
@@ -22,18 +22,19 @@ static uint32_t keep_work(struct decoder *decoder, const struct matrix_work *wor
 }
 
 /* Slots of the registers of a fragment. */
-static uint32_t take_fragment(const struct decoder *decoder, const struct ptx_operand *operand, uint16_t *slots)
+uint32_t decode_fragment(const struct decoder *decoder, const struct ptx_operand *operand, uint16_t *slots,
+                         uint32_t most)
 {
     bool vector = operand->kind == PTX_OPERAND_VECTOR;
     uint32_t count = vector ? operand->element_count : 1u;
-    for (uint32_t i = 0; i < count && i < MATRIX_REGISTERS; i++)
+    for (uint32_t i = 0; i < count && i < most; i++)
         slots[i] = decode_slot(decoder, vector ? operand->elements[i].index : operand->index);
     return count;
 }
 
 /* Products */
 
-static enum corun_tensor_type tensor_type_of(enum ptx_type type)
+enum corun_tensor_type decode_tensor_type(enum ptx_type type)
 {
     switch (type) {
     case PTX_TYPE_TF32:
@@ -82,7 +83,7 @@ static void describe_step(struct decoder *decoder, const struct matrix_work *wor
 {
     struct corun_instruction *machine = decode_last(decoder);
     machine->unit = CORUN_UNIT_TENSOR;
-    machine->operation = (uint8_t)tensor_type_of((enum ptx_type)work->matrix.a);
+    machine->operation = (uint8_t)decode_tensor_type((enum ptx_type)work->matrix.a);
     machine->multiply_adds = (uint16_t)(multiply_adds(&work->matrix) / 32 / steps);
     uint32_t first = read->count * step / steps, end = read->count * (step + 1) / steps;
     for (uint32_t i = first; i < end; i++)
@@ -102,10 +103,10 @@ static void decode_product(struct decoder *decoder)
     (void)ptx_matrix_find(instruction, &work.matrix); /* the front end has seen that there is one */
     const struct ptx_matrix *matrix = &work.matrix;
     struct read read = {.count = 0};
-    uint32_t results = take_fragment(decoder, &operands[0], work.d);
-    take_fragment(decoder, &operands[1], work.a);
-    take_fragment(decoder, &operands[2], work.b);
-    take_fragment(decoder, &operands[3], work.c);
+    uint32_t results = decode_fragment(decoder, &operands[0], work.d, MATRIX_REGISTERS);
+    decode_fragment(decoder, &operands[1], work.a, MATRIX_REGISTERS);
+    decode_fragment(decoder, &operands[2], work.b, MATRIX_REGISTERS);
+    decode_fragment(decoder, &operands[3], work.c, MATRIX_REGISTERS);
     bool wide = matrix->a == PTX_TYPE_F64;
     add_reads(&read, work.a, ptx_matrix_distinct(matrix, PTX_MATRIX_A), wide);
     add_reads(&read, work.b, ptx_matrix_distinct(matrix, PTX_MATRIX_B), wide);
@@ -116,7 +117,7 @@ static void decode_product(struct decoder *decoder)
         if (!(work.e & OPERAND_CONSTANT))
             add_reads(&read, &work.e, 1, false);
     }
-    uint32_t target = keep_work(decoder, &work), steps = (read.count + SOURCES_OF_STEP - 1) / SOURCES_OF_STEP;
+    uint32_t target = decode_keep_matrix(decoder, &work), steps = (read.count + SOURCES_OF_STEP - 1) / SOURCES_OF_STEP;
     for (uint32_t step = 0; step < steps; step++) {
         bool last = step + 1 == steps;
         struct operation *op = decode_emit(decoder, last ? OPERATION_MATRIX : OPERATION_NOTHING);
@@ -304,7 +305,7 @@ static void move_fragment(struct decoder *decoder, struct fragment_access *acces
     }
 }
 
-static void decode_fragment(struct decoder *decoder, bool loads)
+static void decode_moved_fragment(struct decoder *decoder, bool loads)
 {
     const struct ptx_instruction *instruction = decoder->instruction;
     const struct ptx_operand *operands = instruction->operands;
@@ -317,12 +318,12 @@ static void decode_fragment(struct decoder *decoder, bool loads)
     const struct ptx_matrix *matrix = &access.work.matrix;
     uint32_t rows = access.role == PTX_MATRIX_B ? matrix->k : matrix->m;
     uint32_t columns = access.role == PTX_MATRIX_A ? matrix->k : matrix->n;
-    access.target = keep_work(decoder, &access.work);
+    access.target = decode_keep_matrix(decoder, &access.work);
     access.place = decode_place(decoder, &operands[loads], instruction->space);
     access.stride = instruction->operand_count > 2
                         ? decode_source(decoder, &operands[2], 32)
                         : decode_constant(decoder, access.columns ? rows : columns, false, NULL);
-    uint32_t count = take_fragment(decoder, &operands[!loads], slots);
+    uint32_t count = decode_fragment(decoder, &operands[!loads], slots, MATRIX_REGISTERS);
     uint16_t low = decode_temporary(decoder), high = decode_temporary(decoder);
     const uint16_t parts[4] = {low, (uint16_t)(low + 1), high, (uint16_t)(high + 1)};
     access.prepares = true;
@@ -343,10 +344,10 @@ static void decode_tiles(struct decoder *decoder, bool loads)
     const struct ptx_instruction *instruction = decoder->instruction;
     struct matrix_work work = {.transposes = instruction->trans};
     struct decoded_place place = decode_place(decoder, &instruction->operands[loads], instruction->space);
-    work.tiles = (uint8_t)take_fragment(decoder, &instruction->operands[!loads], work.d);
+    work.tiles = (uint8_t)decode_fragment(decoder, &instruction->operands[!loads], work.d, MATRIX_REGISTERS);
     uint16_t low = decode_temporary(decoder), high = decode_temporary(decoder);
     const uint16_t row[4] = {low, (uint16_t)(low + 1), high, (uint16_t)(high + 1)};
-    uint32_t target = keep_work(decoder, &work);
+    uint32_t target = decode_keep_matrix(decoder, &work);
     struct operation *op = decode_emit_access(decoder, loads ? OPERATION_MATRIX_LOAD : OPERATION_MATRIX_STORE, &place);
     op->target = target;
     op->width_bytes = 4;
@@ -372,7 +373,7 @@ static void decode_transpose(struct decoder *decoder)
     work.d[0] =
         operands[0].kind == PTX_OPERAND_REGISTER ? decode_slot(decoder, operands[0].index) : decode_temporary(decoder);
     work.a[0] = decode_source(decoder, &operands[1], 32);
-    uint32_t target = keep_work(decoder, &work);
+    uint32_t target = decode_keep_matrix(decoder, &work);
     decode_emit(decoder, OPERATION_MATRIX_TRANSPOSE)->target = target;
     decode_registers(decoder);
     decode_last(decoder)->unit = CORUN_UNIT_CONTROL; /* as shfl */
@@ -392,7 +393,7 @@ bool decode_matrix(struct decoder *decoder)
     case PTX_OP_WMMA_LOAD_B_SYNC:
     case PTX_OP_WMMA_LOAD_C_SYNC:
     case PTX_OP_WMMA_STORE_D_SYNC:
-        decode_fragment(decoder, decoder->instruction->opcode != PTX_OP_WMMA_STORE_D_SYNC);
+        decode_moved_fragment(decoder, decoder->instruction->opcode != PTX_OP_WMMA_STORE_D_SYNC);
         return true;
     case PTX_OP_LDMATRIX_SYNC:
     case PTX_OP_STMATRIX_SYNC:

@@ -76,7 +76,7 @@ static void leave(struct corun_warp *warp, const struct operation *op, uint32_t 
         } else {
             simt_remove(&warp->stack, mask, 0);
             if (!call_unwind(warp)) {
-                result->outcome = CORUN_OUTCOME_EXIT;
+                result->outcome = warpgroup_left(warp) ? CORUN_OUTCOME_EXIT : CORUN_OUTCOME_FAULT;
                 return;
             }
         }
@@ -420,6 +420,7 @@ struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm
     tb->position.z = index / launch->dim.x / launch->dim.y;
     tb->fault[0] = 0;
     memset(tb->reductions, 0, sizeof tb->reductions);
+    memset(tb->meetings, 0, sizeof tb->meetings);
     uint32_t threads = launch->grid.tb_threads;
     for (uint32_t i = 0; i < warps; i++) {
         struct corun_warp *warp = &tb->warps[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The functional executor: grids, thread blocks and warps as they run. Files of this layer share these structures:
- * executor.c issues, access.c loads and stores, atomics.c, barrier.c, call.c, special.c and print.c do what their names say.
+ * executor.c issues, access.c loads and stores, atomics.c, barrier.c, warpgroup.c, call.c, special.c and print.c do what their names say.
  */
 #ifndef CORUN_ISA_EXECUTOR_H
 #define CORUN_ISA_EXECUTOR_H
@@ -78,7 +78,7 @@ struct corun_module_instance {
     struct freed_list freed_blocks; /* of the device heap, as all SMs see them */
 };
 
-#define BARRIERS 16u /* of a thread block */
+#define WARPGROUPS (MAX_TB_WARPS / CORUN_WARPGROUP_WARPS)
 
 struct launch_sm {
     struct corun_tb *free; /* thread blocks to be used again */
@@ -132,6 +132,11 @@ struct barrier_reduction {
     uint32_t threads, in_favour;
 };
 
+/* Warps of a warpgroup that have come to wgmma.mma_async, and to which operation. */
+struct warpgroup_meeting {
+    uint32_t warps, pc;
+};
+
 struct corun_tb {
     struct launch *launch;
     struct executor_sm *sm;
@@ -143,7 +148,8 @@ struct corun_tb {
     uint8_t *storage; /* registers, predicates, shared and local memory, stacks */
     size_t storage_bytes;
     uint64_t barriers_met;
-    struct barrier_reduction reductions[BARRIERS];
+    struct barrier_reduction reductions[CORUN_BARRIERS];
+    struct warpgroup_meeting meetings[WARPGROUPS];
     uint32_t fault_line;
     char fault[FAULT_BYTES];
     struct corun_warp warps[];
@@ -228,6 +234,13 @@ void executor_sm_destroy(struct executor_sm *sm);
 struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm, struct launch_sm *list,
                                    uint32_t index);
 void executor_tb_end(struct corun_tb *tb, struct launch_sm *list);
+
+/*
+ * warpgroup.c: a warp comes to wgmma.mma_async; the last of its warpgroup computes the product of all. False: a fault was raised.
+ */
+bool warpgroup_arrive(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result);
+/* A warp has ended: nobody may wait for it. False: a fault was raised. */
+bool warpgroup_left(struct corun_warp *warp);
 
 /* barrier.c: the lanes `mask` (not 0) come to a barrier. False: a fault was raised. */
 bool barrier_arrive(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result);

@@ -29,7 +29,7 @@ struct functional_tb {
     uint32_t live, ready; /* warps */
     uint32_t warp;        /* that has its turn */
     uint64_t left;        /* warp instructions until the watchdog */
-    struct barrier_state barriers[BARRIERS];
+    struct barrier_state barriers[CORUN_MEETINGS];
 };
 
 /* Thread blocks that have begun and not ended, in the order of their indices. */
@@ -112,7 +112,7 @@ static enum corun_status run_tb(struct functional_tb *state, uint64_t instructio
         } else if (outcome == CORUN_OUTCOME_EXIT) {
             state->live &= ~(1u << warp);
             state->ready &= ~(1u << warp);
-            for (uint32_t b = 0; b < BARRIERS; b++)
+            for (uint32_t b = 0; b < CORUN_MEETINGS; b++)
                 open_if_met(state, &state->barriers[b]);
         }
         if (state->left == 0 && state->live)

@@ -40,8 +40,9 @@ enum barrier_variant {
     BARRIER_ARRIVE,
     BARRIER_COUNT,
     BARRIER_AND,
-    BARRIER_OR
-}; /* the last three: bar.red */
+    BARRIER_OR,
+    BARRIER_WARPGROUP
+}; /* three: bar.red; the last: wgmma.mma_async, op->target: what it is about (isa/matrix.h) */
 /*
  * What free of the device heap (src/cuda/device_heap.c) calls with a pointer that it cannot free, less the bytes in front of a block. The
  * second word of them has this bit where the block was freed before.
@@ -115,7 +116,7 @@ struct corun_kernel {
         *branch_targets; /* of brx.idx, operation indices; op->target is its first, op->offset their number */
     uint32_t branch_target_count;
     const struct matrix_work *matrices; /* operations on matrices name theirs by op->target */
-    const uint8_t *constants; /* pool, before relocation */
+    const uint8_t *constants;           /* pool, before relocation */
     uint32_t constant_slots;
     const struct constant_relocation *relocations;
     uint32_t relocation_count;

@@ -94,7 +94,7 @@ static void find_places(const struct ptx_matrix *matrix, enum ptx_matrix_role ro
     }
 }
 
-static void gather(const struct lanes *lanes, const struct ptx_matrix *matrix, enum ptx_matrix_role role,
+void matrix_gather(const struct lanes *lanes, const struct ptx_matrix *matrix, enum ptx_matrix_role role,
                    const uint16_t *slots, uint64_t *values)
 {
     struct places places;
@@ -111,16 +111,17 @@ static void gather(const struct lanes *lanes, const struct ptx_matrix *matrix, e
     }
 }
 
-static void scatter(const struct lanes *lanes, const struct matrix_work *work, const uint64_t *values)
+void matrix_scatter(const struct lanes *lanes, const struct ptx_matrix *matrix, const uint16_t *slots,
+                    const uint64_t *values)
 {
-    struct ptx_matrix results = work->matrix;
+    struct ptx_matrix results = *matrix;
     results.c = results.d;
     struct places places;
     uint32_t bits = element_bits(&results, PTX_MATRIX_C), packed = matrix_packed(&results, PTX_MATRIX_C);
     uint32_t mask = bits >= 32 ? UINT32_MAX : (1u << bits) - 1;
     find_places(&results, PTX_MATRIX_C, &places);
     for (uint32_t i = 0; i < places.count; i++) {
-        void *words = lanes_destination(lanes, work->d[i / packed]);
+        void *words = lanes_destination(lanes, slots[i / packed]);
         uint32_t shift = i % packed * bits;
         const uint64_t *place = values + places.elements[i];
         for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) {
@@ -174,9 +175,9 @@ static struct matrix_values *multiply_whole(const struct lanes *lanes, const str
                                             struct matrix_values *values, enum matrix_unit unit)
 {
     const struct ptx_matrix *matrix = &work->matrix;
-    gather(lanes, matrix, PTX_MATRIX_A, work->a, values->a);
-    gather(lanes, matrix, PTX_MATRIX_B, work->b, values->b);
-    gather(lanes, matrix, PTX_MATRIX_C, work->c, values->c);
+    matrix_gather(lanes, matrix, PTX_MATRIX_A, work->a, values->a);
+    matrix_gather(lanes, matrix, PTX_MATRIX_B, work->b, values->b);
+    matrix_gather(lanes, matrix, PTX_MATRIX_C, work->c, values->c);
     if (matrix->form == PTX_MATRIX_SPARSE)
         find_columns(lanes, work, values->columns);
     matrix_compute(work, values, unit);
@@ -233,7 +234,7 @@ void matrix_multiply(const struct lanes *lanes, const struct matrix_work *work, 
 {
     struct matrix_values values;
     if (!is_quad(&work->matrix)) {
-        scatter(lanes, work, multiply_whole(lanes, work, &values, unit)->d);
+        matrix_scatter(lanes, &work->matrix, work->d, multiply_whole(lanes, work, &values, unit)->d);
         return;
     }
     for (uint32_t product = 0; product < QUAD_PRODUCTS; product++) {

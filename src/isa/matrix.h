@@ -15,6 +15,8 @@
  * is the exact sum of the last products, rounded to the nearest; from a c of f32, that sum in single precision. wmma of tf32 adds 4 products at a time. NaN is 0x7fffffff or 0x7fff, a sum of zero is +0. PTX leaves order and
  * rounding open; these are the bits of an H100 (docs/conformance.md). Products that it has no instruction for are what the assembler
  * makes of them: 8-bit floats as f16 in two steps, mma.m8n8k4 of f16 in multiply-adds of single precision.
+ * wgmma has the same rule on every GPU, without the detour of 8-bit floats: their 32 products are one block, cut off 13 bits below the largest
+ * exponent, and the sum is cut to 13 bits of fraction (Xie et al., "MMA-Sim", arXiv:2511.10909, 2025, Hopper).
  * GPUs before it (MATRIX_A100): blocks of 16 bytes and 24 bits, for 8-bit floats and m8n8k4, too, as Fasi et al., "Numerical behavior of
  * NVIDIA tensor cores" (PeerJ Computer Science 7:e330, 2021), found them on an A100.
  */
@@ -25,6 +27,7 @@
 #include "ptx/matrix.h"
 
 #define MATRIX_REGISTERS 8u /* of a fragment */
+#define MATRIX_RESULTS 128u /* of that of a warpgroup's d */
 
 /* Whose sums of floats: see Arithmetic above. */
 enum matrix_unit { MATRIX_H100, MATRIX_A100 };
@@ -39,8 +42,12 @@ struct matrix_work {
     bool transposes;           /* tiles */
     uint8_t tiles;
     uint8_t selector; /* mma.sp */
-    uint16_t d[MATRIX_REGISTERS], a[MATRIX_REGISTERS], b[MATRIX_REGISTERS], c[MATRIX_REGISTERS];
+    uint16_t d[MATRIX_RESULTS], a[MATRIX_REGISTERS], b[MATRIX_REGISTERS], c[MATRIX_REGISTERS];
     uint16_t e; /* mma.sp: which elements a has */
+    /* wgmma: a and b are 64-bit slots of descriptors, a only where it is not in registers; a_columns, b_rows: they are transposed */
+    bool a_shared, a_negated, b_negated;
+    uint16_t adds; /* a predicate: d is added to */
+    bool adds_negated;
 };
 
 /* Where an element of a fragment is in its matrix; of a sparse A: among those that are there. */
@@ -60,10 +67,16 @@ void matrix_multiply(const struct lanes *lanes, const struct matrix_work *work, 
  * low bits of its word. .b1: words of 32 bits along k.
  */
 struct matrix_values {
-    uint64_t a[1024], b[1024], c[256], d[256];
+    uint64_t a[1024], b[1024], c[512], d[512];
     uint8_t columns[1024];
 };
 void matrix_compute(const struct matrix_work *work, struct matrix_values *values, enum matrix_unit unit);
+
+/* The fragment of a role in these registers to rows and columns, and from rows and columns of C. */
+void matrix_gather(const struct lanes *lanes, const struct ptx_matrix *matrix, enum ptx_matrix_role role,
+                   const uint16_t *slots, uint64_t *values);
+void matrix_scatter(const struct lanes *lanes, const struct ptx_matrix *matrix, const uint16_t *slots,
+                    const uint64_t *values);
 
 /* variant of OPERATION_MATRIX_ADDRESS */
 enum matrix_address_variant {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define SINGLE_NAN 0x7fffffffu
+#define COARSE_BITS 13u /* of fraction, in sums of 8-bit floats by wgmma */
 #define DOUBLE_NAN UINT64_C(0xfff8000000000000)
 
 /* A float format: sign, exponent, fraction. */
@@ -88,7 +89,9 @@ static struct fixed add_block(uint32_t c, const struct term *products, uint32_t 
         int32_t significand = i < count ? products[i].significand : start.significand;
         int32_t shift = most - (i < count ? products[i].exponent : start.exponent);
         uint32_t magnitude = (uint32_t)(significand < 0 ? -significand : significand);
-        magnitude = shift > 31 ? 0 : magnitude << ((kept - (i < count ? fraction : 23)) & 31) >> shift;
+        int32_t raise = (int32_t)kept - (int32_t)(i < count ? fraction : 23);
+        magnitude = raise < 0 ? magnitude >> -raise : magnitude << raise;
+        magnitude = shift > 31 ? 0 : magnitude >> shift;
         sum += significand < 0 ? -(int64_t)magnitude : (int64_t)magnitude;
     }
     return (struct fixed){sum, most - (int32_t)kept};
@@ -115,7 +118,7 @@ struct dot {
     const struct number *a, *b;
     const uint8_t *columns; /* NULL: a has them all */
     uint32_t count, stride; /* of b */
-    uint32_t fraction_bits, block, kept;
+    uint32_t fraction_bits, block, kept, lost;
     bool to_half; /* the result is f16, rounded once */
 };
 
@@ -160,7 +163,7 @@ static uint32_t add_part(const struct dot *part, uint32_t c, bool last)
     }
     struct fixed sum = add_block(c, products, part->count, 2 * part->fraction_bits, part->kept);
     return to_half ? half_round(ldexp((double)sum.sum, sum.scale), HALF_F16, 0)
-                   : matrix_cut_to_single(sum.sum, sum.scale);
+                   : matrix_cut_to_single(sum.sum, sum.scale, part->lost);
 }
 
 static uint32_t add_products(const struct dot *dot, uint32_t c)
@@ -298,7 +301,7 @@ static uint32_t add_singles(const struct dot *dot, uint32_t c)
 struct plan {
     const struct factors *factors;
     const struct matrix_values *values;
-    uint32_t stored, block, kept; /* elements in a row of A */
+    uint32_t stored, block, kept, lost; /* elements in a row of A */
     bool singles, eighths, from_half;
     bool to_half; /* the last sum is rounded to f16 as it is */
 };
@@ -315,6 +318,7 @@ static uint32_t compute_element(const struct ptx_matrix *matrix, const struct pl
                             .fraction_bits = plan->factors->fraction_bits,
                             .block = plan->block,
                             .kept = plan->kept,
+                            .lost = plan->lost,
                             .to_half = plan->to_half};
     uint32_t single = plan->from_half ? widen_half(c) : c;
     return plan->singles   ? add_singles(&dot, single)
@@ -343,6 +347,7 @@ static bool compute_row(const struct ptx_matrix *matrix, const struct plan *plan
         .fraction_bits = 2 * plan->factors->fraction_bits,
         .block = plan->block,
         .kept = plan->kept,
+        .lost = plan->lost,
         .to_half = plan->to_half};
     matrix_add_row(&work, lanes_level_best(), d);
     return true;
@@ -351,7 +356,8 @@ static bool compute_row(const struct ptx_matrix *matrix, const struct plan *plan
 static void compute_floats(const struct matrix_work *work, struct matrix_values *values, enum matrix_unit unit)
 {
     const struct ptx_matrix *matrix = &work->matrix;
-    bool new_unit = unit == MATRIX_H100, eighths = new_unit && is_eighth(matrix->a);
+    bool warpgroup = matrix->form == PTX_MATRIX_WARPGROUP, coarse = warpgroup && is_eighth(matrix->a);
+    bool new_unit = unit == MATRIX_H100 || warpgroup, eighths = new_unit && is_eighth(matrix->a) && !coarse;
     bool from_half = matrix->c == PTX_TYPE_F16, halves = matrix->d == PTX_TYPE_F16;
     /* an H100 does wmma of tf32 in steps of 4 */
     bool long_blocks = new_unit && !(matrix->form == PTX_MATRIX_WMMA && matrix->a == PTX_TYPE_TF32);
@@ -360,7 +366,10 @@ static void compute_floats(const struct matrix_work *work, struct matrix_values 
                               .values = values,
                               .stored = matrix->form == PTX_MATRIX_SPARSE ? matrix->k / 2u : matrix->k,
                               .block = (long_blocks ? 256u : 128u) / (eighths ? 16u : ptx_types[matrix->a].bits),
-                              .kept = new_unit ? 25 : 24,
+                              .kept = coarse     ? COARSE_BITS
+                                      : new_unit ? 25
+                                                 : 24,
+                              .lost = coarse ? (1u << (23 - COARSE_BITS)) - 1 : 0,
                               .singles = new_unit && matrix->form == PTX_MATRIX_MMA && matrix->m == 8 &&
                                          matrix->a == PTX_TYPE_F16,
                               .eighths = eighths,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sums of products as vectors of eight columns: the largest exponent of a block is found, everything is brought to that exponent and added. Products of a
- * block fit in 32 bits (16 of 27 bits, f16: 16 * 2047^2 * 2^5 < 2^31), and c may go beyond them: such a column is added in 64 bits.
+ * block fit in 32 bits (16 of 27 bits, f16: 16 * 2047^2 * 2^5 < 2^31; 32 of 8-bit floats: less), and c may go beyond them: such a column is added in 64 bits.
  */
 #include "isa/matrix_rows.h"
 
@@ -19,7 +19,7 @@ typedef int32_t vector __attribute__((vector_size(TOGETHER * sizeof(int32_t))));
 typedef uint32_t bit_vector __attribute__((vector_size(TOGETHER * sizeof(uint32_t))));
 typedef float float_vector __attribute__((vector_size(TOGETHER * sizeof(float))));
 
-uint32_t matrix_cut_to_single(int64_t sum, int32_t scale)
+uint32_t matrix_cut_to_single(int64_t sum, int32_t scale, uint32_t lost)
 {
     if (!sum)
         return 0;
@@ -30,7 +30,8 @@ uint32_t matrix_cut_to_single(int64_t sum, int32_t scale)
     magnitude = drop >= 64 ? 0 : drop > 0 ? magnitude >> drop : magnitude << (-drop & 63);
     if (exponent > 127)
         return sign | 0x7f800000u;
-    return sign | (exponent < -126 ? (uint32_t)magnitude : (uint32_t)((exponent + 126) << 23) + (uint32_t)magnitude);
+    uint32_t bits = exponent < -126 ? (uint32_t)magnitude : (uint32_t)((exponent + 126) << 23) + (uint32_t)magnitude;
+    return sign | (bits & ~lost);
 }
 
 INLINE void load(const void *from, vector *to)
@@ -38,10 +39,11 @@ INLINE void load(const void *from, vector *to)
     memcpy(to, from, sizeof *to);
 }
 
-/* *significand * 2^(raise - shift), cut off; neither is negative. */
+/* *significand * 2^(raise - shift), cut off; shift is not negative. */
 INLINE void cut_off(vector *significand, int32_t raise, const vector *shift)
 {
-    vector minus = *significand >> 31, magnitude = ((*significand ^ minus) - minus) << raise;
+    vector minus = *significand >> 31, magnitude = (*significand ^ minus) - minus;
+    magnitude = raise < 0 ? magnitude >> -raise : magnitude << raise;
     magnitude = magnitude >> (*shift & 31) & (*shift < 32);
     *significand = (magnitude ^ minus) - minus;
 }
@@ -58,13 +60,14 @@ INLINE bool any(const vector *mask)
 /* (products + start) * 2^scale for each column. */
 struct sums {
     vector products, start, scale;
+    uint32_t lost;
 };
 
 static void cut_each(const struct sums *sums, uint32_t *singles)
 {
     for (uint32_t n = 0; n < TOGETHER; n++)
         if ((singles[n] & 0x7f800000u) != 0x7f800000u)
-            singles[n] = matrix_cut_to_single((int64_t)sums->products[n] + sums->start[n], sums->scale[n]);
+            singles[n] = matrix_cut_to_single((int64_t)sums->products[n] + sums->start[n], sums->scale[n], sums->lost);
 }
 
 static void round_each(const struct sums *sums, uint32_t *singles)
@@ -94,7 +97,7 @@ INLINE void cut_to_singles(const struct sums *sums, uint32_t *singles)
         return;
     }
     bits = (vector)((bit_vector)bits + ((bit_vector)sums->scale << 23));
-    bits = (bits | (minus & INT32_MIN)) & ~zero;
+    bits = ((bits & ~(int32_t)sums->lost) | (minus & INT32_MIN)) & ~zero;
     bits = (before & stays) | (bits & ~stays);
     memcpy(singles, &bits, sizeof bits);
 }
@@ -148,7 +151,7 @@ INLINE void add_row(const struct matrix_row *row, uint32_t *c)
                 .fraction_bits = (int32_t)row->fraction_bits,
                 .kept = (int32_t)row->kept,
             };
-            struct sums sums;
+            struct sums sums = {.lost = row->lost};
             for (uint32_t i = 0; i < block.count; i++) {
                 uint32_t at = (row->rows ? row->rows[first + i] : first + i) * row->columns + column;
                 block.b[i] = row->b->significand + at;

@@ -10,7 +10,7 @@
 
 #define MATRIX_ELEMENTS 1024u   /* most of a matrix */
 #define MATRIX_COLUMNS 32u      /* most of B */
-#define MATRIX_BLOCK 16u        /* most products that are added at once */
+#define MATRIX_BLOCK 32u        /* most products that are added at once */
 #define MATRIX_LOWEST (-100000) /* an exponent below all others: of zeros */
 
 /* significand * 2^(exponent - fraction bits), parts apart; the exponent of zero is MATRIX_LOWEST. */
@@ -24,14 +24,15 @@ struct matrix_row {
     const struct matrix_numbers *b;
     uint32_t count, columns; /* a multiple of 8, at most MATRIX_COLUMNS */
     uint32_t fraction_bits, block,
-        kept;     /* of a product; products added at once, at most MATRIX_BLOCK; bits below the largest exponent */
-    bool to_half; /* the last sum is rounded to f16 */
+        kept;      /* of a product; products added at once, at most MATRIX_BLOCK; bits below the largest exponent */
+    uint32_t lost; /* bits of a single that sums do not have */
+    bool to_half;  /* the last sum is rounded to f16 */
 };
 
 /* c + the products, for each column: singles become singles, or f16 with `to_half`. All levels give the same bits. */
 void matrix_add_row(const struct matrix_row *row, enum lanes_level level, uint32_t *c);
 
-/* sum * 2^scale, cut to a single. */
-uint32_t matrix_cut_to_single(int64_t sum, int32_t scale);
+/* sum * 2^scale, cut to a single without the bits `lost`. */
+uint32_t matrix_cut_to_single(int64_t sum, int32_t scale, uint32_t lost);
 
 #endif

@@ -42,7 +42,7 @@ enum operation_kind {
     OPERATION_BULK_STORE, /* the same */
     OPERATION_TEXTURE,
     OPERATION_SURFACE,
-    OPERATION_MATRIX,           /* mma; op->target: what it is about (isa/matrix.h) */
+    OPERATION_MATRIX, /* mma; op->target: what it is about (isa/matrix.h) */
     OPERATION_MATRIX_TRANSPOSE,
     OPERATION_MATRIX_ADDRESS, /* of one element of a fragment */
     OPERATION_MATRIX_LOAD,    /* rows of tiles, and then their elements to the lanes */

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BARRIERS 16u
+#define BARRIERS CORUN_MEETINGS
 
 struct cached_line {
     uint64_t line, used;

@@ -633,16 +633,16 @@ static bool check_operand(struct parser *parser, struct ptx_instruction *instruc
         expected.bits = ptx_types[expected.type].bits;
         break;
     case 'w':
-        expected = (struct expectation){PTX_TYPE_U32, 32, false, true};
-        break;
     case 'u':
-        expected = (struct expectation){PTX_TYPE_U32, 32, false, false};
+        expected = (struct expectation){PTX_TYPE_U32, 32, false, letter == 'w'};
         break;
     case 'p':
-        expected = (struct expectation){PTX_TYPE_PRED, 1, false, false};
-        break;
     case 'q':
-        expected = (struct expectation){PTX_TYPE_PRED, 1, false, true};
+        expected = (struct expectation){PTX_TYPE_PRED, 1, false, letter == 'q'};
+        break;
+    case 'E':
+    case 'H':
+        expected = (struct expectation){PTX_TYPE_B64, 64, false, false};
         break;
     case 'n':
         return operand->operand.kind == PTX_OPERAND_INTEGER || mismatch(parser, operand, "an integer constant");
@@ -737,14 +737,12 @@ static bool check_last(struct parser *parser, const struct ptx_instruction *inst
     if (instruction->opcode == PTX_OP_MOV && operands[0].operand.kind == PTX_OPERAND_VECTOR &&
         operands[1].operand.kind == PTX_OPERAND_VECTOR)
         return mismatch(parser, &operands[1], "one register for a vector");
-    (void)count;
-    uint32_t selectors = ptx_matrix_selectors(instruction);
-    if (selectors && operands[5].operand.bits >= selectors)
-        return mismatch(parser, &operands[5],
-                        selectors == 1   ? "the selector 0"
-                        : selectors == 2 ? "a selector of 0 or 1"
-                                         : "a selector from 0 to 3");
-    return true;
+    const struct ptx_operand *plain[MAX_OPERANDS];
+    uint32_t wrong_one;
+    for (uint32_t i = 0; i < count; i++)
+        plain[i] = &operands[i].operand;
+    const char *wanted = ptx_matrix_wanted(instruction, plain, count, &wrong_one);
+    return !wanted || mismatch(parser, &operands[wrong_one], wanted);
 }
 
 bool check_operands(struct parser *parser, struct ptx_instruction *instruction, struct parsed_operand *operands,
@@ -766,8 +764,9 @@ bool check_operands(struct parser *parser, struct ptx_instruction *instruction, 
     char letters[PTX_MAX_LETTERS];
     ptx_operand_letters(instruction->opcode, count, letters);
     for (uint32_t i = 0; i < count; i++) {
-        bool fragment = letters[i] == 'f' || letters[i] == 'F';
-        if (fragment ? !check_fragment(parser, instruction, i, letters[i] == 'f', &operands[i])
+        bool vector = operands[i].operand.kind == PTX_OPERAND_VECTOR;
+        bool fragment = strchr("fgF", letters[i]) || (letters[i] == 'E' && vector);
+        if (fragment ? !check_fragment(parser, instruction, i, letters[i] != 'F' && letters[i] != 'E', &operands[i])
                      : !check_operand(parser, instruction, letters[i], &operands[i]))
             return false;
     }

@@ -108,8 +108,9 @@ static bool equal_instruction(const struct ptx_instruction *left, const struct p
 {
     return left->opcode == right->opcode && left->type_count == right->type_count &&
            left->operand_count == right->operand_count && !memcmp(left->types, right->types, sizeof left->types) &&
-           !memcmp(left->fields, right->fields, sizeof left->fields) && left->guard == right->guard &&
-           left->guard_negated == right->guard_negated && left->carry_flag == right->carry_flag &&
+           !memcmp(left->fields, right->fields, sizeof left->fields) && left->columns == right->columns &&
+           left->inner == right->inner && left->guard == right->guard && left->guard_negated == right->guard_negated &&
+           left->carry_flag == right->carry_flag &&
            equal_operands(left->operands, right->operands, left->operand_count) &&
            equal_operands(&left->pair, &right->pair, 1) && equal_call(left->call, right->call);
 }

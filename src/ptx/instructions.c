@@ -93,12 +93,41 @@ static bool set_type(struct parser *parser, const struct mnemonic *mnemonic, str
     return false;
 }
 
+/* Digits at *text, up to three; 0: there are none. */
+static uint16_t read_number(const char **text)
+{
+    uint16_t number = 0;
+    for (uint32_t i = 0; i < 3 && **text >= '0' && **text <= '9'; i++)
+        number = (uint16_t)(number * 10 + (uint32_t)(*(*text)++ - '0'));
+    return number;
+}
+
+/* m64n128k16: a warpgroup has too many shapes for a word each. */
+static bool set_warpgroup_shape(struct ptx_instruction *instruction, const char *word)
+{
+    if (instruction->opcode != PTX_OP_WGMMA_MMA_ASYNC_SYNC || instruction->shape || strncmp(word, "m64n", 4) != 0)
+        return false;
+    const char *rest = word + 4;
+    uint16_t columns = read_number(&rest);
+    if (*rest++ != 'k' || word[4] == '0' || *rest == '0')
+        return false;
+    uint16_t inner = read_number(&rest);
+    if (!columns || !inner || *rest)
+        return false;
+    instruction->shape = PTX_SHAPE_M64;
+    instruction->columns = columns;
+    instruction->inner = inner;
+    return true;
+}
+
 static bool set_suffix(struct parser *parser, const struct mnemonic *mnemonic, struct ptx_instruction *instruction,
                        const struct token *word)
 {
     const struct ptx_opcode_row *row = &ptx_opcodes[instruction->opcode];
     const struct name *name = word->name->stands_for ? word->name->stands_for : word->name;
     bool twice = false;
+    if (set_warpgroup_shape(instruction, name->text))
+        return true;
     for (size_t i = 0; i < NAME_SUFFIXES && name->suffixes[i]; i++) {
         uint8_t field = ptx_suffixes[name->suffixes[i]].field;
         if (!(row->fields >> field & 1))
@@ -160,6 +189,8 @@ static bool parse_texel(struct parser *parser, const struct ptx_operand *texture
         return false;
     bool vector = coordinates.operand.kind == PTX_OPERAND_VECTOR;
     uint16_t count = vector ? coordinates.operand.element_count : 1;
+    if (count > MAX_VECTOR)
+        return parser_expected(parser, "at most 8 coordinates");
     elements[0] = *texture;
     memcpy(&elements[1], vector ? coordinates.operand.elements : &coordinates.operand, count * sizeof *elements);
     *operand = (struct ptx_operand){.kind = PTX_OPERAND_TEXEL, .element_count = (uint16_t)(count + 1)};
@@ -201,12 +232,13 @@ static bool parse_address(struct parser *parser, struct ptx_operand *operand)
 
 static bool parse_vector(struct parser *parser, struct parsed_operand *parsed)
 {
-    struct ptx_operand elements[MAX_VECTOR];
-    uint8_t count = 0;
+    struct ptx_operand elements[MAX_FRAGMENT];
+    uint16_t count = 0;
     do {
         struct parsed_operand element = {0};
-        if (count >= MAX_VECTOR)
-            return parser_expected(parser, "at most 8 elements");
+        if (count >= parser->vector_limit)
+            return parser_expected(parser,
+                                   parser->vector_limit > MAX_VECTOR ? "at most 128 elements" : "at most 8 elements");
         if (parser->token.kind == '{')
             return parser_expected(parser, "an element of a vector");
         if (!parse_operand(parser, false, &element))
@@ -476,6 +508,7 @@ bool parse_instruction(struct parser *parser, const struct token *word)
     if (!read_mnemonic(parser, word, &mnemonic) || !set_suffixes(parser, &mnemonic, &instruction) ||
         !check_suffixes(parser, &instruction, mnemonic.text, word->place))
         return false;
+    parser->vector_limit = instruction.opcode == PTX_OP_WGMMA_MMA_ASYNC_SYNC ? MAX_FRAGMENT : MAX_VECTOR;
     instruction.carry_flag = uses_carry_flag(&instruction) ? 0 : PTX_NONE; /* its register follows in the end */
     bool good = instruction.opcode == PTX_OP_CALL           ? parse_call(parser, &instruction)
                 : instruction.opcode == PTX_OP_CREATEPOLICY ? parse_createpolicy(parser, &instruction)

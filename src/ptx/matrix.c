@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#define TYPES_OF_BYTES (UINT64_C(1) << PTX_TYPE_S8 | UINT64_C(1) << PTX_TYPE_U8)
+
 enum layouts { ANY, ROW_COL };
 
 struct row {
@@ -16,6 +18,19 @@ static const struct row rows[] = {
     {PTX_MATRIX_##form, PTX_SHAPE_##shape, layouts, multiplicands, accumulators},
 #include "ptx/matrix.def"
 #undef M
+};
+
+enum columns { EIGHTS, SIXTEENTHS };
+
+struct warpgroup_row {
+    uint16_t inner, columns;
+    uint64_t multiplicands, accumulators;
+};
+
+static const struct warpgroup_row warpgroup_rows[] = {
+#define W(inner, multiplicands, accumulators, columns) {inner, columns, multiplicands, accumulators},
+#include "ptx/matrix.def"
+#undef W
 };
 
 static bool has(uint64_t types, uint32_t type)
@@ -35,12 +50,13 @@ static bool moves_fragment(uint32_t opcode)
 
 bool ptx_is_matrix(uint32_t opcode)
 {
-    return multiplies(opcode) || moves_fragment(opcode);
+    return multiplies(opcode) || moves_fragment(opcode) || opcode == PTX_OP_WGMMA_MMA_ASYNC_SYNC;
 }
 
 bool ptx_is_of_matrices(uint32_t opcode)
 {
-    return opcode >= PTX_OP_LDMATRIX_SYNC && opcode <= PTX_OP_WMMA_STORE_D_SYNC;
+    return (opcode >= PTX_OP_LDMATRIX_SYNC && opcode <= PTX_OP_WMMA_STORE_D_SYNC) ||
+           opcode == PTX_OP_WGMMA_MMA_ASYNC_SYNC;
 }
 
 /* "m16n8k4": the words of suffixes.def say the numbers. */
@@ -76,8 +92,32 @@ static bool fits(const struct row *row, const struct ptx_matrix *matrix)
            has(row->accumulators, matrix->c) && has(row->accumulators, matrix->d);
 }
 
+static bool find_warpgroup(const struct ptx_instruction *instruction, struct ptx_matrix *matrix)
+{
+    const uint8_t *types = instruction->types;
+    uint16_t n = instruction->columns;
+    *matrix = (struct ptx_matrix){.form = PTX_MATRIX_WARPGROUP,
+                                  .d = types[0],
+                                  .a = types[1],
+                                  .b = types[2],
+                                  .c = types[0],
+                                  .m = PTX_WARPGROUP_ROWS,
+                                  .n = n,
+                                  .k = instruction->inner};
+    for (size_t i = 0; i < sizeof warpgroup_rows / sizeof *warpgroup_rows; i++) {
+        const struct warpgroup_row *row = &warpgroup_rows[i];
+        bool wide = n % 8 == 0 && n >= 8 && n <= 256 && (row->columns == EIGHTS || n % 16 == 0 || n <= 24);
+        if (row->inner == matrix->k && wide && has(row->multiplicands, matrix->a) &&
+            has(row->multiplicands, matrix->b) && has(row->accumulators, matrix->d))
+            return true;
+    }
+    return false;
+}
+
 bool ptx_matrix_find(const struct ptx_instruction *instruction, struct ptx_matrix *matrix)
 {
+    if (instruction->opcode == PTX_OP_WGMMA_MMA_ASYNC_SYNC)
+        return find_warpgroup(instruction, matrix);
     uint32_t opcode = instruction->opcode;
     enum ptx_type type = (enum ptx_type)instruction->types[0];
     *matrix = (struct ptx_matrix){.form = (uint8_t)form_of(opcode)};
@@ -153,16 +193,47 @@ static const char *wrong_fragment(const struct ptx_instruction *instruction)
     return wanted || matrix.any_layout ? NULL : "exists with a as .row and b as .col only";
 }
 
+static const char *wrong_warpgroup(const struct ptx_instruction *instruction)
+{
+    struct ptx_matrix matrix;
+    bool combines = instruction->atomic == PTX_ATOMIC_AND && instruction->reduction == PTX_REDUCTION_POPC;
+    if (!ptx_matrix_find(instruction, &matrix))
+        return "does not exist with this shape and these types";
+    if (instruction->satfinite && !has(TYPES_OF_BYTES, matrix.a))
+        return "takes .satfinite with .s8 and .u8 only";
+    if (matrix.a == PTX_TYPE_B1 ? !combines : instruction->atomic || instruction->reduction)
+        return matrix.a == PTX_TYPE_B1 ? "needs .and.popc with type .b1" : "combines bits without type .b1";
+    return NULL;
+}
+
+uint32_t ptx_matrix_constants(const struct ptx_matrix *matrix, bool registers)
+{
+    if (matrix->d == PTX_TYPE_S32)
+        return 0;
+    return ptx_types[matrix->a].bits != 16 ? 2 : registers ? 3 : 4;
+}
+
+/* What has no other suffix. */
+static bool only_aligned(uint32_t opcode)
+{
+    return (opcode >= PTX_OP_WGMMA_FENCE_SYNC && opcode <= PTX_OP_WGMMA_WAIT_GROUP_SYNC) ||
+           opcode == PTX_OP_SETMAXNREG_INC_SYNC || opcode == PTX_OP_SETMAXNREG_DEC_SYNC;
+}
+
 const char *ptx_matrix_problem(const struct ptx_instruction *instruction)
 {
     uint32_t opcode = instruction->opcode;
     bool tiles = opcode == PTX_OP_LDMATRIX_SYNC || opcode == PTX_OP_STMATRIX_SYNC || opcode == PTX_OP_MOVMATRIX_SYNC;
+    if (only_aligned(opcode))
+        return instruction->aligned ? NULL : "needs .aligned";
     if (!tiles && !ptx_is_matrix(opcode))
         return NULL;
     if (!instruction->aligned)
         return "needs .aligned";
     if (!instruction->shape)
         return "needs a shape";
+    if (opcode == PTX_OP_WGMMA_MMA_ASYNC_SYNC)
+        return wrong_warpgroup(instruction);
     if (!tiles)
         return multiplies(opcode) ? wrong_product(instruction) : wrong_fragment(instruction);
     if (instruction->shape != PTX_SHAPE_M8N8)
@@ -194,7 +265,8 @@ enum ptx_type ptx_matrix_element(const struct ptx_matrix *matrix, enum ptx_matri
     return (enum ptx_type)(role == PTX_MATRIX_A ? matrix->a : role == PTX_MATRIX_B ? matrix->b : matrix->c);
 }
 
-uint32_t ptx_matrix_selectors(const struct ptx_instruction *instruction)
+/* mma.sp: from how many parts of a group of lanes the metadata may come; 0 for all other instructions. */
+static uint32_t count_selectors(const struct ptx_instruction *instruction)
 {
     struct ptx_matrix matrix;
     if (instruction->opcode != PTX_OP_MMA_SP_SYNC || !ptx_matrix_find(instruction, &matrix))
@@ -202,6 +274,59 @@ uint32_t ptx_matrix_selectors(const struct ptx_instruction *instruction)
     uint32_t bits = ptx_types[matrix.a].bits;
     uint32_t chunk = bits == 32 ? 2 : bits == 4 ? 8 : 4; /* columns that four bits of metadata are about */
     return 4 / (matrix.k / chunk * 4 * 16 / (8 * 32));
+}
+
+static const char *wanted_selector(const struct ptx_instruction *instruction, uint64_t found)
+{
+    uint32_t selectors = count_selectors(instruction);
+    return found < selectors ? NULL
+           : selectors == 1  ? "the selector 0"
+           : selectors == 2  ? "a selector of 0 or 1"
+                             : "a selector from 0 to 3";
+}
+
+/* As many constants as this product has, and what they may be. */
+static const char *wanted_of_warpgroup(const struct ptx_instruction *instruction,
+                                       const struct ptx_operand *const *operands, uint32_t count, uint32_t *index)
+{
+    static const char *const counts[] = {"4 operands with these types", "", "6 operands with these types",
+                                         "7 operands, with these types and a in registers",
+                                         "8 operands, with these types and a in shared memory"};
+    struct ptx_matrix matrix;
+    (void)ptx_matrix_find(instruction, &matrix);
+    for (*index = 1; *index <= 2; ++*index)
+        if (operands[*index]->kind != PTX_OPERAND_REGISTER && (*index == 2 || operands[1]->kind != PTX_OPERAND_VECTOR))
+            return "the descriptor of a matrix, in a register of 64 bits";
+    uint32_t constants = ptx_matrix_constants(&matrix, operands[1]->kind == PTX_OPERAND_VECTOR);
+    *index = count - 1;
+    if (count != 4 + constants)
+        return counts[constants];
+    for (*index = 4; *index < count; ++*index) {
+        int64_t value = (int64_t)operands[*index]->bits;
+        if (*index < 6 ? value != 1 && value != -1 : value != 0 && value != 1)
+            return *index < 6 ? "the sign of a matrix, 1 or -1" : "0, or 1 for a transposed matrix";
+    }
+    return NULL;
+}
+
+const char *ptx_matrix_wanted(const struct ptx_instruction *instruction, const struct ptx_operand *const *operands,
+                              uint32_t count, uint32_t *index)
+{
+    *index = 0;
+    switch (instruction->opcode) {
+    case PTX_OP_MMA_SP_SYNC:
+        *index = 5;
+        return wanted_selector(instruction, operands[5]->bits);
+    case PTX_OP_WGMMA_MMA_ASYNC_SYNC:
+        return wanted_of_warpgroup(instruction, operands, count, index);
+    case PTX_OP_WGMMA_WAIT_GROUP_SYNC:
+        return operands[0]->bits > UINT32_MAX ? "a number of groups" : NULL;
+    case PTX_OP_SETMAXNREG_INC_SYNC:
+    case PTX_OP_SETMAXNREG_DEC_SYNC:
+        return operands[0]->bits % 8 || operands[0]->bits - 24 > 256 - 24 ? "a multiple of 8 from 24 to 256" : NULL;
+    default:
+        return NULL;
+    }
 }
 
 static uint32_t count(const struct ptx_matrix *matrix, enum ptx_matrix_role role, enum ptx_type type)
@@ -238,7 +363,7 @@ uint32_t ptx_matrix_registers(const struct ptx_instruction *instruction, uint32_
         return 0;
     enum ptx_matrix_role role = ptx_matrix_role(instruction, index);
     enum ptx_type element = ptx_matrix_element(&matrix, role);
-    if (multiplies(instruction->opcode) && index == 0)
+    if (index == 0 && (multiplies(instruction->opcode) || matrix.form == PTX_MATRIX_WARPGROUP))
         element = (enum ptx_type)matrix.d;
     if (element == PTX_TYPE_F64 || (role == PTX_MATRIX_C && ptx_types[element].bits == 32))
         *type = element;

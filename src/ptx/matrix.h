@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instructions of matrices (mma, mma.sp, wmma, ldmatrix, stmatrix): what they multiply, and which registers hold it.
+ * Instructions of matrices (mma, mma.sp, wmma, wgmma, ldmatrix, stmatrix): what they multiply, and which registers hold it.
  *
  * A fragment is the part of a matrix that a thread holds: a vector of registers of 32 bits with several elements each, or of 64 bits
  * for f64.
@@ -10,10 +10,10 @@
 
 #include "ptx/module.h"
 
-enum ptx_matrix_form { PTX_MATRIX_MMA, PTX_MATRIX_SPARSE, PTX_MATRIX_WMMA };
+enum ptx_matrix_form { PTX_MATRIX_MMA, PTX_MATRIX_SPARSE, PTX_MATRIX_WMMA, PTX_MATRIX_WARPGROUP };
 enum ptx_matrix_role { PTX_MATRIX_A, PTX_MATRIX_B, PTX_MATRIX_C };
 
-/* D = A * B + C: A has m rows and k columns, B k rows and n columns. */
+/* D = A * B + C: A has m rows and k columns, B k rows and n columns. Of a warpgroup: the 16 rows of one of its warps. */
 struct ptx_matrix {
     uint8_t form;       /* enum ptx_matrix_form */
     uint8_t d, a, b, c; /* enum ptx_type */
@@ -21,7 +21,10 @@ struct ptx_matrix {
     uint16_t m, n, k;
 };
 
-/* Whether it is mma, mma.sp, or an operation of wmma. */
+#define PTX_WARPGROUP_ROWS 16u /* of a warp */
+#define PTX_WARPGROUP_WARPS 4u
+
+/* Whether it is mma, mma.sp, an operation of wmma, or wgmma.mma_async. */
 bool ptx_is_matrix(uint32_t opcode);
 
 /* These, and those that move tiles of 8 by 8: all threads of a warp run them together. */
@@ -33,7 +36,7 @@ bool ptx_is_of_matrices(uint32_t opcode);
  */
 bool ptx_matrix_find(const struct ptx_instruction *instruction, struct ptx_matrix *matrix);
 
-/* What is wrong with the suffixes of such an instruction, or of ldmatrix, stmatrix and movmatrix; NULL: nothing. */
+/* What is wrong with the suffixes of such an instruction, or of ldmatrix, stmatrix, movmatrix and those beside wgmma.mma_async; NULL: nothing. */
 const char *ptx_matrix_problem(const struct ptx_instruction *instruction);
 
 /* The matrix that operand `index` holds a fragment of. */
@@ -45,8 +48,15 @@ uint32_t ptx_matrix_registers(const struct ptx_instruction *instruction, uint32_
 /* Registers that say all of a fragment; wmma may hold copies in further ones. */
 uint32_t ptx_matrix_distinct(const struct ptx_matrix *matrix, enum ptx_matrix_role role);
 
-/* mma.sp: from how many parts of a group of lanes the metadata may come; 0 for all other instructions. */
-uint32_t ptx_matrix_selectors(const struct ptx_instruction *instruction);
+/*
+ * What operand *index must be, where that depends on other operands or on a value: the selector of mma.sp, and those of wgmma and setmaxnreg. NULL: all
+ * are good.
+ */
+const char *ptx_matrix_wanted(const struct ptx_instruction *instruction, const struct ptx_operand *const *operands,
+                              uint32_t count, uint32_t *index);
+
+/* wgmma.mma_async: operands behind the predicate, the signs of a and b and whether they are transposed, if a is in registers or not. */
+uint32_t ptx_matrix_constants(const struct ptx_matrix *matrix, bool registers);
 
 /* The type of an element. */
 enum ptx_type ptx_matrix_element(const struct ptx_matrix *matrix, enum ptx_matrix_role role);

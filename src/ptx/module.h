@@ -154,7 +154,8 @@ static inline uint32_t ptx_type_limit(uint32_t opcode)
 {
     const struct ptx_opcode_row *row = &ptx_opcodes[opcode];
     bool product = opcode >= PTX_OP_MMA_SYNC && opcode <= PTX_OP_WMMA_MMA_AND_POPC_SYNC;
-    return product ? 4u : (uint32_t)((row->types != 0) + (row->second_types != 0) + ptx_is_video(opcode));
+    return opcode == PTX_OP_WGMMA_MMA_ASYNC_SYNC ? 3u
+           : product ? 4u : (uint32_t)((row->types != 0) + (row->second_types != 0) + ptx_is_video(opcode));
 }
 
 /* The fewest: a product of fragments of .f16 names two of its four. */
@@ -313,6 +314,7 @@ struct ptx_instruction {
         uint8_t fields[PTX_FIELD_COUNT]; /* enum ptx_suffix, indexed by enum ptx_field */
     };
     bool guard_negated;
+    uint16_t columns, inner; /* N and K of shape M64 (.m64nNkK); else 0 */
     int16_t merged; /* further instructions of the text that this one stands for (src/assemble); 0 as parsed */
     uint32_t guard; /* predicate register, PTX_NONE if there is none */
     uint32_t

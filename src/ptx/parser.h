@@ -15,6 +15,7 @@
 #define MAX_SUFFIXES 16u
 #define MAX_OPERANDS 8u
 #define MAX_VECTOR 8u
+#define MAX_FRAGMENT 128u /* elements, of an operand of wgmma */
 #define MAX_DIMENSIONS 8u
 #define MAX_REGISTERS (1u << 20) /* used in one function */
 #define MAX_VARIABLE_BYTES (UINT64_C(1) << 40)
@@ -107,6 +108,7 @@ struct parser {
     VECTOR(struct ptx_register) registers;
     VECTOR(struct ptx_label) labels;
     VECTOR(struct ptx_instruction) instructions;
+    uint32_t vector_limit; /* elements of a vector, in the instruction at hand */
     VECTOR(const struct ptx_variable *) locals;
     VECTOR(const struct ptx_variable *) shared;
 

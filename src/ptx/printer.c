@@ -337,9 +337,12 @@ static void put_call(struct printer *printer, const struct ptx_call *call, const
 static void put_fields(struct printer *printer, const struct ptx_instruction *instruction, const uint8_t *fields,
                        size_t count)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         if (instruction->fields[fields[i]])
             put(printer, ".%s", ptx_suffixes[instruction->fields[fields[i]]].word);
+        if (fields[i] == PTX_FIELD_SHAPE && instruction->columns)
+            put(printer, "n%uk%u", instruction->columns, instruction->inner);
+    }
 }
 
 static void put_types(struct printer *printer, const struct ptx_instruction *instruction)

@@ -23,14 +23,17 @@ const struct ptx_variable *ptx_module_variable(const struct ptx_module *module, 
 uint32_t ptx_operand_letters(uint16_t opcode, uint32_t count, char *letters)
 {
     const char *all = ptx_opcodes[opcode].operands;
-    uint32_t total = 0, filled = 0;
+    uint32_t needed = 0, filled = 0;
     for (const char *letter = all; *letter; letter++)
-        total += *letter != '|' && *letter != '?';
+        needed += *letter == '?' ? 0u - 1u : *letter != '|';
+    uint32_t optional = count > needed ? count - needed : 0;
     for (const char *letter = all; *letter && filled < count && filled < PTX_MAX_LETTERS; letter++) {
         if (*letter == '|' || *letter == '?')
             continue;
-        if (letter > all && letter[-1] == '?' && count < total)
+        bool is_optional = letter > all && letter[-1] == '?';
+        if (is_optional && !optional)
             continue;
+        optional -= is_optional;
         letters[filled++] = *letter;
     }
     return filled;
@@ -52,19 +55,20 @@ static void visit_operand(const struct ptx_operand *operand, enum ptx_access acc
 static bool first_is_destination(const struct ptx_instruction *instruction)
 {
     char first = ptx_opcodes[instruction->opcode].operands[0];
-    return first && strchr("dDwqlocf", first);
+    return first && strchr("dDwqlocfg", first);
 }
 
 void ptx_instruction_registers(const struct ptx_instruction *instruction, visitor *visit, void *user)
 {
     bool has_destination = first_is_destination(instruction);
+    bool reads_destination = has_destination && ptx_opcodes[instruction->opcode].operands[0] == 'g';
     if (instruction->guard != PTX_NONE)
         visit(user, instruction->guard, PTX_READ);
     if (instruction->carry_flag != PTX_NONE &&
         (instruction->opcode == PTX_OP_ADDC || instruction->opcode == PTX_OP_SUBC ||
          instruction->opcode == PTX_OP_MADC))
         visit(user, instruction->carry_flag, PTX_READ);
-    for (uint32_t i = has_destination; i < instruction->operand_count; i++)
+    for (uint32_t i = has_destination && !reads_destination; i < instruction->operand_count; i++)
         visit_operand(&instruction->operands[i], PTX_READ, visit, user);
     const struct ptx_call *call = instruction->call;
     if (call) {

@@ -367,8 +367,8 @@ class Check(Command):
 
     def test_not_supported(self):
         self.write("unsupported.ptx", HEADER.replace("6.3", "8.0").replace("sm_52", "sm_90") +
-                   ".visible .entry k()\n{\n    .reg .b32 %r<3>;\n    wgmma.commit_group.sync.aligned;\n    ret;\n}\n")
-        self.fails(UNSUPPORTED, ["unsupported.ptx:7:", "wgmma"], "check", "unsupported.ptx")
+                   ".visible .entry k()\n{\n    .reg .b32 %r<3>;\n    tcgen05.wait::ld.sync.aligned;\n    ret;\n}\n")
+        self.fails(UNSUPPORTED, ["unsupported.ptx:7:", "tcgen05"], "check", "unsupported.ptx")
 
     def test_no_such_file(self):
         self.fails(NOT_FOUND, ["nowhere.ptx"], "check", "nowhere.ptx")
