@@ -137,6 +137,26 @@ __attribute__((cold, noinline)) static void post_fault(struct sm *sm, uint32_t s
                               .place = place});
 }
 
+/* When registers that are written can be read. */
+static void set_ready(struct sm_warp *warp, const struct machine_op *op, uint64_t done)
+{
+    uint64_t ready = ready_entry(done, false);
+    if (op->flags & CORUN_COMMIT)
+        for (uint32_t i = op->written_count; i-- > 1;)
+            warp->ready[op->written[i]] = warp->ready[op->written[i - 1]];
+    else
+        for (uint32_t i = 0; i < op->written_count; i++)
+            warp->ready[op->written[i]] = ready;
+}
+
+/* A product that reads matrices there takes its bandwidth from loads and stores. */
+static void take_shared_memory(struct sm *sm, struct corun_counters *counters, uint32_t cycles)
+{
+    uint64_t *busy_until = &sm->load_store.busy_until;
+    *busy_until = (*busy_until > sm->now ? *busy_until : sm->now) + cycles;
+    counters->shared_accesses += cycles;
+}
+
 void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
 {
     struct scheduler *scheduler = &sm->schedulers[index];
@@ -157,9 +177,9 @@ void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
         op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC)) {
         load_store_accept(sm, slot, op, start);
     } else {
-        uint64_t ready = ready_entry(start + op->latency, false);
-        for (uint32_t i = 0; i < op->written_count; i++)
-            warp->ready[op->written[i]] = ready;
+        set_ready(warp, op, start + op->latency);
+        if (op->shared_cycles && sm->issue.active)
+            take_shared_memory(sm, warp->counters, op->shared_cycles);
     }
     if (sm->quota.on)
         quota_issued(sm, index, slot, op, start + op->latency);

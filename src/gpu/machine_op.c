@@ -2,6 +2,8 @@
 /* Which pipeline an instruction takes, for how long, and what it reads and writes on the way. */
 #include "gpu/machine_op.h"
 
+#include "base/bits.h"
+
 #include <string.h>
 
 struct timing {
@@ -64,16 +66,32 @@ static uint32_t tensor_rate(const struct corun_gpu_config *c, uint32_t type)
     return c->tensor_units ? rates[type] : 0;
 }
 
+/* The same for products of warpgroups. */
+static uint32_t warpgroup_rate(const struct corun_gpu_config *c, uint32_t type)
+{
+    static const uint8_t bits[CORUN_TENSOR_TYPE_COUNT] = {
+        [CORUN_TENSOR_F16] = 16, [CORUN_TENSOR_TF32] = 32, [CORUN_TENSOR_F64] = 64, [CORUN_TENSOR_F8] = 8,
+        [CORUN_TENSOR_S8] = 8,   [CORUN_TENSOR_S4] = 4,    [CORUN_TENSOR_B1] = 1};
+    return c->tensor_units && c->tensor_warpgroup_rate ? c->tensor_warpgroup_rate * 16u / bits[type]
+                                                       : tensor_rate(c, type);
+}
+
 /* By its multiply-adds; where tensor pipelines do not know the type, as many multiply-adds of the other pipelines. */
 static void set_tensor(const struct corun_gpu_config *c, const struct corun_instruction *instruction,
                        struct machine_op *op)
 {
-    uint32_t rate = tensor_rate(c, instruction->operation), each = instruction->multiply_adds;
+    bool group = instruction->flags & CORUN_WARPGROUP;
+    uint32_t rate = (group ? warpgroup_rate : tensor_rate)(c, instruction->operation),
+             each = instruction->multiply_adds;
+    uint32_t width = c->shared_banks * c->shared_bank_bytes;
+    /* the parts of four warps are read one behind the other, while all of them multiply */
+    uint64_t reads = divide_up((uint64_t)instruction->shared_bytes * CORUN_WARPGROUP_WARPS, width);
     bool wide = instruction->operation == CORUN_TENSOR_F64;
     uint64_t interval = (uint64_t)each * (wide ? c->fp64_mad_interval : c->fp32_mad_interval), latency;
     if (rate) {
         interval = ((uint64_t)each * CORUN_WARP_LANES + rate - 1) / rate;
         interval = interval < c->tensor_interval ? c->tensor_interval : interval;
+        interval = interval < reads ? reads : interval;
         latency = c->tensor_latency > interval ? c->tensor_latency : interval;
         op->pipe = PIPE_TENSOR;
     } else {
@@ -81,6 +99,7 @@ static void set_tensor(const struct corun_gpu_config *c, const struct corun_inst
         op->pipe = pipe_of(c, wide ? CORUN_UNIT_FP64 : CORUN_UNIT_FP32);
     }
     op->multiply_adds = instruction->multiply_adds;
+    op->shared_cycles = (uint16_t)divide_up(instruction->shared_bytes, width);
     op->interval = (uint16_t)(interval < UINT16_MAX ? interval : UINT16_MAX);
     op->latency = (uint16_t)(latency < UINT16_MAX ? latency : UINT16_MAX);
 }
@@ -125,8 +144,10 @@ void machine_ops_build(const struct corun_gpu_config *config, const struct corun
             if (instruction->sources[i] < grid->register_slots)
                 add_once(op->reads, &op->read_count, instruction->sources[i]);
         }
+        bool waits = !(instruction->flags & (CORUN_WARPGROUP | CORUN_COMMIT)); /* for destinations to be free */
         for (uint32_t i = 0; i < instruction->destination_count; i++) {
-            add_once(op->hazards, &op->hazard_count, instruction->destinations[i]);
+            if (waits)
+                add_once(op->hazards, &op->hazard_count, instruction->destinations[i]);
             add_once(op->written, &op->written_count, instruction->destinations[i]);
         }
         op->merged = instruction->merged;
