@@ -51,7 +51,7 @@ struct operation_class {
 };
 
 extern const struct row latency_rows[], throughput_rows[], bandwidth_rows[], memory_rows[], contention_rows[],
-    cache_rows[], barrier_rows[], occupancy_rows[], order_rows[];
+    cache_rows[], barrier_rows[], warpgroup_rows[], occupancy_rows[], order_rows[];
 
 /* ---- configuration ---- */
 

@@ -18,8 +18,9 @@
 
 #define TOLERANCE 0.05
 
-static const struct row *const groups[] = {latency_rows, throughput_rows, bandwidth_rows, memory_rows, contention_rows,
-                                           cache_rows,   barrier_rows,    occupancy_rows, order_rows};
+static const struct row *const groups[] = {latency_rows,    throughput_rows, bandwidth_rows, memory_rows,
+                                           contention_rows, cache_rows,      barrier_rows,   warpgroup_rows,
+                                           occupancy_rows,  order_rows};
 
 /* A row with one of its parameters. */
 struct item {
