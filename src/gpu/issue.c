@@ -150,11 +150,13 @@ static void set_ready(struct sm_warp *warp, const struct machine_op *op, uint64_
 }
 
 /* A product that reads matrices there takes its bandwidth from loads and stores. */
-static void take_shared_memory(struct sm *sm, struct corun_counters *counters, uint32_t cycles)
+static void take_shared_memory(struct sm *sm, struct corun_counters *counters, uint32_t bytes)
 {
-    uint64_t *busy_until = &sm->load_store.busy_until;
-    *busy_until = (*busy_until > sm->now ? *busy_until : sm->now) + cycles;
-    counters->shared_accesses += cycles;
+    struct load_store *unit = &sm->load_store;
+    uint32_t width = sm->config->shared_banks * sm->config->shared_bank_bytes, owed = unit->product_bytes + bytes;
+    unit->product_bytes = owed % width;
+    unit->busy_until = (unit->busy_until > sm->now ? unit->busy_until : sm->now) + owed / width;
+    counters->shared_accesses += owed / width;
 }
 
 void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
@@ -178,8 +180,8 @@ void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
         load_store_accept(sm, slot, op, start);
     } else {
         set_ready(warp, op, start + op->latency);
-        if (op->shared_cycles && sm->issue.active)
-            take_shared_memory(sm, warp->counters, op->shared_cycles);
+        if (op->shared_bytes && sm->issue.active)
+            take_shared_memory(sm, warp->counters, op->shared_bytes);
     }
     if (sm->quota.on)
         quota_issued(sm, index, slot, op, start + op->latency);

@@ -54,6 +54,7 @@ struct load_store {
     uint32_t *free_records;
     uint32_t record_count, free_record_count;
     uint64_t busy_until;
+    uint32_t product_bytes; /* read by products of warpgroups that make no whole cycle yet */
     uint64_t stalled_since;
     bool stalled;
 };

@@ -99,7 +99,7 @@ static void set_tensor(const struct corun_gpu_config *c, const struct corun_inst
         op->pipe = pipe_of(c, wide ? CORUN_UNIT_FP64 : CORUN_UNIT_FP32);
     }
     op->multiply_adds = instruction->multiply_adds;
-    op->shared_cycles = (uint16_t)divide_up(instruction->shared_bytes, width);
+    op->shared_bytes = instruction->shared_bytes;
     op->interval = (uint16_t)(interval < UINT16_MAX ? interval : UINT16_MAX);
     op->latency = (uint16_t)(latency < UINT16_MAX ? latency : UINT16_MAX);
 }
