@@ -4,7 +4,7 @@
 #
 # CUDA C is compiled with clang alone, no NVIDIA toolkit: kernels/include/device.h stands for what its headers bring, and the
 # math library is libclc's. The architecture is sm_52, a GTX 980: what the device of most experiments would be given, and free
-# of later instructions, so that every configured GPU may run it. A description that says `architecture: sm_80` gets its own. -O3 and fused multiply-add are what nvcc does by default; fused
+# of later instructions, so that every configured GPU may run it. A description that says `architecture: sm_80` gets its own, and sm_90 is sm_90a. -O3 and fused multiply-add are what nvcc does by default; fused
 # within expressions only (on): across them (fast) it also reaches into libclc and ruins its range reductions (sin: 2000 ulp).
 
 find_program(CORUN_CLANG NAMES clang-14 clang DOC "clang that compiles CUDA C to PTX")
@@ -46,11 +46,19 @@ function(corun_add_ptx ptx source)
   if(architecture MATCHES "sm_([89][0-9])")
     set(version +ptx70)
   endif()
+  # clang 14 knows no sm_90: what needs it is inline assembly, and the text says what it is for.
+  set(rename "")
+  if(architecture STREQUAL sm_90)
+    set(architecture sm_86)
+    set(version +ptx71)
+    set(rename COMMAND sed -i -e "s/^[.]target sm_86/.target sm_90a/" -e "s/^[.]version 7[.]1/.version 8.0/" ${ptx})
+  endif()
   get_filename_component(folder ${ptx} DIRECTORY)
   add_custom_command(
     OUTPUT ${ptx}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}
     COMMAND ${CORUN_CLANG} ${CORUN_PTX_FLAGS} --cuda-gpu-arch=${architecture} -Xclang -target-feature -Xclang ${version} -o ${ptx} ${source}
+    ${rename}
     DEPENDS ${source} ${argument_UNPARSED_ARGUMENTS} ${CORUN_DEVICE_HEADERS} ${CORUN_LIBCLC}
     COMMENT "PTX ${ptx}"
     VERBATIM)
@@ -109,7 +117,9 @@ if(CORUN_NVCC)
       set(target_folder ${CMAKE_BINARY_DIR}/data-nvcc/kernels/${name})
       corun_find_architecture(${CMAKE_SOURCE_DIR}/kernels/${name}/${name}.yaml architecture)
       string(REPLACE "sm_" "" architecture "${architecture}")
-      if(NOT architecture OR architecture LESS nvcc_lowest)
+      if(architecture EQUAL 90)
+        set(architecture 90a)
+      elseif(NOT architecture OR architecture LESS nvcc_lowest)
         set(architecture ${nvcc_lowest})
       endif()
       add_custom_command(

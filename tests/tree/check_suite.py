@@ -4,7 +4,8 @@
 
 The page of measurements (docs/workloads.md) and the campaign of lengths (bench/lengths.yaml) are made by hand, from
 runs that take too long for a test; a workload that is added or renamed must be added there. Workloads that ask for an
-architecture, which the GPU of that page and of the campaign has not, are in docs/workloads-tensor.md instead.
+architecture, which the GPU of that page and of the campaign has not, are in docs/workloads-tensor.md or, those of
+sm_90, in docs/workloads-h100.md instead.
 """
 import pathlib
 import re
@@ -14,17 +15,20 @@ import sys
 def main(root):
     root = pathlib.Path(root)
     paths = sorted(root.glob("kernels/*/*.yaml"))
-    tensor = {path.stem for path in paths if re.search(r"^architecture:", path.read_text(), re.M)}
+    tensor = {}
+    for path in paths:
+        architecture = re.search(r"^architecture: sm_(\d+)", path.read_text(), re.M)
+        if architecture:
+            tensor[path.stem] = "docs/workloads-h100.md" if int(architecture[1]) >= 90 else "docs/workloads-tensor.md"
     names = sorted(path.stem for path in paths)
     complaints = [f"kernels/{path.parent.name}/{path.name}: the folder has another name"
                   for path in root.glob("kernels/*/*.yaml") if path.stem != path.parent.name]
     page = (root / "docs/workloads.md").read_text()
-    tensor_page = (root / "docs/workloads-tensor.md").read_text()
     lengths = (root / "bench/lengths.yaml").read_text()
     for name in names:
         if name in tensor:
-            if f"| {name}@" not in tensor_page:
-                complaints.append(f"docs/workloads-tensor.md: {name} is missing: corun characterize")
+            if f"| {name}@" not in (root / tensor[name]).read_text():
+                complaints.append(f"{tensor[name]}: {name} is missing: corun characterize")
             continue
         if f"| {name}@" not in page:
             complaints.append(f"docs/workloads.md: {name} is missing: corun characterize --all")

@@ -36,7 +36,7 @@ static bool depends_on_time(const char *name)
 /* Its fragments and products are PTX instructions that are issued in several steps; each step counts as one that ran. */
 static bool has_steps(const char *name)
 {
-    return strcmp(name, "gemm-wmma") == 0;
+    return strcmp(name, "gemm-wmma") == 0 || strcmp(name, "gemm-wgmma") == 0;
 }
 
 static void check(enum corun_status status, const struct corun_diagnostics *list)
