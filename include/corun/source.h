@@ -102,9 +102,13 @@ enum corun_instruction_flag {
     CORUN_EXIT = 1 << 7,
     CORUN_BYPASS_L1 = 1 << 8, /* .cg, .cv, .volatile */
     CORUN_UNIFORM_LOAD = 1 << 9,
-    CORUN_PARAMETER = 1 << 10, /* a load of a kernel's parameters, which come with the launch */
-    CORUN_WARPGROUP = 1 << 11, /* TENSOR: a warp's part of the product of a warpgroup; nothing waits for its destination to be free */
-    CORUN_COMMIT = 1 << 12     /* the second destination can be read when the first can, the third when the second could, and so on */
+    CORUN_PARAMETER = 1 << 10,   /* a load of a kernel's parameters, which come with the launch */
+    CORUN_WARPGROUP = 1 << 11,   /* TENSOR: a warp's part of the product of a warpgroup; nothing waits for its destination to be free */
+    CORUN_COMMIT = 1 << 12,      /* the second destination can be read when the first can, the third when the second could, and so on */
+    CORUN_COPY = 1 << 13,        /* starts copies that go on by themselves; with CORUN_STORE in a group of the warp */
+    CORUN_COPY_GROUP = 1 << 14,  /* ends a group */
+    CORUN_COPY_WAIT = 1 << 15,   /* waits until at most the last `access_bytes` groups are under way */
+    CORUN_COPY_SOURCE = 1 << 16, /* with that: until their sources have been read */
 };
 
 #define CORUN_MAX_SOURCES 16
@@ -120,7 +124,7 @@ struct corun_instruction {
     uint8_t operation;    /* enum corun_operation; of TENSOR: enum corun_tensor_type */
     uint8_t space;        /* enum corun_space */
     uint8_t access_bytes; /* per lane, memory operations only */
-    uint16_t flags;       /* enum corun_instruction_flag */
+    uint32_t flags;       /* enum corun_instruction_flag */
     uint8_t source_count;
     uint8_t destination_count;
     uint16_t sources[CORUN_MAX_SOURCES];
@@ -162,8 +166,18 @@ struct corun_issue {
     uint32_t barrier_threads;             /* BARRIER: threads that must arrive; 0 = all threads of the TB */
     bool barrier_waits;                   /* false for bar.arrive */
     uint32_t ticket;                      /* global atomics: to be given to `perform` and `complete` */
+    uint32_t copy;                        /* COPY: to be given to `copy_next` and `copy_done` */
     uint64_t address[CORUN_WARP_LANES];   /* byte address per active lane (memory operations only) */
     uint8_t lane_space[CORUN_WARP_LANES]; /* only if space == GENERIC */
+};
+
+/* A part of a copy under way: bytes of one line of global memory. */
+struct corun_copy_part {
+    uint64_t address;
+    uint32_t bytes;
+    uint8_t kind;    /* CORUN_LOAD, CORUN_STORE or CORUN_ATOMIC */
+    uint32_t ticket; /* ATOMIC: to be given to `perform` and `complete` */
+    uint32_t lanes;  /* ATOMIC: to be given to `perform` */
 };
 
 enum corun_outcome {
@@ -222,6 +236,14 @@ struct corun_source_operations {
     void (*perform)(const struct corun_grid *grid, uint32_t sm, uint32_t ticket, uint32_t lanes);
     /* All lanes were performed and the reply has arrived: writes the destination register and frees the ticket. */
     void (*complete)(const struct corun_grid *grid, uint32_t sm, uint32_t ticket);
+    /*
+     * A copy that `issue` has started. `copy_next` gives its next part, within a line of `line_bytes` bytes; false: there is none, and what
+     * the copy reads in the SM has been read. `copy_done`, after that: all parts have been answered; what the copy writes in the SM is
+     * written, and who waits for it is told. Called on behalf of the SM where its thread block is. NULL: the source has no copies.
+     */
+    bool (*copy_next)(const struct corun_grid *grid, uint32_t sm, uint32_t copy, uint32_t line_bytes,
+                      struct corun_copy_part *part);
+    void (*copy_done)(const struct corun_grid *grid, uint32_t sm, uint32_t copy);
     /* Makes the global stores of one SM since the last commit visible to all. */
     void (*commit)(const struct corun_grid *grid, uint32_t sm);
     /* Barrier `barrier` of a thread block is met: called before its warps resume. NULL: nobody needs to know. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define MOST_ORDERS ((size_t)1 << 20)
+#define MOST_COPIES ((size_t)1 << 20)
 #define MOST_LATE ((size_t)1 << 28)
 
 /* ---- counters ---- */
@@ -294,6 +295,39 @@ static void archive_load_store(struct corun_archive *archive, const struct corun
         archive_records(archive, gpu, unit);
 }
 
+/* ---- copies ---- */
+
+static void archive_copies(struct corun_archive *archive, const struct corun_gpu *gpu, struct sm *sm)
+{
+    static const struct archive_hole holes[] = {
+        ARCHIVE_HOLE(struct copy_engine, copies), ARCHIVE_HOLE(struct copy_engine, parts),
+        ARCHIVE_HOLE(struct copy_engine, copy_count), ARCHIVE_HOLE(struct copy_engine, part_count)};
+    static const struct archive_hole pointers[] = {ARCHIVE_HOLE(struct copy_under_way, grid),
+                                                   ARCHIVE_HOLE(struct copy_under_way, counters)};
+    struct copy_engine *engine = &sm->copy_engine;
+    size_t copies = engine->copy_count, parts = engine->part_count;
+    ARCHIVE_RECORD(archive, engine, holes);
+    archive_count(archive, &copies, MOST_COPIES);
+    archive_count(archive, &parts, MOST_COPIES);
+    if (archive->reads && archive_fine(archive) && !copy_engine_grow(engine, (uint32_t)copies, (uint32_t)parts))
+        archive_fail(archive, CORUN_MEMORY, "out of memory");
+    for (size_t i = 0; i < copies && archive_fine(archive); i++) {
+        struct copy_under_way *copy = &engine->copies[i];
+        ARCHIVE_RECORD(archive, copy, pointers);
+        archive_counters_of(archive, sm, &copy->counters);
+        archive_grid(archive, gpu, copy->application, &copy->grid);
+        if (copy->next > copies || copy->warp >= MAX_WARPS)
+            archive_fail(archive, CORUN_SYNTAX, "a copy that does not exist");
+    }
+    if (archive_fine(archive) && parts)
+        archive_bytes(archive, engine->parts, parts * sizeof *engine->parts);
+    for (size_t i = 0; i < parts && archive_fine(archive); i++)
+        if (engine->parts[i].next > parts || engine->parts[i].copy >= copies)
+            archive_fail(archive, CORUN_SYNTAX, "a part of a copy that does not exist");
+    if (engine->first > copies || engine->last > copies || engine->free_copy > copies || engine->free_part > parts)
+        archive_fail(archive, CORUN_SYNTAX, "a copy that does not exist");
+}
+
 /* ---- quotas, orders ---- */
 
 static void archive_completions(struct corun_archive *archive, struct completions *completions)
@@ -357,15 +391,23 @@ static void archive_preemption(struct corun_archive *archive, const struct corun
 
 static void archive_plain(struct corun_archive *archive, struct sm *sm)
 {
-    static const struct archive_hole holes[] = {
-        ARCHIVE_HOLE(struct sm, causes),     ARCHIVE_HOLE(struct sm, warps),
-        ARCHIVE_HOLE(struct sm, load_store), ARCHIVE_HOLE(struct sm, caches),
-        ARCHIVE_HOLE(struct sm, port),       ARCHIVE_HOLE(struct sm, quota),
-        ARCHIVE_HOLE(struct sm, preemption), ARCHIVE_HOLE(struct sm, tbs),
-        ARCHIVE_HOLE(struct sm, incoming),   ARCHIVE_HOLE(struct sm, incoming_taken),
-        ARCHIVE_HOLE(struct sm, news),       ARCHIVE_HOLE(struct sm, application_counters),
-        ARCHIVE_HOLE(struct sm, counters),   ARCHIVE_HOLE(struct sm, counters_capacity),
-        ARCHIVE_HOLE(struct sm, trace),      ARCHIVE_HOLE(struct sm, config)};
+    static const struct archive_hole holes[] = {ARCHIVE_HOLE(struct sm, causes),
+                                                ARCHIVE_HOLE(struct sm, warps),
+                                                ARCHIVE_HOLE(struct sm, load_store),
+                                                ARCHIVE_HOLE(struct sm, caches),
+                                                ARCHIVE_HOLE(struct sm, port),
+                                                ARCHIVE_HOLE(struct sm, quota),
+                                                ARCHIVE_HOLE(struct sm, copy_engine),
+                                                ARCHIVE_HOLE(struct sm, preemption),
+                                                ARCHIVE_HOLE(struct sm, tbs),
+                                                ARCHIVE_HOLE(struct sm, incoming),
+                                                ARCHIVE_HOLE(struct sm, incoming_taken),
+                                                ARCHIVE_HOLE(struct sm, news),
+                                                ARCHIVE_HOLE(struct sm, application_counters),
+                                                ARCHIVE_HOLE(struct sm, counters),
+                                                ARCHIVE_HOLE(struct sm, counters_capacity),
+                                                ARCHIVE_HOLE(struct sm, trace),
+                                                ARCHIVE_HOLE(struct sm, config)};
     ARCHIVE_LARGE_RECORD(archive, sm, holes);
     for (uint32_t a = 0; a < sm->present_count && a < CORUN_MAX_APPLICATIONS; a++)
         if (sm->present[a] >= CORUN_MAX_APPLICATIONS)
@@ -388,6 +430,8 @@ void archive_sm(struct corun_archive *archive, struct corun_gpu *gpu, struct sm 
     ARCHIVE(archive, sm->port.under_way);
     if (archive_fine(archive))
         archive_load_store(archive, gpu, sm);
+    if (archive_fine(archive))
+        archive_copies(archive, gpu, sm);
     if (archive_fine(archive))
         archive_quotas(archive, gpu, sm);
     if (archive_fine(archive))

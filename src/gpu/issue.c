@@ -175,14 +175,19 @@ void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
     scheduler->last = slot;
     scheduler->free_at = sm->now + sm->config->warp_issue_cycles;
 
-    if (op->pipe == PIPE_MEMORY && sm->issue.active && sm->issue.outcome != CORUN_OUTCOME_FAULT &&
-        op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC)) {
+    if (op->flags & CORUN_COPY) {
+        if (sm->issue.active && sm->issue.outcome != CORUN_OUTCOME_FAULT)
+            copy_engine_accept(sm, slot, op, start);
+    } else if (op->pipe == PIPE_MEMORY && sm->issue.active && sm->issue.outcome != CORUN_OUTCOME_FAULT &&
+               op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC)) {
         load_store_accept(sm, slot, op, start);
     } else {
         set_ready(warp, op, start + op->latency);
         if (op->shared_bytes && sm->issue.active)
             take_shared_memory(sm, warp->counters, op->shared_bytes);
     }
+    if (op->flags & CORUN_COPY_GROUP && sm->issue.active)
+        warp->copy_groups++;
     if (sm->quota.on)
         quota_issued(sm, index, slot, op, start + op->latency);
 

@@ -18,7 +18,7 @@ struct machine_op {
     uint8_t register_accesses; /* registers read or written, without repetition and predicates */
     uint8_t space;             /* enum corun_space, static */
     uint8_t access_bytes;
-    uint16_t flags;   /* enum corun_instruction_flag */
+    uint32_t flags;   /* enum corun_instruction_flag */
     uint16_t latency; /* from the start of execution */
     uint16_t interval;
     uint16_t special_interval; /* that it keeps a special function pipeline beside its own; 0: none */

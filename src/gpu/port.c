@@ -38,10 +38,14 @@ static void hand_on(struct sm *sm, const struct reply *reply)
     case CLIENT_SAVED_TB:
         preemption_engine_reply(sm, reply);
         break;
+    case CLIENT_COPY:
+        copy_engine_answered(sm, reply->token);
+        break;
     default:
         sm_caches_reply(sm, reply->token);
     }
     load_store_retry(sm);
+    copy_engine_retry(sm);
 }
 
 void port_receive(struct sm *sm)

@@ -20,7 +20,8 @@ enum client {
     CLIENT_CACHES,
     CLIENT_STORE = CLIENT_CACHES,
     CLIENT_ATOMIC,
-    CLIENT_SAVED_TB
+    CLIENT_SAVED_TB,
+    CLIENT_COPY
 };
 
 struct port {

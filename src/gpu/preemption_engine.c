@@ -180,7 +180,7 @@ static uint64_t quiet_cycle(const struct sm *sm, const struct sm_tb *tb)
         return NEVER;
     for (uint64_t rest = tb->warps; rest; rest &= rest - 1) {
         const struct sm_warp *warp = &sm->warps[lowest_bit(rest)];
-        if (warp->pending || warp->writes)
+        if (warp->pending || warp->writes || warp->copies)
             return NEVER;
     }
     const struct load_store *unit = &sm->load_store;

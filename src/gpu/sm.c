@@ -68,6 +68,7 @@ void sm_destroy(struct sm *sm)
     port_destroy(&sm->port);
     sm_caches_destroy(sm);
     load_store_destroy(sm);
+    copy_engine_destroy(&sm->copy_engine);
     quota_destroy(sm);
     preemption_engine_destroy(sm);
     vector_free(&sm->incoming);
@@ -116,6 +117,7 @@ void sm_remove_application(struct sm *sm, uint32_t application)
     sm_account(sm);
     sm->removed |= UINT64_C(1) << application;
     preemption_engine_remove_application(sm, application);
+    copy_engine_remove_application(sm, application);
     for (uint32_t i = 0; i < MAX_TBS; i++) {
         struct sm_tb *tb = &sm->tbs[i];
         if (!tb->source || tb->launch->kernel->application != application)
@@ -257,6 +259,8 @@ static bool attend(struct sm *sm)
     bool replied = wake_due(wakes, WAKE_REPLY, now);
     if (replied)
         port_receive(sm);
+    if (wake_due(wakes, WAKE_COPY, now))
+        copy_engine_attend(sm);
     if (wake_due(wakes, WAKE_INCOMING, now) || wake_due(wakes, WAKE_PREEMPTION, now) ||
         wake_due(wakes, WAKE_QUOTA, now)) {
         sm_tb_receive(sm);

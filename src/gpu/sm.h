@@ -13,6 +13,7 @@
  *   warp_scheduler.c     which ready warp issues
  *   issue.c              what happens when it does: operands, pipelines, scoreboard; barrier.c: barriers
  *   load_store.c         memory instructions and their transactions
+ *   copy_engine.c        copies that go on by themselves, and their requests
  *   coalescer.c          addresses → transactions;  shared_memory.c  addresses → bank conflicts
  *   sm_caches.c          L1, texture, constant and instruction caches with their MSHRs
  *   port.c               packets to the memory system, and its replies
@@ -29,6 +30,7 @@
 #include "base/vector.h"
 #include "gpu/barrier.h"
 #include "gpu/coalescer.h"
+#include "gpu/copy_engine.h"
 #include "gpu/load_store.h"
 #include "gpu/news.h"
 #include "gpu/port.h"
@@ -72,6 +74,7 @@ struct sm {
     struct sm_caches caches;
     struct port port;
 
+    struct copy_engine copy_engine;
     struct quotas quota;
     struct preemption_engine preemption;
     uint64_t still_warps[CORUN_MAX_APPLICATIONS];

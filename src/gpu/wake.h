@@ -19,6 +19,7 @@ enum wake_source {
     WAKE_INCOMING,   /* a thread block reaches the SM (thread_block.c) */
     WAKE_PREEMPTION, /* a thread block has to leave, or the next packet of its state can be sent (preemption_engine.c) */
     WAKE_QUOTA,      /* an order about quotas, a completion that spends one, a refill (quota.c) */
+    WAKE_COPY,       /* the copy engine can make its next request, or is done with a copy (copy_engine.c) */
     WAKE_WARP,       /* what a warp waits for is there: an operand, a branch, a barrier (wake_wheel.h) */
     WAKE_LOAD_STORE, /* the load/store unit can serve its first instruction (load_store.c) */
     WAKE_ISSUE,      /* a warp may issue: in the cycle after another one did, or when a pipeline is free (sm.c) */

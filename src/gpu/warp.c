@@ -35,6 +35,7 @@ bool warp_begin(struct sm *sm, uint32_t slot, uint32_t tb_slot, struct corun_war
     warp->fetched_line = NEVER;
     warp->since = sm->now;
     warp->pending = warp->writes = 0;
+    warp->copies = warp->copy_groups = 0;
     sm->warp_thread_instructions[slot] = 0;
     warp->generation++;
     warp->tb = (uint8_t)tb_slot;
@@ -154,11 +155,13 @@ static inline __attribute__((always_inline)) enum warp_state judge(struct sm *sm
         return WARP_LOAD;
     if (latest >> 1 > sm->now) {
         *until = latest >> 1;
-        if (!(op->flags & CORUN_FENCE))
+        if (!(op->flags & (CORUN_FENCE | CORUN_COPY_WAIT)))
             warp->ready_at = *until;
         return latest & 1 ? WARP_LOAD : WARP_DATA;
     }
     if (op->flags & CORUN_FENCE && (warp->writes || warp->pending))
+        return WARP_FENCE;
+    if (op->flags & CORUN_COPY_WAIT && copy_engine_holds(sm, slot, op))
         return WARP_FENCE;
     return WARP_READY;
 }
@@ -198,7 +201,7 @@ void warp_end(struct sm *sm, uint32_t slot)
         sm->progress_cycle[warp->application] = sm->now;
         sm_barrier_warp_ended(sm, warp->tb);
     }
-    if (warp->pending) {
+    if (warp->pending || warp->copies) {
         warp_set_state(sm, slot, WARP_DRAIN);
         return;
     }

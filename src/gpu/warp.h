@@ -20,10 +20,10 @@ enum warp_state {
     WARP_DATA, /* waits for an operand that is being computed */
     WARP_LOAD, /* waits for an operand that is being loaded */
     WARP_BARRIER,
-    WARP_FENCE,   /* waits for its stores and atomics to be performed */
+    WARP_FENCE,   /* waits for its stores and atomics to be performed, or for its copies */
     WARP_CONTROL, /* a branch is being resolved, or a barrier released */
     WARP_FETCH,   /* its instruction is not in the instruction cache */
-    WARP_DRAIN,   /* has ended, but loads or atomics of it are under way */
+    WARP_DRAIN,   /* has ended, but loads, atomics or copies of it are under way */
     WARP_STILL,   /* its thread block is being swapped out, or the whole SM is */
     WARP_STATES
 };
@@ -51,9 +51,11 @@ struct sm_warp {
     uint64_t fetched_line; /* line of the instruction cache it has */
     uint64_t since;        /* profile: when the state began */
     struct machine_kernel *kernel;
-    uint32_t pending;    /* loads and atomics with a result under way */
-    uint32_t writes;     /* stores and reductions under way */
-    uint32_t generation; /* counts the warps that had this slot: late acknowledgements are recognised */
+    uint32_t pending;     /* loads and atomics with a result under way */
+    uint32_t writes;      /* stores and reductions under way */
+    uint32_t copies;      /* under way in the copy engine */
+    uint32_t copy_groups; /* ended so far */
+    uint32_t generation;  /* counts the warps that had this slot: late acknowledgements are recognised */
     uint8_t tb;
     uint8_t application;
     uint8_t state;

@@ -161,14 +161,33 @@ static void archive_lanes(struct corun_archive *archive, const struct place *pla
     }
 }
 
+/* An atomic of the kernel's, or of a bulk reduction. */
+static void archive_change(struct corun_archive *archive, const struct corun_kernel *kernel,
+                           const struct operation **op)
+{
+    uint32_t reduction = archive->reads || !*op ? BULK_REDUCTIONS : bulk_reduction_number(*op);
+    ARCHIVE(archive, reduction);
+    if (reduction >= BULK_REDUCTIONS)
+        archive_operation(archive, kernel, op);
+    else if (archive->reads && !(*op = bulk_reduction(reduction)))
+        archive_fail(archive, CORUN_SYNTAX, "there is no bulk reduction %u", reduction);
+}
+
+/* The number of a grid, plus 1; 0: of none. */
+static uint32_t number_of_grid(const struct place *place, const struct corun_warp *warp)
+{
+    uint32_t grid = 0;
+    while (grid < place->grid_count && place->grids[grid] != &warp->tb->launch->grid)
+        grid++;
+    return grid + 1;
+}
+
 static void archive_ticket(struct corun_archive *archive, const struct place *place, struct atomic_ticket *ticket)
 {
     uint32_t grid = 0; /* number + 1; 0: the ticket is free */
     uint64_t warp = 0;
     if (!archive->reads && ticket->warp) {
-        while (grid < place->grid_count && place->grids[grid] != &ticket->warp->tb->launch->grid)
-            grid++;
-        grid++;
+        grid = number_of_grid(place, ticket->warp);
         warp = executor_warp_number(ticket->warp);
     }
     ARCHIVE(archive, grid);
@@ -184,7 +203,7 @@ static void archive_ticket(struct corun_archive *archive, const struct place *pl
     ARCHIVE(archive, warp);
     if (archive->reads && !(ticket->warp = executor_warp_find(launch, warp)))
         archive_fail(archive, CORUN_SYNTAX, "an atomic of no warp");
-    archive_operation(archive, launch->kernel, &ticket->op);
+    archive_change(archive, launch->kernel, &ticket->op);
     if (archive_fine(archive) && !ticket->op)
         archive_fail(archive, CORUN_SYNTAX, "an atomic of no operation");
     ARCHIVE(archive, ticket->lanes);
@@ -245,6 +264,58 @@ static void archive_pending(struct corun_archive *archive, struct pending *pendi
         archive_entry(archive, &pending->entries[i]);
 }
 
+/* ---- bulk copies under way ---- */
+
+static void archive_bulk_copy(struct corun_archive *archive, const struct place *place, struct bulk_copy *copy)
+{
+    static const struct archive_hole holes[] = {ARCHIVE_HOLE(struct bulk_copy, work),
+                                                ARCHIVE_HOLE(struct bulk_copy, warp)};
+    uint32_t grid = !archive->reads && copy->warp ? number_of_grid(place, copy->warp) : 0, work = 0;
+    uint64_t warp = grid ? executor_warp_number(copy->warp) : 0;
+    ARCHIVE(archive, grid);
+    if (grid > place->grid_count)
+        archive_fail(archive, CORUN_SYNTAX, "a bulk copy of grid %u of %u", grid, place->grid_count);
+    ARCHIVE_RECORD(archive, copy, holes);
+    if (!archive_fine(archive) || !grid)
+        return;
+    const struct launch *launch = (const struct launch *)place->grids[grid - 1];
+    if (!archive->reads)
+        work = (uint32_t)(copy->work - launch->kernel->bulks);
+    ARCHIVE(archive, work);
+    ARCHIVE(archive, warp);
+    if (work >= launch->kernel->bulk_count)
+        archive_fail(archive, CORUN_SYNTAX, "bulk copy %u of %u", work, launch->kernel->bulk_count);
+    if (archive->reads && !(copy->warp = executor_warp_find(launch, warp)))
+        archive_fail(archive, CORUN_SYNTAX, "a bulk copy of no warp");
+    if (!archive_fine(archive))
+        return;
+    copy->work = &launch->kernel->bulks[work];
+    if (!bulk_copy_is_good(copy))
+        archive_fail(archive, CORUN_SYNTAX, "a bulk copy that no thread can have asked for");
+}
+
+static void archive_bulk(struct corun_archive *archive, const struct place *place, struct bulk_pool *pool)
+{
+    size_t count = pool->count;
+    archive_count(archive, &count, MOST_ATOMICS);
+    ARCHIVE(archive, pool->free);
+    ARCHIVE(archive, pool->used);
+    if (archive->reads && archive_fine(archive)) {
+        free(pool->copies);
+        pool->copies = count ? calloc(count, sizeof *pool->copies) : NULL;
+        pool->count = pool->capacity = pool->copies ? (uint32_t)count : 0;
+        if (count && !pool->copies)
+            archive_fail(archive, CORUN_MEMORY, "out of memory");
+    }
+    for (uint32_t i = 0; i < pool->count && archive_fine(archive); i++) {
+        archive_bulk_copy(archive, place, &pool->copies[i]);
+        if (pool->copies[i].next > pool->count)
+            archive_fail(archive, CORUN_SYNTAX, "bulk copy %u of %u", pool->copies[i].next, pool->count);
+    }
+    if (pool->free > pool->count)
+        archive_fail(archive, CORUN_SYNTAX, "bulk copy %u of %u", pool->free, pool->count);
+}
+
 /* ---- SMs ---- */
 
 static void archive_freed(struct corun_archive *archive, struct freed_list *list)
@@ -273,6 +344,7 @@ static void archive_executor_sm(struct corun_archive *archive, const struct plac
         archive_fail(archive, CORUN_UNSUPPORTED, "stores that nobody sees yet");
     archive_tickets(archive, place, &sm->atomics);
     archive_pending(archive, &sm->pending);
+    archive_bulk(archive, place, &sm->bulk);
     archive_notes(archive, sm);
     archive_freed(archive, &sm->freed_blocks);
     if (!archive->reads)

@@ -1,34 +1,96 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bulk copies: one thread asks for any multiple of 16 bytes. They go in chunks of what a warp moves at once, 16 bytes to
- * a lane, by lanes that need not be active themselves. A copy is a loop of a few operations: OPERATION_BULK finds the
- * first active lane with bytes left and says where each lane of the next chunk reads and writes; a BULK_LOAD and a
- * BULK_STORE move it. Several times after each other; then OPERATION_BULK with BULK_AGAIN goes back. With no more than
- * some bytes left, any of the first kind leaves the loop.
+ * Bulk copies and reductions, those of tensors among them: one thread asks for many bytes, and something else moves them.
  *
- *   source 0, 1, 2       address to read, address to write, bytes
- *   destination, extra 0 slots of the addresses to read and to write, of all lanes
- *   extra 1              slot of the bytes that are done
- *   predicate_out 0      lanes that take part in the chunk
- *   offset               bytes of all active lanes that are left for what comes behind the loop
- *   target               operation behind the loop, or first of it
+ * OPERATION_BULK reads what the active lanes ask for, and faults where it is wrong: addresses, alignment, tensor map, memory that is not
+ * there. In a run without timing the bytes are moved at once. Else they are copies under way (struct bulk_pool), which a machine takes
+ * apart into requests of a line each (corun/source.h: copy_next, copy_done), one row of the box after the other. A store or reduction
+ * reads shared memory when its last request is made; a load writes shared memory, and tells the barrier, when the last reply is there.
+ *
+ * A box of a tensor is rows of elements that lie side by side, dimension 1 fastest; in shared memory each row stands behind the one
+ * before, in units of 16 bytes that the swizzle exchanges by the bits of their address. Elements outside of the tensor are not read
+ * and not written, and filled in in shared memory. im2col (PTX ISA, "Im2col mode"): a row is the channels of a pixel; pixels follow
+ * each other within the bounding box, the first of its dimensions fastest, and then in the next image; offsets are added at the end.
  */
 #ifndef CORUN_ISA_BULK_H
 #define CORUN_ISA_BULK_H
 
-#include "isa/executor.h"
+#include "base/archive.h"
+#include "isa/atomics.h"
+#include "isa/tensor_map.h"
 
-enum bulk_variant {
-    BULK_FROM_32 = 1 << 0, /* the address to read has 32 bits */
-    BULK_TO_32 = 1 << 1,   /* that to write has */
-    BULK_AGAIN = 1 << 2
+struct corun_copy_part;
+struct corun_issue;
+struct corun_warp;
+struct executor_sm;
+struct launch;
+struct operation;
+
+enum bulk_kind {
+    BULK_LOAD,          /* global to shared memory, a barrier is told */
+    BULK_STORE,         /* shared to global memory, in a group */
+    BULK_REDUCE,        /* the same, and reduced with what is there */
+    BULK_WITHIN,        /* shared to shared memory, a barrier is told */
+    BULK_REDUCE_WITHIN, /* the same, and reduced */
+    BULK_PREFETCH       /* global memory to the L2 */
 };
 
-#define BULK_LANE_BYTES 16u
-#define BULK_CHUNK_BYTES (CORUN_WARP_LANES * BULK_LANE_BYTES)
-#define BULK_TURN_CHUNKS 4u /* of a turn of the loop */
+/* An address operand. */
+struct bulk_place {
+    uint16_t slot;
+    bool narrow; /* a register of 32 bits */
+    int64_t offset;
+};
 
-/* Sets the pc. False: a fault was raised. */
-bool bulk_step(struct corun_warp *warp, const struct operation *op, uint32_t mask);
+/* What an operation is about; operations name theirs by op->target. Slots are those of struct operation. */
+struct bulk_work {
+    uint8_t kind; /* enum bulk_kind */
+    uint8_t rank; /* of the tensor; 0: bytes one after the other */
+    bool im2col, offsets, multicast;
+    uint8_t change;                                    /* reductions: enum atomic_operation */
+    uint8_t type;                                      /* of a reduction without tensor: enum tensor_type */
+    struct bulk_place shared, source, global, barrier; /* source: in shared memory, of what stays within it */
+    uint16_t bytes, map, mask;
+    uint16_t coordinate[TENSOR_MOST_RANK], offset[3];
+};
+
+/* What one lane asked for. */
+struct bulk_copy {
+    const struct bulk_work *work;
+    struct corun_warp *warp; /* NULL: the place is free */
+    uint32_t next;           /* lane of the same instruction, or free place, index + 1 */
+    uint32_t lane, line;     /* of the PTX */
+    uint32_t shared, source, barrier;
+    uint64_t global, bytes; /* all of it, in shared memory */
+    int64_t origin[TENSOR_MOST_RANK];
+    uint32_t shift[3]; /* im2col offsets */
+    uint32_t rows, row_bytes;
+    uint32_t row, at; /* what has been requested so far */
+    struct tensor_map map;
+};
+
+/* Copies under way on an SM. */
+struct bulk_pool {
+    struct bulk_copy *copies;
+    uint32_t count, capacity, free, used;
+};
+
+/* The lanes `mask` (not 0) ask. Timed: result->copy names what they asked for. False: a fault was raised. */
+bool bulk_issue(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result,
+                bool timed);
+bool bulk_next(struct executor_sm *sm, uint32_t copy, uint32_t line_bytes, struct corun_copy_part *part);
+void bulk_done(struct executor_sm *sm, uint32_t copy);
+
+/* What a checkpoint says of a copy can be: nothing of it is outside of the thread block's shared memory. */
+bool bulk_copy_is_good(const struct bulk_copy *copy);
+
+void bulk_pool_free(struct bulk_pool *pool);
+/* The launch goes: its copies are never done. */
+void bulk_drop(struct executor_sm *sm, const struct launch *launch);
+
+/* The operation that reduces elements of such a type in memory: its number, and the other way round (NULL: there is none). */
+const struct operation *bulk_reduction(uint32_t number);
+uint32_t bulk_reduction_number(const struct operation *op);
+#define BULK_REDUCTIONS (TENSOR_TYPE_COUNT * (ATOMIC_XOR + 1u))
 
 #endif

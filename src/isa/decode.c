@@ -731,6 +731,8 @@ static void finish_kernel(struct decoder *decoder, const struct ptx_function *fu
     kernel->branch_target_count = (uint32_t)decoder->branch_targets.count;
     kernel->branch_targets = keep(decoder, decoder->branch_targets.data,
                                   decoder->branch_targets.count * sizeof *decoder->branch_targets.data);
+    kernel->bulks = keep(decoder, decoder->bulks.data, decoder->bulks.count * sizeof *decoder->bulks.data);
+    kernel->bulk_count = (uint32_t)decoder->bulks.count;
     kernel->matrices = keep(decoder, decoder->matrices.data, decoder->matrices.count * sizeof *decoder->matrices.data);
     finish_functions(decoder);
     finish_constants(decoder);
@@ -763,6 +765,7 @@ enum corun_status decode_kernel(struct corun_module *module, const struct ptx_fu
     vector_free(&decoder.calls);
     vector_free(&decoder.branch_targets);
     vector_free(&decoder.matrices);
+    vector_free(&decoder.bulks);
     vector_free(&decoder.constants);
     vector_free(&decoder.functions);
     return decoder.status;

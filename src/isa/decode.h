@@ -52,6 +52,7 @@ struct decoder {
     VECTOR(struct call_site) calls;
     VECTOR(uint32_t) branch_targets;
     VECTOR(struct matrix_work) matrices;
+    VECTOR(struct bulk_work) bulks;
     VECTOR(struct constant) constants;
     uint32_t constant_slots;
     VECTOR(struct decoded_function) functions;
@@ -119,6 +120,10 @@ struct operation *decode_emit_access(struct decoder *decoder, enum operation_kin
 bool decode_async(struct decoder *decoder);
 /* wgmma: true if the instruction at hand is one of them. */
 bool decode_warpgroup(struct decoder *decoder);
+/* Bulk copies, and what goes with tensor maps: true if the instruction at hand is one of them. */
+bool decode_bulk(struct decoder *decoder);
+/* What an atomic suffix (PTX_ATOMIC_…) does. */
+enum atomic_operation decode_change(enum ptx_suffix word);
 void decode_texture(struct decoder *decoder);
 /* Products of matrices and tiles: true if the instruction at hand is one of them. */
 bool decode_matrix(struct decoder *decoder);

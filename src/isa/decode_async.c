@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asynchronous copies (cp.async), those in bulk, and barriers in memory (mbarrier).
+ * Asynchronous copies (cp.async) and barriers in memory (mbarrier). Those in bulk: decode_bulk.c.
  *
  * A copy is a load and a store to shared memory. Both act at once, which the PTX memory model allows: nobody may look at the
  * data before he has waited. The scoreboard is told of a token instead of the data: so the store waits for nothing, further copies
- * follow, and it is the operation that waits for copies that stands until their loads have come. Behind a bulk copy that is the one
- * that tells the barrier of its bytes: the thread that asked for them stands, whoever waits at the barrier continues when they have come.
+ * follow, and it is the operation that waits for copies that stands until their loads have come.
  */
 #include "isa/atomics.h"
-#include "isa/bulk.h"
 #include "isa/decode.h"
 #include "isa/lanes.h"
 
 #include <assert.h>
-#include <string.h>
 
 static struct operation *emit_lanes(struct decoder *decoder, enum ptx_opcode opcode, enum ptx_type type,
                                     enum ptx_type second, uint16_t destination, uint16_t a, uint16_t b)
@@ -210,10 +207,10 @@ static uint16_t wide_count(struct decoder *decoder, const struct ptx_operand *op
     return wide;
 }
 
-static void emit_change_in(struct decoder *decoder, uint8_t space, enum atomic_operation change,
-                           const struct ptx_operand *destination, const struct ptx_operand *address, uint16_t count)
+static void emit_change(struct decoder *decoder, enum atomic_operation change, const struct ptx_operand *destination,
+                        const struct ptx_operand *address, uint16_t count)
 {
-    struct decoded_place place = decode_place(decoder, address, space);
+    struct decoded_place place = decode_place(decoder, address, decoder->instruction->space);
     struct operation *op = decode_emit_access(decoder, OPERATION_ATOMIC, &place);
     op->width_bytes = 8;
     bool result =
@@ -230,12 +227,6 @@ static void emit_change_in(struct decoder *decoder, uint8_t space, enum atomic_o
     machine->space = op->space;
     machine->access_bytes = 8;
     machine->flags = (uint16_t)(CORUN_ATOMIC | (result ? 0 : CORUN_REDUCTION));
-}
-
-static void emit_change(struct decoder *decoder, enum atomic_operation change, const struct ptx_operand *destination,
-                        const struct ptx_operand *address, uint16_t count)
-{
-    emit_change_in(decoder, decoder->instruction->space, change, destination, address, count);
 }
 
 /* The phase that a state or a parity names is complete when the barrier has another one. */
@@ -325,130 +316,6 @@ static void decode_memory_barrier(struct decoder *decoder)
     }
 }
 
-/* Bulk copies */
-
-/* The temporaries of a bulk copy. */
-struct bulk {
-    struct decoded_place from, to;
-    uint16_t bytes, done, read, written, inside;
-    uint16_t data[4];
-};
-
-static void emit_bulk_step(struct decoder *decoder, const struct bulk *bulk, uint32_t keep)
-{
-    struct operation *op = decode_emit(decoder, OPERATION_BULK);
-    op->variant = (uint8_t)((bulk->from.variant & MEMORY_ADDRESS_32 ? BULK_FROM_32 : 0) |
-                            (bulk->to.variant & MEMORY_ADDRESS_32 ? BULK_TO_32 : 0));
-    op->offset = keep;
-    op->source[0] = bulk->from.slot;
-    op->source[1] = bulk->to.slot;
-    op->source[2] = bulk->bytes;
-    op->destination = bulk->read;
-    op->extra[0] = bulk->written;
-    op->extra[1] = bulk->done;
-    op->predicate_out[0] = bulk->inside;
-    decode_registers(decoder); /* temporaries are there at once: a copy engine counts for itself */
-    decode_last(decoder)->unit = CORUN_UNIT_CONTROL;
-    decode_last(decoder)->flags = CORUN_BRANCH;
-}
-
-static void emit_bulk_access(struct decoder *decoder, const struct bulk *bulk, bool loads)
-{
-    struct decoded_place place = loads ? bulk->from : bulk->to;
-    place.slot = loads ? bulk->read : bulk->written;
-    place.variant = 0;
-    struct operation *op = decode_emit_access(decoder, loads ? OPERATION_BULK_LOAD : OPERATION_BULK_STORE, &place);
-    op->width_bytes = 4;
-    op->vector = BULK_LANE_BYTES / 4;
-    op->guard = bulk->inside;
-    op->guard_negated = 0;
-    if (loads)
-        op->destination = bulk->data[0];
-    else
-        op->source[1] = bulk->data[0];
-    for (uint32_t i = 1; i < 4; i++)
-        op->extra[i - 1] = bulk->data[i];
-    struct corun_instruction *machine = decode_last(decoder);
-    machine->unit = CORUN_UNIT_MEMORY;
-    machine->space = op->space;
-    machine->access_bytes = BULK_LANE_BYTES;
-    machine->flags = loads ? CORUN_LOAD | CORUN_BYPASS_L1 : CORUN_STORE;
-}
-
-/* `count` chunks, as long as more than `keep` bytes are left. */
-static void emit_chunks(struct decoder *decoder, const struct bulk *bulk, uint32_t count, uint32_t keep, bool tokens)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        emit_bulk_step(decoder, bulk, keep);
-        emit_bulk_access(decoder, bulk, true);
-        if (tokens)
-            take_token(decoder);
-        emit_bulk_access(decoder, bulk, false);
-    }
-}
-
-/* The step that leaves goes behind the operations from `first` on, to those that are emitted next. */
-static void leave_here(struct decoder *decoder, uint32_t first)
-{
-    for (uint32_t i = first; i < decoder->code.count; i++)
-        if (decoder->code.data[i].kind == OPERATION_BULK && !(decoder->code.data[i].variant & BULK_AGAIN))
-            decoder->code.data[i].target = (uint32_t)decoder->code.count;
-}
-
-/*
- * A loop. Where somebody waits for the data, the last chunks come behind it and have tokens: loads are served in order, and those
- * before them come first, or nearly so.
- */
-static void emit_bulk(struct decoder *decoder, bool awaited)
-{
-    const struct ptx_operand *operands = decoder->instruction->operands;
-    uint8_t from_space = awaited ? PTX_SPACE_GLOBAL : PTX_SPACE_SHARED;
-    uint8_t to_space = awaited ? PTX_SPACE_SHARED : PTX_SPACE_GLOBAL;
-    struct bulk bulk = {.from = decode_place(decoder, &operands[1], from_space),
-                        .to = decode_place(decoder, &operands[0], to_space),
-                        .bytes = decode_source(decoder, &operands[2], 32),
-                        .done = decode_temporary(decoder),
-                        .read = decode_temporary(decoder),
-                        .written = decode_temporary(decoder),
-                        .inside = decode_temporary_predicate(decoder)};
-    uint16_t low = decode_temporary(decoder), high = decode_temporary(decoder);
-    uint16_t zero = decode_constant(decoder, 0, false, NULL);
-    memcpy(bulk.data, (uint16_t[]){low, (uint16_t)(low + 1), high, (uint16_t)(high + 1)}, sizeof bulk.data);
-    emit_lanes(decoder, PTX_OP_AND, PTX_TYPE_B32, PTX_TYPE_NONE, bulk.done, zero, zero);
-    uint32_t first = (uint32_t)decoder->code.count;
-    emit_chunks(decoder, &bulk, BULK_TURN_CHUNKS, awaited ? COPY_TOKENS * BULK_CHUNK_BYTES : 0, false);
-    struct operation *again = decode_emit(decoder, OPERATION_BULK);
-    again->variant = BULK_AGAIN;
-    again->guard = NO_PREDICATE;
-    again->target = first;
-    decode_last(decoder)->unit = CORUN_UNIT_CONTROL;
-    decode_last(decoder)->flags = CORUN_BRANCH;
-    leave_here(decoder, first);
-    if (!awaited)
-        return;
-    uint32_t last = (uint32_t)decoder->code.count;
-    emit_chunks(decoder, &bulk, COPY_TOKENS, 0, true);
-    leave_here(decoder, last);
-    emit_wait(decoder, decoder->copy_groups + 1);
-}
-
-static void decode_bulk(struct decoder *decoder)
-{
-    const struct ptx_operand *operands = decoder->instruction->operands;
-    switch (decoder->instruction->opcode) {
-    case PTX_OP_CP_ASYNC_BULK_LOAD:
-        emit_bulk(decoder, true);
-        emit_change_in(decoder, PTX_SPACE_SHARED, ATOMIC_BARRIER_COMPLETE, NULL, &operands[3],
-                       wide_count(decoder, &operands[2]));
-        break;
-    case PTX_OP_CP_ASYNC_BULK_STORE:
-        emit_bulk(decoder, false);
-        break;
-    default: /* groups: stores have acted; a prefetch need not */
-        emit_nothing(decoder);
-    }
-}
-
 bool decode_async(struct decoder *decoder)
 {
     switch (decoder->instruction->opcode) {
@@ -458,13 +325,6 @@ bool decode_async(struct decoder *decoder)
     case PTX_OP_CP_ASYNC_WAIT_GROUP:
     case PTX_OP_CP_ASYNC_WAIT_ALL:
         decode_copy_async(decoder);
-        return true;
-    case PTX_OP_CP_ASYNC_BULK_LOAD:
-    case PTX_OP_CP_ASYNC_BULK_STORE:
-    case PTX_OP_CP_ASYNC_BULK_COMMIT_GROUP:
-    case PTX_OP_CP_ASYNC_BULK_WAIT_GROUP:
-    case PTX_OP_CP_ASYNC_BULK_PREFETCH:
-        decode_bulk(decoder);
         return true;
     case PTX_OP_CP_ASYNC_MBARRIER_ARRIVE:
     case PTX_OP_CP_ASYNC_MBARRIER_ARRIVE_NOINC:

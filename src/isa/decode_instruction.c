@@ -439,6 +439,7 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
         break;
     case PTX_OP_MEMBAR:
     case PTX_OP_FENCE:
+    case PTX_OP_FENCE_PROXY_TENSORMAP:
         decode_fence(decoder, instruction);
         break;
     case PTX_OP_FENCE_MBARRIER_INIT: /* within the SM stores are seen in order */
@@ -448,6 +449,7 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
     case PTX_OP_BRKPT:
     case PTX_OP_PREFETCH:
     case PTX_OP_PREFETCHU:
+    case PTX_OP_PREFETCH_TENSORMAP:
     case PTX_OP_APPLYPRIORITY:
     case PTX_OP_DISCARD:
     case PTX_OP_GRIDDEPCONTROL:
@@ -459,7 +461,8 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
     default:
         if (!ptx_opcodes[instruction->opcode].supported)
             decode_error(decoder, CORUN_UNSUPPORTED, "not supported: %s", ptx_opcodes[instruction->opcode].word);
-        else if (!decode_async(decoder) && !decode_matrix(decoder) && !decode_warpgroup(decoder) &&
+        else if (!decode_async(decoder) && !decode_bulk(decoder) && !decode_matrix(decoder) &&
+                 !decode_warpgroup(decoder) &&
                  !decode_special_move(decoder, instruction))
             decode_lanes(decoder, instruction);
     }

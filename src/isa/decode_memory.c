@@ -199,7 +199,7 @@ void decode_surface_access(struct decoder *decoder, uint16_t address, uint16_t i
     decode_reads(decode_last(decoder), address, true);
 }
 
-static enum atomic_operation atomic_of(enum ptx_suffix word)
+enum atomic_operation decode_change(enum ptx_suffix word)
 {
     switch (word) {
     case PTX_ATOMIC_CAS:
@@ -241,7 +241,7 @@ static void decode_atomic(struct decoder *decoder)
     op->destination = reduction ? OPERAND_DISCARD : decode_slot(decoder, instruction->operands[0].index);
     op->source[1] = b;
     op->source[2] = c;
-    op->extra[0] = (uint16_t)atomic_of(instruction->atomic);
+    op->extra[0] = (uint16_t)decode_change(instruction->atomic);
     op->extend = (uint8_t)((bits == 64 ? EXTEND_WIDE : 0) | (ptx_type_is_signed(type) ? EXTEND_SIGN : 0) |
                            (ptx_type_is_float(type) || ptx_type_is_half(type) ? EXTEND_FLOAT : 0));
     op->extra[1] = (uint16_t)type;

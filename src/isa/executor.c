@@ -153,16 +153,6 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
     case OPERATION_EXIT:
         leave(warp, op, mask, result);
         return;
-    case OPERATION_BULK: /* with no lane, too: it says who takes part in the accesses behind it */
-        result->diverged = false;
-        if (bulk_step(warp, op, mask))
-            return;
-        good = false;
-        break;
-    case OPERATION_BULK_LOAD:
-    case OPERATION_BULK_STORE:
-        mask = result->active = warp->lanes.predicates[op->guard];
-        break;
     case OPERATION_SURFACE: /* with no lane, too: the access behind it asks its predicate */
         good = surface_address(warp, op, mask);
         break;
@@ -172,14 +162,15 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
     if (mask && good) {
         switch ((enum operation_kind)op->kind) {
         case OPERATION_LOAD:
-        case OPERATION_BULK_LOAD:
             good = access_load(warp, op, mask, result, timed);
             arrange(warp, op, result, timed);
             break;
         case OPERATION_STORE:
-        case OPERATION_BULK_STORE:
             good = access_store(warp, op, mask, result, timed);
             arrange(warp, op, result, timed);
+            break;
+        case OPERATION_BULK:
+            good = bulk_issue(warp, op, mask, result, timed);
             break;
         case OPERATION_TEXTURE:
             good = texture_fetch(warp, op, mask, result, timed);
@@ -289,6 +280,7 @@ void executor_sm_destroy(struct executor_sm *sm)
     store_buffer_free(&sm->stores);
     atomic_pool_free(&sm->atomics);
     pending_free(&sm->pending);
+    bulk_pool_free(&sm->bulk);
     vector_free(&sm->freed_blocks.entries);
     free(sm->printed);
     free(sm);
@@ -520,7 +512,8 @@ static void perform(const struct corun_grid *grid, uint32_t sm, uint32_t ticket,
     struct atomic_ticket *atomic = &sm_of(grid, sm)->atomics.tickets[ticket];
     for (lanes &= atomic->lanes & ~atomic->performed; lanes; lanes &= lanes - 1) {
         uint32_t lane = lowest_bit(lanes);
-        pending_remove(&sm_of(grid, sm)->pending, atomic->address[lane], ticket, lane);
+        if (bulk_reduction_number(atomic->op) == BULK_REDUCTIONS)
+            pending_remove(&sm_of(grid, sm)->pending, atomic->address[lane], ticket, lane);
         atomic->old[lane] = atomic_apply(atomic->op, atomic->host[lane], atomic->b[lane], atomic->c[lane], true);
     }
 }
@@ -541,6 +534,17 @@ static void complete(const struct corun_grid *grid, uint32_t sm, uint32_t ticket
         }
     }
     atomic_pool_give(pool, ticket);
+}
+
+static bool copy_next(const struct corun_grid *grid, uint32_t sm, uint32_t copy, uint32_t line_bytes,
+                      struct corun_copy_part *part)
+{
+    return bulk_next(sm_of(grid, sm), copy, line_bytes, part);
+}
+
+static void copy_done(const struct corun_grid *grid, uint32_t sm, uint32_t copy)
+{
+    bulk_done(sm_of(grid, sm), copy);
 }
 
 static void commit(const struct corun_grid *grid, uint32_t sm)
@@ -622,6 +626,8 @@ const struct corun_source_operations executor_operations = {
     .issue = issue,
     .perform = perform,
     .complete = complete,
+    .copy_next = copy_next,
+    .copy_done = copy_done,
     .commit = commit,
     .barrier_met = barrier_met,
     .dirty = dirty,

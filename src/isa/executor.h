@@ -7,6 +7,7 @@
 #define CORUN_ISA_EXECUTOR_H
 
 #include "isa/atomics.h"
+#include "isa/bulk.h"
 #include "isa/kernel.h"
 #include "isa/matrix.h"
 #include "isa/memory.h"
@@ -53,6 +54,7 @@ struct executor_sm {
     struct store_buffer stores;
     struct atomic_pool atomics;
     struct pending pending;
+    struct bulk_pool bulk;
     char *printed;
     size_t printed_bytes, printed_capacity;
     bool printed_taken; /* the text was fetched: the next one starts anew */

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "corun/module.h"
+#include "isa/bulk.h"
 #include "isa/operation.h"
 #include "isa/registers.h"
 #include "ptx/idempotence.h"
@@ -116,7 +117,9 @@ struct corun_kernel {
         *branch_targets; /* of brx.idx, operation indices; op->target is its first, op->offset their number */
     uint32_t branch_target_count;
     const struct matrix_work *matrices; /* operations on matrices name theirs by op->target */
-    const uint8_t *constants;           /* pool, before relocation */
+    const struct bulk_work *bulks; /* bulk copies name theirs by op->target */
+    uint32_t bulk_count;
+    const uint8_t *constants; /* pool, before relocation */
     uint32_t constant_slots;
     const struct constant_relocation *relocations;
     uint32_t relocation_count;

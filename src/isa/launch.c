@@ -204,8 +204,10 @@ void corun_grid_destroy(struct corun_grid *grid)
     if (!grid)
         return;
     struct launch *launch = (struct launch *)grid;
-    for (uint32_t i = 0; i < launch->sm_count; i++)
+    for (uint32_t i = 0; i < launch->sm_count; i++) {
         pending_drop(launch->instance->sms[i], launch);
+        bulk_drop(launch->instance->sms[i], launch);
+    }
     executor_tb_free_all(&launch->functional);
     for (uint32_t i = 0; i < launch->sm_count; i++)
         executor_tb_free_all(&launch->sms[i]);

@@ -37,9 +37,7 @@ enum operation_kind {
     OPERATION_LOAD,
     OPERATION_STORE,
     OPERATION_ATOMIC,
-    OPERATION_BULK,       /* what the next chunk of a bulk copy is, or its loop (isa/bulk.h) */
-    OPERATION_BULK_LOAD,  /* by the lanes of the guard, whether or not they are active */
-    OPERATION_BULK_STORE, /* the same */
+    OPERATION_BULK, /* a bulk copy or reduction; op->target: what it is about (isa/bulk.h) */
     OPERATION_TEXTURE,
     OPERATION_SURFACE,
     OPERATION_MATRIX, /* mma; op->target: what it is about (isa/matrix.h) */

@@ -93,7 +93,8 @@ void pending_drop(struct executor_sm *sm, const struct launch *launch)
         struct atomic_ticket *ticket = &pool->tickets[i];
         if (!ticket->warp || ticket->warp->tb->launch != launch)
             continue;
-        for (uint32_t rest = ticket->lanes & ~ticket->performed; rest; rest &= rest - 1)
+        bool waits = bulk_reduction_number(ticket->op) == BULK_REDUCTIONS;
+        for (uint32_t rest = waits ? ticket->lanes & ~ticket->performed : 0; rest; rest &= rest - 1)
             pending_remove(&sm->pending, ticket->address[lowest_bit(rest)], i, lowest_bit(rest));
         atomic_pool_give(pool, i);
     }

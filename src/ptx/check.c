@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which suffixes, operands and types fit together (PTX ISA, "Instruction Set" and "Operand Type Checking"). */
+#include "ptx/bulk.h"
 #include "ptx/matrix.h"
 #include "ptx/parser.h"
 
@@ -285,6 +286,10 @@ bool check_suffixes(struct parser *parser, const struct ptx_instruction *instruc
     const char *problem = ptx_matrix_problem(instruction);
     if (problem || ptx_is_matrix(instruction->opcode))
         return !problem || wrong(parser, place, mnemonic, problem);
+    if (ptx_is_bulk(instruction->opcode)) {
+        problem = ptx_bulk_problem(instruction);
+        return !problem || wrong(parser, place, mnemonic, problem);
+    }
     problem = missing_suffix(instruction);
     if (!problem && instruction->comparison)
         problem = wrong_comparison(instruction);
@@ -587,6 +592,42 @@ static bool check_texel(struct parser *parser, const struct ptx_instruction *ins
     return true;
 }
 
+/* A tensor map in a register, and a coordinate for each dimension. */
+static bool check_tensor(struct parser *parser, const struct ptx_instruction *instruction,
+                         struct parsed_operand *operand)
+{
+    static const struct expectation map = {PTX_TYPE_U64, 64, false, false}, place = {PTX_TYPE_S32, 32, false, false};
+    uint32_t rank = ptx_bulk_rank(instruction), count = operand->operand.element_count;
+    if (operand->operand.kind != PTX_OPERAND_TEXEL || count != rank + 1) {
+        char text[64];
+        snprintf(text, sizeof text, "[tensor map, {%u coordinate%s}]", rank, rank == 1 ? "" : "s");
+        return mismatch(parser, operand, text);
+    }
+    struct ptx_operand elements[1 + MAX_VECTOR];
+    memcpy(elements, operand->operand.elements, count * sizeof *elements);
+    if (elements[0].kind != PTX_OPERAND_REGISTER || !value_fits(parser, &map, &elements[0], false, false))
+        return mismatch(parser, operand, "the address of a tensor map in a 64-bit register");
+    for (uint32_t i = 1; i < count; i++)
+        if (!value_fits(parser, &place, &elements[i], false, false))
+            return mismatch(parser, operand, "coordinates that are registers of 32 bits or constants");
+    operand->operand.elements = parser_copy(parser, elements, count * sizeof *elements);
+    return true;
+}
+
+/* Offsets of a bounding box, or the thread blocks of a cluster. */
+static bool check_extra(struct parser *parser, const struct ptx_instruction *instruction, uint32_t index,
+                        struct parsed_operand *operand)
+{
+    static const struct expectation half = {PTX_TYPE_U16, 16, false, false};
+    bool offsets =
+        instruction->copy_mode == PTX_COPY_MODE_IM2COL && ptx_opcodes[instruction->opcode].operands[index - 1] != 'e';
+    if (!offsets)
+        return check_value(parser, &half, operand, false, false);
+    if (operand->operand.kind != PTX_OPERAND_VECTOR || operand->operand.element_count != ptx_bulk_rank(instruction) - 2)
+        return mismatch(parser, operand, "a vector with an offset for each dimension but the first and the last");
+    return check_elements(parser, &half, operand);
+}
+
 /* A fragment: as many registers as it has. */
 static bool check_fragment(struct parser *parser, const struct ptx_instruction *instruction, uint32_t index,
                            bool is_destination, struct parsed_operand *operand)
@@ -670,6 +711,8 @@ static bool check_operand(struct parser *parser, struct ptx_instruction *instruc
         return check_converted(parser, instruction->types[1], operand, false);
     case 'x':
         return check_texel(parser, instruction, operand);
+    case 'X':
+        return check_tensor(parser, instruction, operand);
     case 'T':
         return operand->operand.kind == PTX_OPERAND_TARGETS || mismatch(parser, operand, "a list of .branchtargets");
     default: /* 'L' */
@@ -693,6 +736,18 @@ static void count_operands(const struct ptx_instruction *instruction, uint32_t *
     }
     bool all = true;
     switch (instruction->opcode) {
+    case PTX_OP_CP_ASYNC_BULK_LOAD:
+        *fewest = *most = *most - 1 + ptx_bulk_extra_operands(instruction);
+        return;
+    case PTX_OP_CP_ASYNC_BULK_TENSOR_LOAD:
+        *fewest = *most = *most - 2 + ptx_bulk_extra_operands(instruction);
+        return;
+    case PTX_OP_CP_ASYNC_BULK_PREFETCH_TENSOR:
+        *fewest = *most = *most - 1 + ptx_bulk_extra_operands(instruction);
+        return;
+    case PTX_OP_FENCE_PROXY_TENSORMAP: /* .release has no operands */
+        *fewest = *most = instruction->semantics == PTX_SEMANTICS_ACQUIRE ? 2 : 0;
+        return;
     case PTX_OP_SET:
     case PTX_OP_SETP:
         all = instruction->boolean;
@@ -728,6 +783,13 @@ static bool check_last(struct parser *parser, const struct ptx_instruction *inst
             return mismatch(parser, &operands[2],
                             instruction->opcode == PTX_OP_CP_ASYNC_CG ? "16 bytes" : "4, 8 or 16 bytes");
     }
+    bool copies_map =
+        instruction->opcode == PTX_OP_TENSORMAP_CP_FENCEPROXY || instruction->opcode == PTX_OP_FENCE_PROXY_TENSORMAP;
+    if (copies_map && count && operands[count - 1].operand.bits != 128)
+        return mismatch(parser, &operands[count - 1], "128 bytes");
+    if (instruction->opcode == PTX_OP_TENSORMAP_REPLACE_ELEMENT &&
+        operands[1].operand.bits > (instruction->map_field == PTX_MAP_FIELD_STRIDE ? 3 : 4))
+        return mismatch(parser, &operands[1], "a dimension of a tensor");
     bool reduces = instruction->opcode == PTX_OP_BAR_RED || instruction->opcode == PTX_OP_BARRIER_RED;
     bool barrier = reduces || instruction->opcode == PTX_OP_BAR_SYNC || instruction->opcode == PTX_OP_BAR_ARRIVE ||
                    instruction->opcode == PTX_OP_BARRIER_SYNC || instruction->opcode == PTX_OP_BARRIER_ARRIVE;
@@ -766,8 +828,10 @@ bool check_operands(struct parser *parser, struct ptx_instruction *instruction, 
     for (uint32_t i = 0; i < count; i++) {
         bool vector = operands[i].operand.kind == PTX_OPERAND_VECTOR;
         bool fragment = strchr("fgF", letters[i]) || (letters[i] == 'E' && vector);
-        if (fragment ? !check_fragment(parser, instruction, i, letters[i] != 'F' && letters[i] != 'E', &operands[i])
-                     : !check_operand(parser, instruction, letters[i], &operands[i]))
+        bool extra = letters[i] == 'e';
+        if (extra      ? !check_extra(parser, instruction, i, &operands[i])
+            : fragment ? !check_fragment(parser, instruction, i, letters[i] != 'F' && letters[i] != 'E', &operands[i])
+                       : !check_operand(parser, instruction, letters[i], &operands[i]))
             return false;
     }
     return check_last(parser, instruction, operands, count);

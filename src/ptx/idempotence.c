@@ -239,13 +239,14 @@ static void look_at_memory(struct analysis *analysis, const struct ptx_instructi
         return;
     case PTX_OP_PREFETCH:
     case PTX_OP_PREFETCHU:
+    case PTX_OP_PREFETCH_TENSORMAP:
     case PTX_OP_APPLYPRIORITY:
     case PTX_OP_DISCARD:
         return;
     default:
         break;
     }
-    if (strpbrk(ptx_opcodes[instruction->opcode].operands, "mxSG")) /* an address, a texture or a surface */
+    if (strpbrk(ptx_opcodes[instruction->opcode].operands, "mxXSG")) /* an address, a texture or a surface */
         refuse(analysis, instruction, "accesses memory in a way that is not analysed");
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One instruction: guard, operation, suffixes, operands. What fits together is decided in check.c. */
+#include "ptx/bulk.h"
 #include "ptx/parser.h"
 
 #include <stdio.h>
@@ -120,14 +121,10 @@ static bool set_warpgroup_shape(struct ptx_instruction *instruction, const char 
     return true;
 }
 
-static bool set_suffix(struct parser *parser, const struct mnemonic *mnemonic, struct ptx_instruction *instruction,
-                       const struct token *word)
+/* The first field of the operation that the word may set and that is not set yet. *twice: there are only others. */
+static bool set_field(struct ptx_instruction *instruction, const struct name *name, bool *twice)
 {
     const struct ptx_opcode_row *row = &ptx_opcodes[instruction->opcode];
-    const struct name *name = word->name->stands_for ? word->name->stands_for : word->name;
-    bool twice = false;
-    if (set_warpgroup_shape(instruction, name->text))
-        return true;
     for (size_t i = 0; i < NAME_SUFFIXES && name->suffixes[i]; i++) {
         uint8_t field = ptx_suffixes[name->suffixes[i]].field;
         if (!(row->fields >> field & 1))
@@ -136,13 +133,26 @@ static bool set_suffix(struct parser *parser, const struct mnemonic *mnemonic, s
             instruction->fields[field] = name->suffixes[i];
             return true;
         }
-        twice = true;
+        *twice = true;
     }
+    return false;
+}
+
+static bool set_suffix(struct parser *parser, const struct mnemonic *mnemonic, struct ptx_instruction *instruction,
+                       const struct token *word)
+{
+    const struct ptx_opcode_row *row = &ptx_opcodes[instruction->opcode];
+    const struct name *name = word->name->stands_for ? word->name->stands_for : word->name;
+    bool twice = false;
+    if (set_warpgroup_shape(instruction, name->text))
+        return true;
+    if (set_field(instruction, word->name, &twice) || (name != word->name && set_field(instruction, name, &twice)))
+        return true;
     if (name->type)
         return set_type(parser, mnemonic, instruction, word);
     if (name->unsupported)
         return not_supported(parser, mnemonic);
-    if (name->hint && row->fields >> PTX_FIELD_SPACE & 1) {
+    if (name->hint && row->fields & (UINT64_C(1) << PTX_FIELD_SPACE | UINT64_C(1) << PTX_FIELD_COPY_TO)) {
         if (row->fields >> PTX_FIELD_LEVEL & 1)
             instruction->level = PTX_LEVEL_L2;
         return true;
@@ -168,6 +178,7 @@ static bool set_suffixes(struct parser *parser, const struct mnemonic *mnemonic,
     for (uint32_t i = used; i < mnemonic->count; i++)
         if (!set_suffix(parser, mnemonic, instruction, &mnemonic->words[i]))
             return false;
+    instruction->opcode = ptx_bulk_opcode(instruction);
     uint32_t wanted = ptx_type_fewest(instruction->opcode);
     if (instruction->type_count < wanted) {
         parser_error(parser, CORUN_SYNTAX, mnemonic->words[0].place,

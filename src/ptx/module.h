@@ -62,6 +62,14 @@ enum ptx_suffix {
  * that the mode of prmt follows its type).
  */
 #define PTX_FIELDS(F) \
+    F(rank, RANK) \
+    F(copy_to, COPY_TO) \
+    F(copy_from, COPY_FROM) \
+    F(copy_mode, COPY_MODE) \
+    F(completion, COMPLETION) \
+    F(multicast, MULTICAST) \
+    F(map_mode, MAP_MODE) \
+    F(map_field, MAP_FIELD) \
     F(sync, SYNC) \
     F(aligned, ALIGNED) \
     F(semantics, SEMANTICS) \
@@ -82,6 +90,7 @@ enum ptx_suffix {
     F(layout, LAYOUT) \
     F(second_layout, SECOND_LAYOUT) \
     F(satfinite, SATFINITE) \
+    F(map_bits, MAP_BITS) \
     F(direction, DIRECTION) \
     F(shift, SHIFT) \
     F(shuffle, SHUFFLE) \

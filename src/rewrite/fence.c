@@ -72,6 +72,7 @@ static struct sight look(const struct ptx_instruction *instruction)
         return at_address(instruction, 1, (uint32_t)instruction->operands[2].bits);
     case PTX_OP_PREFETCH:
     case PTX_OP_PREFETCHU:
+    case PTX_OP_PREFETCH_TENSORMAP:
     case PTX_OP_APPLYPRIORITY:
     case PTX_OP_CP_ASYNC_BULK_PREFETCH: /* hints */
     case PTX_OP_LDMATRIX_SYNC:
@@ -81,7 +82,7 @@ static struct sight look(const struct ptx_instruction *instruction)
         break;
     }
     const char *operands = ptx_opcodes[instruction->opcode].operands;
-    if (strpbrk(operands, "xG"))
+    if (strpbrk(operands, "xXG"))
         return refused("a texture, a surface or a bulk copy, which is not bounded");
     if (strchr(operands, 'm') && !is_elsewhere(instruction->space))
         return refused("accesses memory in a way that is not bounded");

@@ -34,7 +34,7 @@ static bool copies(const struct ptx_instruction *instruction)
 
 static bool copies_in_bulk(const struct ptx_instruction *instruction)
 {
-    return instruction->opcode == PTX_OP_CP_ASYNC_BULK_STORE;
+    return instruction->opcode == PTX_OP_CP_ASYNC_BULK_STORE || instruction->completion == PTX_COMPLETION_GROUP;
 }
 
 /* Functions cannot jump to the end of the kernel that calls them. */

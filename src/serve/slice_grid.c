@@ -31,6 +31,19 @@ static void complete(const struct corun_grid *grid, uint32_t sm, uint32_t ticket
     whole->operations->complete(whole, sm, ticket);
 }
 
+static bool copy_next(const struct corun_grid *grid, uint32_t sm, uint32_t copy, uint32_t line_bytes,
+                      struct corun_copy_part *part)
+{
+    const struct corun_grid *whole = slice_of(grid)->whole;
+    return whole->operations->copy_next(whole, sm, copy, line_bytes, part);
+}
+
+static void copy_done(const struct corun_grid *grid, uint32_t sm, uint32_t copy)
+{
+    const struct corun_grid *whole = slice_of(grid)->whole;
+    whole->operations->copy_done(whole, sm, copy);
+}
+
 static void commit(const struct corun_grid *grid, uint32_t sm)
 {
     const struct corun_grid *whole = slice_of(grid)->whole;
@@ -61,6 +74,8 @@ void slice_grid_make(struct slice_grid *slice, const struct corun_grid *whole, u
     slice->operations.tb_begin = tb_begin;
     slice->operations.perform = perform;
     slice->operations.complete = complete;
+    slice->operations.copy_next = copy_next;
+    slice->operations.copy_done = copy_done;
     slice->operations.commit = commit;
     slice->operations.dirty = dirty;
     slice->operations.printed = printed;

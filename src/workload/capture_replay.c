@@ -37,6 +37,15 @@ static void issue_shifted(struct corun_warp *warp, struct corun_issue *result)
     }
 }
 
+static bool copy_next_shifted(const struct corun_grid *grid, uint32_t sm, uint32_t copy, uint32_t line_bytes,
+                              struct corun_copy_part *part)
+{
+    bool found = executor_operations.copy_next(grid, sm, copy, line_bytes, part);
+    if (found)
+        part->address += shift_of(grid->code_address);
+    return found;
+}
+
 static enum corun_status out_of_memory(const struct replay *replay, struct corun_diagnostics *list)
 {
     return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory for the captured program %s",
@@ -205,6 +214,7 @@ enum corun_status replay_create(const struct captured *captured, uint32_t applic
     replay->application = application;
     replay->operations = executor_operations;
     replay->operations.issue = issue_shifted;
+    replay->operations.copy_next = copy_next_shifted;
     replay->memory = corun_memory_create(0);
     if (replay->memory)
         corun_memory_map_pages(replay->memory);
