@@ -246,4 +246,13 @@ ENTRY(int, cuMemRetainAllocationHandle, void **handle, const void *address);
 ENTRY(int, cuMemExportToShareableHandle, void *shared, void *handle, int type, uint64_t flags);
 ENTRY(int, cuMemImportFromShareableHandle, void **handle, void *shared, int type);
 
+/* driver_tensor_map.c */
+ENTRY(int, cuTensorMapEncodeTiled, void *to, int type, unsigned rank, void *address, const uint64_t *sizes,
+      const uint64_t *strides, const unsigned *box, const unsigned *steps, int interleave, int swizzle, int promotion,
+      int fill);
+ENTRY(int, cuTensorMapEncodeIm2col, void *to, int type, unsigned rank, void *address, const uint64_t *sizes,
+      const uint64_t *strides, const int *lower, const int *upper, unsigned channels, unsigned pixels,
+      const unsigned *steps, int interleave, int swizzle, int promotion, int fill);
+ENTRY(int, cuTensorMapReplaceAddress, void *to, void *address);
+
 #endif
