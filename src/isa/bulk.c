@@ -146,7 +146,7 @@ static bool check_global(struct corun_warp *warp, const struct bulk_copy *copy, 
 {
     bool stores = copy->work->kind == BULK_STORE || copy->work->kind == BULK_REDUCE;
     struct memory_cache cache = {0};
-    if (copy->work->kind == BULK_PREFETCH)
+    if (!stores && copy->work->kind != BULK_LOAD)
         return true;
     for (uint32_t i = 0; i < copy->rows; i++) {
         struct bulk_row row = bulk_row(copy, i);
