@@ -62,7 +62,7 @@ static uint8_t type_of(enum ptx_type type)
     }
 }
 
-static void emit(struct decoder *decoder, const struct bulk_work *work, uint16_t flags)
+static void emit(struct decoder *decoder, const struct bulk_work *work, uint32_t flags)
 {
     if (!vector_push(&decoder->bulks, *work)) {
         decode_no_memory(decoder);
@@ -145,7 +145,7 @@ static void decode_group(struct decoder *decoder)
             instruction->operands[0].bits < UINT8_MAX ? (uint8_t)instruction->operands[0].bits : UINT8_MAX;
 }
 
-static void describe(struct decoder *decoder, const struct operation *op, uint16_t flags)
+static void describe(struct decoder *decoder, const struct operation *op, uint32_t flags)
 {
     struct corun_instruction *machine = decode_last(decoder);
     decode_registers(decoder);

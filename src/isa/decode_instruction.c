@@ -382,7 +382,7 @@ static void decode_fence(struct decoder *decoder, const struct ptx_instruction *
     machine->flags = within_tb ? 0 : CORUN_FENCE;
 }
 
-static void decode_simple(struct decoder *decoder, enum operation_kind kind, uint16_t flags)
+static void decode_simple(struct decoder *decoder, enum operation_kind kind, uint32_t flags)
 {
     decode_emit(decoder, kind);
     decode_last(decoder)->unit = CORUN_UNIT_CONTROL;

@@ -116,7 +116,7 @@ static bool bypasses_l1(const struct ptx_instruction *instruction)
     return strong || instruction->cache == PTX_CACHE_CG || instruction->cache == PTX_CACHE_CV;
 }
 
-static void describe(struct decoder *decoder, const struct operation *op, uint16_t flags)
+static void describe(struct decoder *decoder, const struct operation *op, uint32_t flags)
 {
     struct corun_instruction *machine = decode_last(decoder);
     decode_registers(decoder);

@@ -41,13 +41,13 @@ static const char *wrong_way(const struct ptx_instruction *instruction)
     case PTX_OP_CP_ASYNC_BULK_TENSOR_LOAD:
         if ((to != PTX_COPY_TO_CLUSTER && to != PTX_COPY_TO_SHARED) || from != PTX_COPY_FROM_GLOBAL)
             return "copies from .global to .shared::cluster or .shared::cta, or from .shared::cta to .global";
-        return completion == PTX_COMPLETION_BARRIER ? NULL : "needs .mbarrier::complete_tx::bytes";
+        return completion == PTX_COMPLETION_COMPLETE_TX ? NULL : "needs .mbarrier::complete_tx::bytes";
     case PTX_OP_CP_ASYNC_BULK_PREFETCH_TENSOR:
         return to == PTX_COPY_TO_L2 && from == PTX_COPY_FROM_GLOBAL && !completion ? NULL : "needs .L2.global";
     case PTX_OP_CP_REDUCE_ASYNC_BULK_SHARED:
         if (to != PTX_COPY_TO_CLUSTER || from != PTX_COPY_FROM_SHARED)
             return "reduces from .shared::cta to .global or .shared::cluster";
-        return completion == PTX_COMPLETION_BARRIER ? NULL : "needs .mbarrier::complete_tx::bytes";
+        return completion == PTX_COMPLETION_COMPLETE_TX ? NULL : "needs .mbarrier::complete_tx::bytes";
     default:
         if (to != PTX_COPY_TO_GLOBAL || from != PTX_COPY_FROM_SHARED)
             return "needs .global.shared::cta";
@@ -132,7 +132,19 @@ const char *ptx_bulk_problem(const struct ptx_instruction *instruction)
     return problem;
 }
 
-uint32_t ptx_bulk_extra_operands(const struct ptx_instruction *instruction)
+uint32_t ptx_bulk_spare_operands(const struct ptx_instruction *instruction)
 {
-    return (instruction->copy_mode == PTX_COPY_MODE_IM2COL) + (instruction->multicast != PTX_SUFFIX_NONE);
+    bool offsets = instruction->copy_mode == PTX_COPY_MODE_IM2COL, mask = instruction->multicast != PTX_SUFFIX_NONE;
+    switch (instruction->opcode) {
+    case PTX_OP_CP_ASYNC_BULK_LOAD:
+        return !mask;
+    case PTX_OP_CP_ASYNC_BULK_PREFETCH_TENSOR:
+        return !offsets;
+    case PTX_OP_CP_ASYNC_BULK_TENSOR_LOAD:
+        return !offsets + !mask;
+    case PTX_OP_FENCE_PROXY_TENSORMAP: /* .release has none */
+        return instruction->semantics == PTX_SEMANTICS_ACQUIRE ? 0 : 2;
+    default:
+        return 0;
+    }
 }

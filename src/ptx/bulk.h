@@ -14,8 +14,8 @@ bool ptx_is_bulk(uint32_t opcode);
 /* What is wrong with the suffixes of such an operation: "needs …"; NULL: nothing. */
 const char *ptx_bulk_problem(const struct ptx_instruction *instruction);
 
-/* Operands that its suffixes ask for behind those that it always has. */
-uint32_t ptx_bulk_extra_operands(const struct ptx_instruction *instruction);
+/* Operands that it may have, and has not with these suffixes. */
+uint32_t ptx_bulk_spare_operands(const struct ptx_instruction *instruction);
 
 /* Dimensions of the tensor, from 1 to 5; 0: it has none. */
 static inline uint32_t ptx_bulk_rank(const struct ptx_instruction *instruction)

@@ -2,6 +2,7 @@
 /* call, direct and through a register. */
 #include "ptx/parser.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* (a, b) of a call, into parser->arguments. */
@@ -30,6 +31,31 @@ static struct ptx_operand *keep_list(struct parser *parser, uint32_t *count)
     for (uint32_t i = 0; i < *count; i++)
         kept[i] = parser->arguments.data[i].operand;
     return kept;
+}
+
+/* A value passed to a parameter or received from one. */
+static bool check_argument(struct parser *parser, const struct ptx_variable *formal, struct parsed_operand *actual,
+                           bool is_result)
+{
+    char wanted[96];
+    struct ptx_operand *operand = &actual->operand;
+    snprintf(wanted, sizeof wanted, "a .param variable of %llu bytes or a value of type .%s",
+             (unsigned long long)formal->bytes, ptx_types[formal->type].word);
+    if (operand->kind == PTX_OPERAND_VARIABLE) {
+        const struct ptx_variable *variable = operand->variable;
+        if (variable->space == PTX_SPACE_PARAM && !operand->offset && formal->space == PTX_SPACE_PARAM &&
+            (variable->bytes == formal->bytes || formal->incomplete) && variable->declared != PTX_DECLARED_RETURN)
+            return true;
+        snprintf(actual->text, sizeof actual->text, "'%.24s' (.%s, %llu bytes)", variable->name,
+                 variable->space ? ptx_suffixes[variable->space].word : "reg", (unsigned long long)variable->bytes);
+        return check_mismatch(parser, actual, wanted);
+    }
+    if (!actual->text[0])
+        snprintf(actual->text, sizeof actual->text, "another operand");
+    if (formal->is_array || formal->vector > 1 || operand->negated ||
+        !check_fits(parser, (enum ptx_type)formal->type, operand, is_result))
+        return check_mismatch(parser, actual, wanted);
+    return true;
 }
 
 static bool check_list(struct parser *parser, const struct ptx_call *call, struct ptx_operand *actuals, uint32_t count,

@@ -283,13 +283,10 @@ static const char *wrong_memory(const struct ptx_instruction *instruction)
 bool check_suffixes(struct parser *parser, const struct ptx_instruction *instruction, const char *mnemonic,
                     struct ptx_place place)
 {
-    const char *problem = ptx_matrix_problem(instruction);
-    if (problem || ptx_is_matrix(instruction->opcode))
+    bool bulk = ptx_is_bulk(instruction->opcode);
+    const char *problem = bulk ? ptx_bulk_problem(instruction) : ptx_matrix_problem(instruction);
+    if (problem || bulk || ptx_is_matrix(instruction->opcode))
         return !problem || wrong(parser, place, mnemonic, problem);
-    if (ptx_is_bulk(instruction->opcode)) {
-        problem = ptx_bulk_problem(instruction);
-        return !problem || wrong(parser, place, mnemonic, problem);
-    }
     problem = missing_suffix(instruction);
     if (!problem && instruction->comparison)
         problem = wrong_comparison(instruction);
@@ -443,6 +440,17 @@ static bool value_fits(struct parser *parser, const struct expectation *expected
     }
 }
 
+bool check_mismatch(struct parser *parser, const struct parsed_operand *operand, const char *wanted)
+{
+    return mismatch(parser, operand, wanted);
+}
+
+bool check_fits(struct parser *parser, enum ptx_type type, struct ptx_operand *operand, bool is_destination)
+{
+    const struct expectation expected = {type, ptx_types[type].bits, false, is_destination};
+    return value_fits(parser, &expected, operand, false, false);
+}
+
 static bool check_value(struct parser *parser, const struct expectation *expected, struct parsed_operand *operand,
                         bool address, bool special)
 {
@@ -592,42 +600,6 @@ static bool check_texel(struct parser *parser, const struct ptx_instruction *ins
     return true;
 }
 
-/* A tensor map in a register, and a coordinate for each dimension. */
-static bool check_tensor(struct parser *parser, const struct ptx_instruction *instruction,
-                         struct parsed_operand *operand)
-{
-    static const struct expectation map = {PTX_TYPE_U64, 64, false, false}, place = {PTX_TYPE_S32, 32, false, false};
-    uint32_t rank = ptx_bulk_rank(instruction), count = operand->operand.element_count;
-    if (operand->operand.kind != PTX_OPERAND_TEXEL || count != rank + 1) {
-        char text[64];
-        snprintf(text, sizeof text, "[tensor map, {%u coordinate%s}]", rank, rank == 1 ? "" : "s");
-        return mismatch(parser, operand, text);
-    }
-    struct ptx_operand elements[1 + MAX_VECTOR];
-    memcpy(elements, operand->operand.elements, count * sizeof *elements);
-    if (elements[0].kind != PTX_OPERAND_REGISTER || !value_fits(parser, &map, &elements[0], false, false))
-        return mismatch(parser, operand, "the address of a tensor map in a 64-bit register");
-    for (uint32_t i = 1; i < count; i++)
-        if (!value_fits(parser, &place, &elements[i], false, false))
-            return mismatch(parser, operand, "coordinates that are registers of 32 bits or constants");
-    operand->operand.elements = parser_copy(parser, elements, count * sizeof *elements);
-    return true;
-}
-
-/* Offsets of a bounding box, or the thread blocks of a cluster. */
-static bool check_extra(struct parser *parser, const struct ptx_instruction *instruction, uint32_t index,
-                        struct parsed_operand *operand)
-{
-    static const struct expectation half = {PTX_TYPE_U16, 16, false, false};
-    bool offsets =
-        instruction->copy_mode == PTX_COPY_MODE_IM2COL && ptx_opcodes[instruction->opcode].operands[index - 1] != 'e';
-    if (!offsets)
-        return check_value(parser, &half, operand, false, false);
-    if (operand->operand.kind != PTX_OPERAND_VECTOR || operand->operand.element_count != ptx_bulk_rank(instruction) - 2)
-        return mismatch(parser, operand, "a vector with an offset for each dimension but the first and the last");
-    return check_elements(parser, &half, operand);
-}
-
 /* A fragment: as many registers as it has. */
 static bool check_fragment(struct parser *parser, const struct ptx_instruction *instruction, uint32_t index,
                            bool is_destination, struct parsed_operand *operand)
@@ -712,7 +684,8 @@ static bool check_operand(struct parser *parser, struct ptx_instruction *instruc
     case 'x':
         return check_texel(parser, instruction, operand);
     case 'X':
-        return check_tensor(parser, instruction, operand);
+    case 'e':
+        return check_bulk_operand(parser, instruction, letter, operand);
     case 'T':
         return operand->operand.kind == PTX_OPERAND_TARGETS || mismatch(parser, operand, "a list of .branchtargets");
     default: /* 'L' */
@@ -734,20 +707,10 @@ static void count_operands(const struct ptx_instruction *instruction, uint32_t *
             optional = false;
         }
     }
+    *most -= ptx_bulk_spare_operands(instruction);
+    *fewest = *fewest < *most ? *fewest : *most;
     bool all = true;
     switch (instruction->opcode) {
-    case PTX_OP_CP_ASYNC_BULK_LOAD:
-        *fewest = *most = *most - 1 + ptx_bulk_extra_operands(instruction);
-        return;
-    case PTX_OP_CP_ASYNC_BULK_TENSOR_LOAD:
-        *fewest = *most = *most - 2 + ptx_bulk_extra_operands(instruction);
-        return;
-    case PTX_OP_CP_ASYNC_BULK_PREFETCH_TENSOR:
-        *fewest = *most = *most - 1 + ptx_bulk_extra_operands(instruction);
-        return;
-    case PTX_OP_FENCE_PROXY_TENSORMAP: /* .release has no operands */
-        *fewest = *most = instruction->semantics == PTX_SEMANTICS_ACQUIRE ? 2 : 0;
-        return;
     case PTX_OP_SET:
     case PTX_OP_SETP:
         all = instruction->boolean;
@@ -783,13 +746,6 @@ static bool check_last(struct parser *parser, const struct ptx_instruction *inst
             return mismatch(parser, &operands[2],
                             instruction->opcode == PTX_OP_CP_ASYNC_CG ? "16 bytes" : "4, 8 or 16 bytes");
     }
-    bool copies_map =
-        instruction->opcode == PTX_OP_TENSORMAP_CP_FENCEPROXY || instruction->opcode == PTX_OP_FENCE_PROXY_TENSORMAP;
-    if (copies_map && count && operands[count - 1].operand.bits != 128)
-        return mismatch(parser, &operands[count - 1], "128 bytes");
-    if (instruction->opcode == PTX_OP_TENSORMAP_REPLACE_ELEMENT &&
-        operands[1].operand.bits > (instruction->map_field == PTX_MAP_FIELD_STRIDE ? 3 : 4))
-        return mismatch(parser, &operands[1], "a dimension of a tensor");
     bool reduces = instruction->opcode == PTX_OP_BAR_RED || instruction->opcode == PTX_OP_BARRIER_RED;
     bool barrier = reduces || instruction->opcode == PTX_OP_BAR_SYNC || instruction->opcode == PTX_OP_BAR_ARRIVE ||
                    instruction->opcode == PTX_OP_BARRIER_SYNC || instruction->opcode == PTX_OP_BARRIER_ARRIVE;
@@ -828,36 +784,10 @@ bool check_operands(struct parser *parser, struct ptx_instruction *instruction, 
     for (uint32_t i = 0; i < count; i++) {
         bool vector = operands[i].operand.kind == PTX_OPERAND_VECTOR;
         bool fragment = strchr("fgF", letters[i]) || (letters[i] == 'E' && vector);
-        bool extra = letters[i] == 'e';
-        if (extra      ? !check_extra(parser, instruction, i, &operands[i])
-            : fragment ? !check_fragment(parser, instruction, i, letters[i] != 'F' && letters[i] != 'E', &operands[i])
-                       : !check_operand(parser, instruction, letters[i], &operands[i]))
+        if (fragment ? !check_fragment(parser, instruction, i, letters[i] != 'F' && letters[i] != 'E', &operands[i])
+                     : !check_operand(parser, instruction, letters[i], &operands[i]))
             return false;
     }
-    return check_last(parser, instruction, operands, count);
-}
-
-bool check_argument(struct parser *parser, const struct ptx_variable *formal, struct parsed_operand *actual,
-                    bool is_result)
-{
-    char wanted[96];
-    struct ptx_operand *operand = &actual->operand;
-    snprintf(wanted, sizeof wanted, "a .param variable of %llu bytes or a value of type .%s",
-             (unsigned long long)formal->bytes, ptx_types[formal->type].word);
-    if (operand->kind == PTX_OPERAND_VARIABLE) {
-        const struct ptx_variable *variable = operand->variable;
-        if (variable->space == PTX_SPACE_PARAM && !operand->offset && formal->space == PTX_SPACE_PARAM &&
-            (variable->bytes == formal->bytes || formal->incomplete) && variable->declared != PTX_DECLARED_RETURN)
-            return true;
-        snprintf(actual->text, sizeof actual->text, "'%.24s' (.%s, %llu bytes)", variable->name,
-                 variable->space ? ptx_suffixes[variable->space].word : "reg", (unsigned long long)variable->bytes);
-        return mismatch(parser, actual, wanted);
-    }
-    struct expectation expected = {formal->type, ptx_types[formal->type].bits, false, is_result};
-    if (!actual->text[0])
-        snprintf(actual->text, sizeof actual->text, "another operand");
-    if (formal->is_array || formal->vector > 1 || operand->negated ||
-        !value_fits(parser, &expected, operand, false, false))
-        return mismatch(parser, actual, wanted);
-    return true;
+    return check_last(parser, instruction, operands, count) &&
+           check_bulk_operands(parser, instruction, operands, count);
 }

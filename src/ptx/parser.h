@@ -199,8 +199,14 @@ bool check_suffixes(struct parser *parser, const struct ptx_instruction *instruc
 /* Number and types of operands; converts float immediates to the type that is read. */
 bool check_operands(struct parser *parser, struct ptx_instruction *instruction, struct parsed_operand *operands,
                     uint32_t count, const char *mnemonic);
-/* A value passed to a parameter or received from one. */
-bool check_argument(struct parser *parser, const struct ptx_variable *formal, struct parsed_operand *actual,
-                    bool is_result);
+/* A register or constant of that type: float immediates are converted. */
+bool check_fits(struct parser *parser, enum ptx_type type, struct ptx_operand *operand, bool is_destination);
+/* Says what was expected and what was found; false. */
+bool check_mismatch(struct parser *parser, const struct parsed_operand *operand, const char *wanted);
+/* check_bulk.c: tensor map and coordinates ('X'), offsets or mask ('e'); and what all operands together have to be. */
+bool check_bulk_operand(struct parser *parser, const struct ptx_instruction *instruction, char letter,
+                        struct parsed_operand *operand);
+bool check_bulk_operands(struct parser *parser, const struct ptx_instruction *instruction,
+                         const struct parsed_operand *operands, uint32_t count);
 
 #endif

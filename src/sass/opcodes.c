@@ -9,7 +9,7 @@ enum width { WIDTH_ONE, WIDTH_PAIR, WIDTH_DATA, WIDTH_COPY, WIDTH_FRAGMENTS };
 struct row {
     const char *mnemonic;
     uint8_t unit, operation, space, width;
-    uint16_t flags;
+    uint32_t flags;
 };
 
 static const struct row rows[] = {
