@@ -381,7 +381,8 @@ static void put_mnemonic(struct printer *printer, const struct ptx_instruction *
     bool video = ptx_is_video(instruction->opcode); /* all their words come behind the types */
     for (uint32_t i = 0; i < PTX_FIELD_COUNT; i++)
         if (instruction->fields[i] && i != PTX_FIELD_PERMUTE && i != PTX_FIELD_OUTSIDE && !video)
-            put(printer, ".%s", ptx_suffixes[instruction->fields[i]].word);
+            put(printer, ".%s%s", ptx_suffixes[instruction->fields[i]].word,
+                instruction->map_field && instruction->fields[i] == PTX_SPACE_SHARED ? "::cta" : "");
     put_types(printer, instruction);
     uint8_t behind = instruction->permute ? instruction->permute : instruction->outside;
     if (behind)
