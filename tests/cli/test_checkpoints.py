@@ -81,6 +81,71 @@ launches:
   - {kernel: meeting, grid: 2, block: 1024, arguments: [{buffer: data}]}
 """
 
+# Every thread block has 4 KiB of its own: loaded, changed, stored in bulk, and added to what all share, three groups under way.
+COPYING = """\
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry copying(.param .u64 data, .param .u64 sums)
+{
+    .reg .pred %p<4>;
+    .reg .b32 %r<10>;
+    .reg .b64 %rd<8>;
+    .shared .align 128 .b8 room[4096];
+    .shared .align 8 .b64 bar;
+    ld.param.u64 %rd1, [data];
+    ld.param.u64 %rd2, [sums];
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, %ctaid.x;
+    mul.wide.u32 %rd3, %r2, 4096;
+    add.s64 %rd3, %rd1, %rd3;
+    setp.ne.u32 %p1, %r1, 0;
+    mov.u32 %r3, 0;
+    @!%p1 mbarrier.init.shared::cta.b64 [bar], 1;
+    bar.sync 0;
+ROUND:
+    @%p1 bra WAIT;
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 4096;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [room], [%rd3], 4096, [bar];
+WAIT:
+    and.b32 %r4, %r3, 1;
+LOOK:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], %r4;
+    @!%p2 bra LOOK;
+    mov.u32 %r5, room;
+    mad.lo.u32 %r5, %r1, 16, %r5;
+    ld.shared.u32 %r6, [%r5];
+    add.u32 %r6, %r6, %r2;
+    st.shared.u32 [%r5], %r6;
+    fence.proxy.async.shared::cta;
+    bar.sync 0;
+    @%p1 bra NEXT;
+    cp.async.bulk.global.shared::cta.bulk_group [%rd3], [room], 4096;
+    cp.async.bulk.commit_group;
+    cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd2+64], [room], 2048;
+    cp.async.bulk.commit_group;
+    cp.reduce.async.bulk.global.shared::cta.bulk_group.max.u32 [%rd2+4096], [room+2048], 256;
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group.read 1;
+    cp.async.bulk.wait_group 0;
+NEXT:
+    bar.sync 0;
+    add.u32 %r3, %r3, 1;
+    setp.lt.u32 %p3, %r3, 6;
+    @%p3 bra ROUND;
+    ret;
+}
+"""
+COPYING_DESCRIPTION = """\
+name: copying
+ptx: copying.ptx
+buffers:
+  - {name: data, type: u32, count: 65536, output: true, initial: iota}
+  - {name: sums, type: u32, count: 2048, output: true}
+launches:
+  - {kernel: copying, grid: 64, block: 256, arguments: [{buffer: data}, {buffer: sums}]}
+"""
+
 
 class Checkpoints(InFolder):
     programs = {"outside": {"rounds": 1, "kernel": "outside"}, "work": {"rounds": 200, "grid": 400, "count": 51200}}
@@ -158,6 +223,17 @@ class Checkpoints(InFolder):
         chance = random.Random(27)
         for case in runs:
             self.compare(case, sorted(chance.sample(range(1, CYCLES - 1000), 3)))
+
+    def test_bulk_copies_under_way(self):
+        (self.folder / "copying.ptx").write_text(COPYING)
+        (self.folder / "copying.yaml").write_text(COPYING_DESCRIPTION)
+        chance = random.Random(27)
+        self.compare(("--gpu", "h100:sms=4", "copying.yaml"), sorted(chance.sample(range(1, CYCLES - 1000), 10)))
+        self.compare(("--gpu", "h100:sms=4", "--policy", "spart", "copying.yaml", "sgemm@small:start=1K"), [2500, 5000])
+        for case in (("--gpu", "h100:sms=4", "copying.yaml"), ("--policy", "smqos", "copying.yaml:goal=ipc=50", "sgemm@small")):
+            one, three = self.run_case(case)[0], self.run_case((*case, "--threads", "3"))[0]
+            self.assertEqual((one.pop("threads"), three.pop("threads")), (1, 3))
+            self.assertEqual(one, three)
 
     OBSERVED = ("--timeline", "t.json", "--trace", "t.txt:2K-6K")
 
