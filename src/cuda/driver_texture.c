@@ -136,6 +136,8 @@ static int create(uint64_t *handle, const struct abi_driver_resource *resource,
             to_texture(reading, &channel, &texture);
         if (call.error == CUDA_SUCCESS)
             call.error = texture_object_create(&call, &of, surface ? NULL : &texture, handle);
+        if (call.error == CUDA_ERROR_INVALID_FILTER_SETTING)
+            call.error = CUDA_ERROR_INVALID_VALUE; /* the driver has no name of its own for it */
     }
     return call_end(&call);
 }

@@ -327,8 +327,23 @@ int graph_capture_launch(struct process *process, struct stream *stream, struct 
     return CUDA_SUCCESS;
 }
 
+int graph_spoil_capture(struct stream *stream)
+{
+    const struct context *context = stream->context;
+    if (stream->capture_broken)
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    for (size_t i = 0; i < context->streams.count; i++)
+        if (context->streams.data[i]->capture == stream->capture)
+            context->streams.data[i]->capture_broken = true;
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
 int graph_capture(struct process *process, struct stream *stream, struct task *task)
 {
+    if (stream->capture_broken) {
+        task_free(process, task);
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    }
     bool names_event = task->kind == TASK_RECORD || task->kind == TASK_WAIT;
     struct event *event = names_event ? task->event.event : NULL;
     if (task->kind == TASK_RECORD) { /* no node: the event stands for where the stream is */
@@ -346,7 +361,8 @@ int graph_capture(struct process *process, struct stream *stream, struct task *t
             if (graph_holds(process, stream->capture, event->capture_front.data[i])) /* else destroyed meanwhile */
                 kept = graph_join_front(stream, event->capture_front.data[i]);
         task_free(process, task);
-        stream->capture_broken |= !same;
+        if (!same)
+            (void)graph_spoil_capture(stream);
         return !same ? CUDA_ERROR_STREAM_CAPTURE_ISOLATION : kept ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (task->kind == TASK_FREE) {

@@ -68,6 +68,8 @@ int graph_launch(struct process *process, struct graph *graph, struct stream *st
 bool graph_join_front(struct stream *stream, struct graph_node *node);
 /* A task for a stream that is being captured: becomes a node. Takes it over. */
 int graph_capture(struct process *process, struct stream *stream, struct task *task);
+/* What a capture cannot have was asked of one of its streams: nothing more is captured, and its end fails. The error of the call. */
+int graph_spoil_capture(struct stream *stream);
 /* An executable graph that is launched into such a stream: a copy becomes a node. */
 int graph_capture_launch(struct process *process, struct stream *stream, struct graph *graph);
 /* A stream that is being captured allocates or frees memory of graphs: becomes a node, with a reference of its own. */

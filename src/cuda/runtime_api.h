@@ -289,6 +289,10 @@ ENTRY(int, __cudaPopCallConfiguration, struct corun_dim3 *grid, struct corun_dim
 ENTRY(int, cudaConfigureCall, struct corun_dim3 grid, struct corun_dim3 block, size_t shared, void *stream);
 ENTRY(int, cudaLaunchKernel, const void *host, struct corun_dim3 grid, struct corun_dim3 block, void **arguments,
       size_t shared, void *stream);
+ENTRY(int, cudaLaunchKernel_13, const void *host, struct corun_dim3 grid, struct corun_dim3 block, void **arguments,
+      size_t shared, void *stream);
+ENTRY(int, cudaLaunchKernel_of_handle, const void *kernel, struct corun_dim3 grid, struct corun_dim3 block,
+      void **arguments, size_t shared, void *stream);
 ENTRY(int, cudaLaunchCooperativeKernel, const void *host, struct corun_dim3 grid, struct corun_dim3 block,
       void **arguments, size_t shared, void *stream);
 ENTRY(int, cudaLaunchKernelExC, const struct abi_launch_config *config, const void *host, void **arguments);

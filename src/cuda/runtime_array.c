@@ -120,6 +120,9 @@ static int copy_rows_of(struct call *call, const struct rows *rows, void *stream
     outside.pitch = rows->pitch;
     copy.to = rows->to_array ? inside : outside;
     copy.from = rows->to_array ? outside : inside;
+    /* Measured on an H100 with CUDA 13.0 (docs/conformance.md): from the array to memory of the host is no way into the array. */
+    if (rows->to_array && rows->kind == COPY_DEVICE_TO_HOST)
+        return CUDA_ERROR_INVALID_MEMCPY_DIRECTION;
     error = check_kind(rows->kind, rows->to_array, !rows->to_array, &copy);
     return error == CUDA_SUCCESS ? api_copy(call, &copy, stream, wait) : error;
 }

@@ -47,8 +47,24 @@ static void refuse_module(struct process *process, const void *host, int error)
         launch_refuse(process, host, name, "its module cannot be loaded");
 }
 
+enum launched_as {
+    LAUNCHED_FUNCTION, /* its symbol on the host, as up to CUDA 12 */
+    LAUNCHED_EITHER,   /* that, or a handle: cudaLaunchKernel of CUDA 13 */
+    LAUNCHED_HANDLE,   /* what <<<>>> of CUDA 13 has */
+    LAUNCHED_TOGETHER  /* cooperative */
+};
+
+/* Measured on an H100 with CUDA 13.0 (docs/conformance.md): what names no kernel is no handle, and a launch of a handle fails as the driver's does. */
+static int error_as_launched(struct process *process, const void *host, enum launched_as as, int error)
+{
+    bool by_handle = as == LAUNCHED_EITHER || as == LAUNCHED_HANDLE;
+    if (by_handle && error == CUDA_ERROR_INVALID_DEVICE_FUNCTION && host && !function_name_of_host(process, host))
+        return CUDA_ERROR_INVALID_HANDLE;
+    return as == LAUNCHED_HANDLE && error == CUDA_ERROR_INVALID_CONFIGURATION ? CUDA_ERROR_INVALID_VALUE : error;
+}
+
 static int launch(const void *host, struct corun_dim3 grid, struct corun_dim3 block, void **arguments, size_t shared,
-                  void *stream, bool cooperative)
+                  void *stream, enum launched_as as)
 {
     struct call call;
     if (runtime_begin(&call)) {
@@ -58,11 +74,12 @@ static int launch(const void *host, struct corun_dim3 grid, struct corun_dim3 bl
                                      .dynamic_shared_bytes = shared,
                                      .stream = stream,
                                      .arguments = arguments,
-                                     .cooperative = cooperative};
+                                     .cooperative = as == LAUNCHED_TOGETHER};
         call.error = function_of_host(call.process, call.context, host, &request.function);
         refuse_module(call.process, host, call.error);
         if (call.error == CUDA_SUCCESS)
             call.error = api_launch(&call, &request);
+        call.error = error_as_launched(call.process, host, as, call.error);
     }
     return runtime_end(&call);
 }
@@ -70,13 +87,25 @@ static int launch(const void *host, struct corun_dim3 grid, struct corun_dim3 bl
 ENTRY(int, cudaLaunchKernel, const void *host, struct corun_dim3 grid, struct corun_dim3 block, void **arguments,
       size_t shared, void *stream)
 {
-    return launch(host, grid, block, arguments, shared, stream, false);
+    return launch(host, grid, block, arguments, shared, stream, LAUNCHED_FUNCTION);
+}
+
+ENTRY(int, cudaLaunchKernel_13, const void *host, struct corun_dim3 grid, struct corun_dim3 block, void **arguments,
+      size_t shared, void *stream)
+{
+    return launch(host, grid, block, arguments, shared, stream, LAUNCHED_EITHER);
+}
+
+ENTRY(int, cudaLaunchKernel_of_handle, const void *kernel, struct corun_dim3 grid, struct corun_dim3 block,
+      void **arguments, size_t shared, void *stream)
+{
+    return launch(kernel, grid, block, arguments, shared, stream, LAUNCHED_HANDLE);
 }
 
 ENTRY(int, cudaLaunchCooperativeKernel, const void *host, struct corun_dim3 grid, struct corun_dim3 block,
       void **arguments, size_t shared, void *stream)
 {
-    return launch(host, grid, block, arguments, shared, stream, true);
+    return launch(host, grid, block, arguments, shared, stream, LAUNCHED_TOGETHER);
 }
 
 ENTRY(int, cudaLaunchKernelExC, const struct abi_launch_config *config, const void *host, void **arguments)
@@ -99,5 +128,6 @@ ENTRY(int, cudaLaunchKernelExC, const struct abi_launch_config *config, const vo
     }
     if (!config)
         return thread_get()->last_error = CUDA_ERROR_INVALID_VALUE;
-    return launch(host, config->grid, config->block, arguments, config->dynamic_shared, config->stream, cooperative);
+    return launch(host, config->grid, config->block, arguments, config->dynamic_shared, config->stream,
+                  cooperative ? LAUNCHED_TOGETHER : LAUNCHED_FUNCTION);
 }

@@ -6,6 +6,7 @@
 #include "cuda/context.h"
 #include "cuda/device.h"
 #include "cuda/engine.h"
+#include "cuda/graph.h"
 #include "cuda/object.h"
 #include "cuda/runtime_api.h"
 #include "cuda/stream.h"
@@ -81,7 +82,7 @@ ENTRY(int, cudaStreamSynchronize, void *handle)
     struct call call;
     struct stream *stream = begin_with_stream(&call, handle, &handle);
     if (stream)
-        call.error = stream->capture ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : engine_wait_stream(call.process, stream);
+        call.error = stream->capture ? graph_spoil_capture(stream) : engine_wait_stream(call.process, stream);
     return runtime_end(&call);
 }
 
@@ -90,7 +91,7 @@ ENTRY(int, cudaStreamQuery, void *handle)
     struct call call;
     struct stream *stream = begin_with_stream(&call, handle, &handle);
     if (stream)
-        call.error = stream->capture ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : engine_ask_stream(call.process, stream);
+        call.error = stream->capture ? graph_spoil_capture(stream) : engine_ask_stream(call.process, stream);
     return runtime_end(&call);
 }
 

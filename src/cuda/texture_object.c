@@ -58,10 +58,9 @@ static int describe_reading(const struct abi_texture *from, struct corun_texture
     texture->normalized_values = integers && from->read == 1;
     memcpy(texture->border, from->border, sizeof texture->border);
     /* Numbers between integers there are only of floats, and 32 bits are not normalized. */
-    if ((texture->linear && integers && !texture->normalized_values) ||
-        (texture->normalized_values && texture->channel_bits == 32))
-        return CUDA_ERROR_INVALID_VALUE;
-    return CUDA_SUCCESS;
+    if (texture->linear && integers && !texture->normalized_values)
+        return CUDA_ERROR_INVALID_FILTER_SETTING;
+    return texture->normalized_values && texture->channel_bits == 32 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 static int error_of(enum corun_status status)

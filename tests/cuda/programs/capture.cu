@@ -27,7 +27,18 @@ int main()
     CHECK(cudaStreamCreate(&side));
     CHECK(cudaEventCreate(&fork));
     CHECK(cudaEventCreate(&joined));
-    cudaGraph_t graph;
+    cudaGraph_t graph = (cudaGraph_t)1;
+    CHECK(cudaStreamBeginCapture(main_stream, cudaStreamCaptureModeGlobal));
+    CHECK(cudaEventRecord(fork, main_stream));
+    CHECK(cudaStreamWaitEvent(side, fork));
+    EXPECT_ERROR(cudaErrorStreamCaptureUnsupported, cudaStreamSynchronize(side)); /* which spoils all of it */
+    cudaStreamCaptureStatus status;
+    CHECK(cudaStreamIsCapturing(main_stream, &status));
+    EXPECT(status == cudaStreamCaptureStatusInvalidated);
+    EXPECT_ERROR(cudaErrorStreamCaptureInvalidated, cudaMemsetAsync(a, 0, 128, main_stream));
+    EXPECT_ERROR(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(main_stream, &graph));
+    EXPECT(graph == 0);
+    EXPECT_ERROR(cudaErrorStreamCaptureInvalidated, cudaGetLastError());
     CHECK(cudaStreamBeginCapture(main_stream, cudaStreamCaptureModeGlobal));
     CHECK(cudaEventRecord(fork, main_stream));
     CHECK(cudaStreamWaitEvent(side, fork));
@@ -37,7 +48,6 @@ int main()
     CHECK(cudaStreamWaitEvent(main_stream, joined));
     join<<<1, 32, 0, main_stream>>>(a, b, sum);
     CHECK(cudaMemcpyAsync(host, sum, 128, cudaMemcpyDeviceToHost, main_stream));
-    EXPECT_ERROR(cudaErrorStreamCaptureUnsupported, cudaStreamSynchronize(main_stream));
     CHECK(cudaStreamEndCapture(main_stream, &graph));
     size_t count;
     CHECK(cudaGraphGetNodes(graph, 0, &count));

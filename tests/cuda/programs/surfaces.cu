@@ -75,7 +75,7 @@ int main()
     EXPECT_ERROR(cudaErrorInvalidValue, cudaMemcpy2DToArray(array, 8, 0, picture.data(), width * 4, width * 4, 1,
                                                             cudaMemcpyHostToDevice));
     /* The direction must be that of the copy: an array is on the device, and so is `out`. */
-    EXPECT_ERROR(cudaErrorInvalidValue,
+    EXPECT_ERROR(cudaErrorInvalidMemcpyDirection,
                  cudaMemcpy2DToArray(array, 0, 0, picture.data(), width * 4, width * 4, 1, cudaMemcpyDeviceToHost));
     EXPECT_ERROR(cudaErrorInvalidValue,
                  cudaMemcpy2DToArray(array, 0, 0, out, width * 4, width * 4, 1, cudaMemcpyHostToDevice));

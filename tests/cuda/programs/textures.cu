@@ -208,7 +208,7 @@ static void linear_memory()
     CHECK(cudaDestroyTextureObject(texture));
     cudaTextureDesc reading = {};
     reading.filterMode = cudaFilterModeLinear; /* between integers there is nothing */
-    EXPECT_ERROR(cudaErrorInvalidValue, cudaCreateTextureObject(&texture, &resource, &reading, NULL));
+    EXPECT_ERROR(cudaErrorInvalidFilterSetting, cudaCreateTextureObject(&texture, &resource, &reading, NULL));
 }
 
 static void pitched_colors()
