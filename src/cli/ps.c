@@ -112,6 +112,8 @@ static json_t *client_json(struct json_writer *writer, const struct wire_node *n
     json_put(writer, object, "launches_per_second", node->hardware ? json_number(daemon_rate(node, row)) : json_null());
     json_put(writer, object, "launches_per_second_isolated",
              row->alone_per_second > 0 ? json_number(row->alone_per_second) : json_null());
+    json_put(writer, object, "launches_held", node->hardware ? json_count(row->held) : json_null());
+    json_put(writer, object, "held_cycles", node->hardware ? json_count(row->held_ns) : json_null());
     json_put(writer, object, "behind", node->hardware ? json_boolean(row->behind) : json_null());
     json_put(writer, object, "memory_bytes", json_count(row->bytes));
     json_put(writer, object, "sm_cycles", json_count(row->sm_cycles));

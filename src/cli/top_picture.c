@@ -139,9 +139,40 @@ static void add_row(struct columns *columns, const struct top_view *view, const 
     columns_set(columns, 15, PAINT_NONE, "%s", report_size(row->bytes, size));
 }
 
+/* On a GPU of hardware: what is known of whole launches. */
+static void add_hardware_row(struct columns *columns, const struct wire_node *node, const struct daemon_client *client,
+                             const struct daemon_list *before)
+{
+    char goal[DAEMON_GOAL_BYTES], time[32], name[WIRE_NAME_BYTES];
+    const struct wire_client *row = &client->row;
+    struct pace pace = pace_of(node, client, before);
+    double wanted = goal_ipc(node, row), alone = daemon_rate_alone(node, row);
+    bool judged = pace.known && wanted > 0, promised = row->goal != CORUN_GOAL_NONE;
+    columns_row(columns);
+    columns_set(columns, 0, PAINT_NONE, "%s", daemon_name(row, name));
+    columns_set(columns, 1, PAINT_NONE, "%u", row->pid);
+    columns_set(columns, 2, PAINT_NONE, "%s", daemon_state(row->state));
+    columns_set(columns, 3, PAINT_NONE, "%s", daemon_goal_text(row, goal));
+    columns_set(columns, 4, PAINT_NONE, judged ? "%.0f%%" : "-", judged ? 100 * pace.ipc / wanted : 0.0);
+    columns_set(columns, 5, row->behind ? PAINT_BAD : PAINT_NONE, "%s", !promised ? "-" : row->behind ? "yes" : "no");
+    columns_set(columns, 6, PAINT_NONE, pace.known ? "%.1f" : "-", pace.ipc);
+    columns_set(columns, 7, PAINT_NONE, pace.known && alone > 0 ? "%.2f" : "-", alone > 0 ? pace.ipc / alone : 0.0);
+    columns_set(columns, 8, PAINT_NONE, "%llu", (unsigned long long)row->launches);
+    columns_set(columns, 9, PAINT_NONE, "%llu", (unsigned long long)row->held);
+    columns_set(columns, 10, PAINT_NONE, "%s", duration(row->held_ns, node->core_clock_khz, time, sizeof time));
+    columns_set(columns, 11, PAINT_NONE, "%llu", (unsigned long long)row->runs);
+    columns_set(columns, 12, PAINT_NONE, "%s", duration(row->run_p50_cycles, node->core_clock_khz, time, sizeof time));
+    columns_set(columns, 13, PAINT_NONE, "%s", duration(row->run_p99_cycles, node->core_clock_khz, time, sizeof time));
+}
+
 static void print_head(const struct daemon_list *now, const struct wire_node *node, size_t programs, FILE *stream)
 {
     char used[REPORT_SIZE_BYTES], all[REPORT_SIZE_BYTES], time[32], name[WIRE_NAME_BYTES];
+    if (node->hardware) {
+        fprintf(stream, "%s, policy %s\n%zu program%s\n\n", node->gpu, node->policy, programs,
+                programs == 1 ? "" : "s");
+        return;
+    }
     if (now->gpu_count > 1)
         fprintf(stream, "%u ", node->index);
     fprintf(stream, "%s, %u SMs, policy %s, cycle %llu (%s)\n", node->gpu, node->sms, node->policy,
@@ -164,17 +195,23 @@ static void print_head(const struct daemon_list *now, const struct wire_node *no
 static bool print_gpu(const struct top_view *view, const struct daemon_list *now, const struct wire_node *node,
                       const struct daemon_list *before, FILE *stream)
 {
-    const char *titles[] = {"<name",          "pid",      "<state", "goal", "of goal", "IPC", "of alone", "SMs",
-                            "<SMs over time", "launches", "P50",    "P99",  "runs",    "P50", "P99",      "memory"};
-    if (node->hardware)
-        titles[5] = "launches/s";
+    static const char *const simulated[] = {
+        "<name",          "pid",      "<state", "goal", "of goal", "IPC", "of alone", "SMs",
+        "<SMs over time", "launches", "P50",    "P99",  "runs",    "P50", "P99",      "memory"};
+    static const char *const hardware[] = {"<name",    "pid",      "<state", "goal", "of goal", "behind", "launches/s",
+                                           "of alone", "launches", "held",   "for",  "runs",    "P50",    "P99"};
+    const char *const *titles = node->hardware ? hardware : simulated;
+    size_t count = (node->hardware ? sizeof hardware : sizeof simulated) / sizeof *titles;
     struct arena *arena = arena_create();
-    struct columns *columns = arena ? columns_create(arena, titles, sizeof titles / sizeof *titles) : NULL;
+    struct columns *columns = arena ? columns_create(arena, titles, count) : NULL;
     bool fine = columns != NULL;
     size_t programs = 0;
     for (size_t i = 0; fine && i < now->clients.count; i++)
         if (now->clients.data[i].row.gpu == node->index) {
-            add_row(columns, view, node, &now->clients.data[i], before);
+            if (node->hardware)
+                add_hardware_row(columns, node, &now->clients.data[i], before);
+            else
+                add_row(columns, view, node, &now->clients.data[i], before);
             programs++;
         }
     if (fine) {

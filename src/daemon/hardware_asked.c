@@ -184,6 +184,15 @@ static void attach(struct client *client, const struct wire_frame *frame)
     answer(client, WIRE_BOARD, &body, NULL);
 }
 
+static void describe_runs(const struct board *board, struct wire_client *row)
+{
+    struct lengths lengths = {.count = 0};
+    row->runs = atomic_load(&board->runs);
+    for (uint64_t i = 0; i < BOARD_RUNS && i < row->runs; i++)
+        lengths_add(&lengths, atomic_load(&board->last_runs[i]), false);
+    lengths_tell(&lengths, &row->run_p50_cycles, &row->run_p99_cycles);
+}
+
 void hardware_describe(const struct client *client, struct wire_client *row)
 {
     struct board *board = client->board;
@@ -199,12 +208,12 @@ void hardware_describe(const struct client *client, struct wire_client *row)
                              .in_flight = (uint32_t)board_under_way(board),
                              .launches = atomic_load(&board->launches),
                              .cycles = rate->wanted_ns,
-                             .runs = rate->runs,
                              .held = atomic_load(&board->held),
                              .held_ns = atomic_load(&board->held_ns),
                              .ended = rate->ended > 0 ? (uint64_t)rate->ended : 0,
                              .alone_per_second = rate_alone_per_second(&rate->alone),
                              .behind = rate_is_behind(rate)};
+    describe_runs(board, row);
     memcpy(row->name, client->attach.name, sizeof row->name);
 }
 

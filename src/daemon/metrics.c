@@ -30,6 +30,9 @@
     T(launches_total, counter, (double)row->launches, "launches that have ended") \
     T(launches_in_flight, gauge, row->in_flight, "launches that have not ended") \
     T(runs_total, counter, (double)row->runs, "runs of the program that have ended") \
+    T(run_p50_seconds, gauge, (double)row->run_p50_cycles / hz, \
+      "of the last 1000 runs, on a GPU of hardware of the last 256; 0: none") \
+    T(run_p99_seconds, gauge, (double)row->run_p99_cycles / hz, "the same") \
     T(waits, gauge, row->state == WIRE_STATE_WAITS, "1: it waits for the GPU")
 
 /* Of a program on a simulated GPU. */
@@ -37,8 +40,6 @@
     T(launch_p50_seconds, gauge, (double)row->p50_cycles / hz, \
       "of the last 1000 launches, from when they could begin to their end; 0: none") \
     T(launch_p99_seconds, gauge, (double)row->p99_cycles / hz, "the same") \
-    T(run_p50_seconds, gauge, (double)row->run_p50_cycles / hz, "of the last 1000 runs; 0: none") \
-    T(run_p99_seconds, gauge, (double)row->run_p99_cycles / hz, "the same") \
     T(thread_instructions_total, counter, (double)row->thread_instructions, "since its first launch") \
     T(gpu_cycles_total, counter, (double)row->cycles, "cycles of the GPU since its first launch") \
     T(sm_cycles_total, counter, (double)row->sm_cycles, "of each SM while thread blocks of it were there, summed up") \

@@ -561,7 +561,8 @@ enum corun_status corun_shim_end_run(uint64_t begun)
     if (!begun || begun > time)
         return CORUN_ARGUMENT;
     atomic_fetch_add(&board->run_ns, time - begun);
-    atomic_fetch_add(&board->runs, 1);
+    uint64_t number = atomic_fetch_add(&board->runs, 1);
+    atomic_store(&board->last_runs[number % BOARD_RUNS], time - begun);
     return CORUN_OK;
 }
 

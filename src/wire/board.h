@@ -16,6 +16,7 @@
 #define BOARD_BYTES 4096u
 #define BOARD_LANES 64u
 #define BOARD_CLIENTS 64u
+#define BOARD_RUNS 256u
 #define BOARD_FILE_BYTES ((BOARD_CLIENTS + 1) * BOARD_BYTES)
 
 /* What launches of the program may do. G(name, word, meaning) */
@@ -52,6 +53,7 @@ struct board {
     uint32_t unused_too;
     _Atomic uint64_t runs, run_ns; /* of the program, as it tells: that have ended, and their time together */
     struct board_lane lanes[BOARD_LANES];
+    _Atomic uint64_t last_runs[BOARD_RUNS]; /* nanoseconds; run i, from 0 on, in place i modulo their number */
 };
 _Static_assert(sizeof(struct board) <= BOARD_BYTES, "a board is a page");
 

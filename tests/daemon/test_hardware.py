@@ -110,7 +110,8 @@ NUMBER = {name: number for number, (name, _) in enumerate(MESSAGES)}
 VERSION = int(re.search(r"WIRE_VERSION (\d+)u", (ROOT / "src" / "wire" / "wire.h").read_text())[1])
 GATES = re.findall(r"G\((\w+), \"", (ROOT / "src" / "wire" / "board.h").read_text())
 GATE, STARTING, RUNS, RUN_NS, ASKED = 0, 20, 56, 64, 72  # struct board
-BOARD_BYTES = 72 + 64 * 8
+BOARD_BYTES = 72 + 64 * 8 + 256 * 8
+LAST_RUNS = 72 + 64 * 8
 GATE_PLACES = 64
 
 
@@ -301,7 +302,11 @@ class Goals(Shimmed):
         server.put(RUNS, 3, "Q")
         self.wait_for(lambda: self.clients()["server"]["behind"])
         self.wait_for(lambda: self.stands_still("train"))
-        self.assertEqual(self.clients()["server"]["runs"], 3)
+        for i in range(3):
+            server.put(LAST_RUNS + 8 * i, (9 - i) * 1_000_000, "Q")
+        row = self.clients()["server"]
+        self.assertEqual((row["runs"], row["run_p50_cycles"], row["run_p99_cycles"]), (3, 8_000_000, 9_000_000))
+        self.assertIn("8.0 ms  9.0 ms", self.ask("top", "--once").stdout)
         server.put(RUNS, 7, "Q")
         self.wait_for(lambda: not self.clients()["server"]["behind"])
         self.wait_for(lambda: not self.stands_still("train"))
@@ -361,6 +366,8 @@ class Goals(Shimmed):
         self.assertEqual(err.count(b"corun: corund refuses the goal: a goal is above 0"), 1)
         runs = self.share(PROGRAMS / "own_runs", "--name", "runs", words=["7", "2", "1", "stay"])
         self.wait_for(lambda: self.clients().get("runs", {"runs": 0})["runs"] == 7)
+        row = self.clients()["runs"]
+        self.assertTrue(0 < row["run_p50_cycles"] <= row["run_p99_cycles"], row)
         runs.kill()
         self.assertEqual(self.end(runs)[1:], (b"5 5 1\n", b""))
 
