@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Rules of a GPU of hardware, and boards on which programs write what they like: with turns, no two programs may launch at once; under priority, none are
- * closed, and those with a goal are the ones that go first; left over, all may; under goals, only somebody whose rate alone is learned closes others,
+ * closed, and those with a goal are the ones that go first; left over, all may; under goals, only somebody whose rate alone is learned, or who is overdue, closes others,
  * only those with goals go first, and debts stay within the window.
  */
 #include "daemon/gate.h"
@@ -13,8 +13,9 @@ enum { CLIENTS = 8, MOST_TEXT = 64 };
 
 static void check(const struct gate *gate)
 {
-    uint32_t there = 0, open = 0;
+    uint32_t there = 0, open = 0, goals = 0;
     uint64_t first = 0;
+    bool overdue = false;
     for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
         const struct gate_client *client = &gate->clients[i];
         if (!client->board)
@@ -26,6 +27,8 @@ static void check(const struct gate *gate)
             abort();
         open += value != BOARD_CLOSED;
         first |= (uint64_t)client->urgent << i;
+        goals += client->urgent;
+        overdue |= client->urgent && rate_is_overdue(&client->rate, gate->rules.window_ns);
         if (gate->rules.policy == GATE_PRIORITY && client->urgent && value == BOARD_BOUNDED)
             abort();
     }
@@ -41,7 +44,7 @@ static void check(const struct gate *gate)
     case GATE_GOAL:
         if (gate->learner < GATE_MOST_CLIENTS
                 ? open != 1 || atomic_load(&gate->clients[gate->learner].board->gate) == BOARD_CLOSED
-                : open != there)
+                : open != (overdue ? goals : there))
             abort();
         if (there && atomic_load(&gate->front->first) & ~first)
             abort();

@@ -290,9 +290,15 @@ static void choose_learner(struct gate *gate, uint64_t now)
     }
 }
 
+/* Who has a goal, who goes first, and for whom that is not enough: bits. */
+struct standing {
+    uint64_t goals, first, overdue;
+};
+
 /* Whoever is alone is noted until its rate is known well; where nobody has a goal, nobody is. */
-static enum board_gate gate_of(const struct gate *gate, uint32_t number, uint64_t first, uint64_t goals, bool alone)
+static enum board_gate gate_of(const struct gate *gate, uint32_t number, const struct standing *standing, bool alone)
 {
+    uint64_t first = standing->first, goals = standing->goals;
     const struct gate_client *client = &gate->clients[number];
     uint64_t own = UINT64_C(1) << number;
     if (alone)
@@ -300,6 +306,8 @@ static enum board_gate gate_of(const struct gate *gate, uint32_t number, uint64_
     if (!goals)
         return BOARD_FREE;
     if (gate->learner != GATE_MOST_CLIENTS && gate->learner != number)
+        return BOARD_CLOSED;
+    if (standing->overdue && !(goals & own))
         return BOARD_CLOSED;
     /* who has more than its goal yields to who has less */
     return goals & own && (first & own || !first) ? BOARD_COUNTED : BOARD_BOUNDED;
@@ -315,7 +323,7 @@ static uint64_t next_sample(struct gate *gate)
 /* As look_priority(), and only who is behind its goal goes first. */
 static uint64_t look_goals(struct gate *gate, uint64_t now)
 {
-    uint64_t first = 0, goals = 0;
+    struct standing standing = {0};
     uint32_t there = 0;
     bool learns = false;
     for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
@@ -323,19 +331,20 @@ static uint64_t look_goals(struct gate *gate, uint64_t now)
         bool urgent = client->board && client->urgent;
         bool behind = rate_is_behind(&client->rate) || client->rate.goal == CORUN_GOAL_NONE;
         there += client->board != NULL;
-        goals |= (uint64_t)urgent << i;
-        first |= (uint64_t)(urgent && behind) << i;
+        standing.goals |= (uint64_t)urgent << i;
+        standing.first |= (uint64_t)(urgent && behind) << i;
+        standing.overdue |= (uint64_t)(urgent && rate_is_overdue(&client->rate, gate->rules.window_ns)) << i;
         learns |= client->board && client->rate.alone.wanted_ns < RATE_SETTLED_NS;
     }
     if (there > 1)
         choose_learner(gate, now);
     else
         gate->learner = GATE_MOST_CLIENTS;
-    publish(gate, first, now);
+    publish(gate, standing.first, now);
     for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++)
         if (gate->clients[i].board)
-            set(gate, i, gate_of(gate, i, first, goals, there == 1));
-    if (there == 1 ? !learns : !goals)
+            set(gate, i, gate_of(gate, i, &standing, there == 1));
+    if (there == 1 ? !learns : !standing.goals)
         return GATE_NEVER;
     return now - gate->wanted_ns < GATE_REST_NS ? next_sample(gate) : GATE_SAMPLE_NS;
 }

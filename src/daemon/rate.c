@@ -17,6 +17,7 @@ void rate_promise(struct rate *rate, enum corun_goal_kind goal, double value)
     rate->goal = goal;
     rate->goal_value = value;
     rate->debt_ns = 0;
+    rate->overdue = false;
 }
 
 bool rate_alone_known(const struct rate_alone *alone)
@@ -38,6 +39,11 @@ bool rate_is_behind(const struct rate *rate)
 {
     bool fraction = rate->goal == CORUN_GOAL_FRACTION;
     return rate->goal != CORUN_GOAL_NONE && (rate->debt_ns > 0 || (fraction && !rate_alone_known(&rate->alone)));
+}
+
+bool rate_is_overdue(const struct rate *rate, uint64_t window_ns)
+{
+    return rate->overdue && rate->idle_ns < window_ns;
 }
 
 /* What `count` launches or runs may take by the goal. */
@@ -126,6 +132,9 @@ void rate_note(struct rate *rate, const struct board *board, const struct rate_l
     rate->ended += ended;
     if (look->wanted)
         rate->wanted_ns += look->passed_ns;
-    if (rate->goal == CORUN_GOAL_FRACTION && rate_alone_known(&rate->alone))
-        owe(rate, look->wanted ? (int64_t)look->passed_ns : 0, ended, look->window_ns);
+    rate->idle_ns = look->wanted ? 0 : rate->idle_ns + look->passed_ns;
+    if (rate->goal != CORUN_GOAL_FRACTION || !rate_alone_known(&rate->alone))
+        return;
+    owe(rate, look->wanted ? (int64_t)look->passed_ns : 0, ended, look->window_ns);
+    rate->overdue = rate->debt_ns > (int64_t)(look->window_ns / 4) || (rate->overdue && rate->debt_ns > 0);
 }

@@ -37,6 +37,8 @@ struct rate {
     int64_t ended;      /* launches, meanwhile; slices are no launches */
     uint64_t runs;      /* that the program has told of */
     int64_t debt_ns;
+    bool overdue;                    /* the debt was more than a quarter of the window, and has not been paid since */
+    uint64_t idle_ns;                /* since it wanted the GPU last */
     uint32_t last_ended, last_parts; /* as the board had them */
     uint64_t last_runs, last_run_ns;
 };
@@ -59,5 +61,10 @@ double rate_alone_per_second(const struct rate_alone *alone);
 double rate_per_second(const struct rate *rate);
 /* Whether it has a goal, and has less than that; also while a share of a rate alone is promised that nobody knows. */
 bool rate_is_behind(const struct rate *rate);
+/*
+ * Whether it does not help it enough to go first: what others begin while it does not want the GPU is still there when it does. Of parts of the
+ * rate alone, which it reaches if all others are held back; and only while it wants the GPU now and then.
+ */
+bool rate_is_overdue(const struct rate *rate, uint64_t window_ns);
 
 #endif

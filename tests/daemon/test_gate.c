@@ -248,7 +248,27 @@ struct model {
     uint64_t left_ns, rests_us;      /* of what is under way; until it launches again */
     uint64_t ended, wanted_us;       /* all in all */
     bool is_there, under_way, wants; /* wants: it waits at the gate, or on the GPU */
+    uint64_t order;                  /* of what is under way, among all */
+    uint32_t random;                 /* not 0: pauses of 0 to twice their length */
 };
+
+/* Whose launch is the oldest one: on a GPU that has one at a time, it alone goes on. */
+static const struct model *oldest_of(const struct model *models)
+{
+    const struct model *oldest = NULL;
+    for (uint32_t i = 0; i < PROGRAMS; i++)
+        if (models[i].is_there && models[i].under_way && (!oldest || models[i].order < oldest->order))
+            oldest = &models[i];
+    return oldest;
+}
+
+static uint64_t pause_of(struct model *model)
+{
+    if (!model->random || !model->pause_us)
+        return model->pause_us;
+    model->random = model->random * 1664525u + 1013904223u;
+    return (model->random >> 8) % (2 * model->pause_us);
+}
 
 static bool may_launch(const struct model *model)
 {
@@ -256,46 +276,56 @@ static bool may_launch(const struct model *model)
     return value != BOARD_CLOSED && !(value == BOARD_BOUNDED && board_yields(front(), model->number));
 }
 
-static void step(struct model *model, uint32_t running)
+/* `gets_ns`: of the GPU in this step, if something is under way. */
+static void step(struct model *model, uint64_t gets_ns, uint64_t order)
 {
     struct board_lane *lane = &board(model->number)->lanes[1];
     bool noted = atomic_load(&board(model->number)->gate) != BOARD_FREE;
-    if (model->under_way && model->left_ns <= STEP_US * US / running) {
+    if (model->under_way && model->left_ns <= gets_ns) {
         model->under_way = false;
         model->ended++;
-        model->rests_us = model->pause_us;
+        model->rests_us = pause_of(model);
         atomic_store(&lane->ended, atomic_load(&lane->asked));
     } else if (model->under_way) {
-        model->left_ns -= STEP_US * US / running;
+        model->left_ns -= gets_ns;
     }
     model->rests_us -= model->rests_us < STEP_US ? model->rests_us : STEP_US;
     model->wants = model->under_way || !model->rests_us;
     if (model->wants && !model->under_way && may_launch(model)) {
         model->under_way = true;
         model->left_ns = model->work_us * US;
+        model->order = order;
         atomic_fetch_add(&lane->asked, noted);
     }
     atomic_store(&board(model->number)->waiting, model->wants && !model->under_way);
     model->wanted_us += model->wants ? STEP_US : 0;
 }
 
-/* For so long, from `since`; the gate looks when it wants to. */
-static uint64_t simulate(struct gate *gate, struct model *models, uint64_t since_us, uint64_t us)
+/* For so long, from `since`; the gate looks when it wants to. `one`: launches are on the GPU one after the other. */
+static uint64_t simulate_on(struct gate *gate, struct model *models, uint64_t since_us, uint64_t us, bool one)
 {
     uint64_t due = 0;
     for (uint64_t now = since_us; now < since_us + us; now += STEP_US) {
         uint32_t running = 0;
         for (uint32_t i = 0; i < PROGRAMS; i++)
             running += models[i].is_there && models[i].under_way;
-        for (uint32_t i = 0; i < PROGRAMS; i++)
+        const struct model *oldest = oldest_of(models);
+        for (uint32_t i = 0; i < PROGRAMS; i++) {
+            uint64_t gets = !one ? STEP_US * US / (running ? running : 1) : &models[i] == oldest ? STEP_US * US : 0;
             if (models[i].is_there)
-                step(&models[i], running);
+                step(&models[i], gets, now * PROGRAMS + i);
+        }
         if (now * US < due)
             continue;
         uint64_t wait = gate_look(gate, now * US);
         due = wait == GATE_NEVER ? (now + 1000) * US : now * US + wait;
     }
     return since_us + us;
+}
+
+static uint64_t simulate(struct gate *gate, struct model *models, uint64_t since_us, uint64_t us)
+{
+    return simulate_on(gate, models, since_us, us, false);
 }
 
 static void enter(struct gate *gate, struct model *model, double goal)
@@ -338,6 +368,44 @@ static void test_goal(void **unused)
         assert_float_equal(part(&models[0]), goals[i], 0.01);
         assert_float_equal((double)models[1].ended * 400 / 4e6, 1 - goals[i], 0.02);
         assert_float_equal(rate_per_second(&gate.clients[0].rate) / 1e4, goals[i], 0.05); /* as it is shown */
+    }
+}
+
+/* What two programs have under a policy, behind the time in which the first one is alone. */
+static void run_plant(const char *policy, struct model models[PROGRAMS], double goal, bool one)
+{
+    struct gate gate = with(policy);
+    enter(&gate, &models[0], goal);
+    uint64_t now = simulate_on(&gate, models, 1000, 8000000, one);
+    enter(&gate, &models[1], 0);
+    now = simulate_on(&gate, models, now, 2000000, one);
+    forget_past(models);
+    (void)simulate_on(&gate, models, now, 4000000, one);
+}
+
+/*
+ * GPUs that divide themselves or have one launch at a time, programs that always or now and then want them, launches of others that are shorter or
+ * longer: the goal is reached, and where priority alone gives more than it, the other program has no less than beside that.
+ */
+static void test_plants(void **unused)
+{
+    (void)unused;
+    enum { PLANTS = 2 * 2 * 3 * 2 * 3 };
+    static const uint64_t works[] = {50, 400}, pauses[] = {0, 300}, others[] = {50, 200, 1000};
+    for (uint32_t i = 0; i < PLANTS; i++) {
+        static const double goals[] = {0.5, 0.7, 0.9};
+        const double goal = goals[i / 24];
+        const bool one = i / 12 % 2;
+        const struct model plant[PROGRAMS] = {{.work_us = works[i % 2], .pause_us = pauses[i / 2 % 2], .random = i + 1},
+                                              {.work_us = others[i / 4 % 3]}};
+        struct model first[PROGRAMS], kept[PROGRAMS];
+        memcpy(first, plant, sizeof plant);
+        memcpy(kept, plant, sizeof plant);
+        run_plant("priority", first, goal, one);
+        run_plant("goal:window=20", kept, goal, one);
+        if (part(&kept[0]) < goal - 0.03 || (part(&first[0]) >= goal + 0.05 && kept[1].ended < first[1].ended * 0.95))
+            fail_msg("plant %u, goal %.1f: %.3f (%llu), under priority %.3f (%llu)", i, goal, part(&kept[0]),
+                     (unsigned long long)kept[1].ended, part(&first[0]), (unsigned long long)first[1].ended);
     }
 }
 
@@ -513,7 +581,7 @@ int main(void)
         cmocka_unit_test(test_places),    cmocka_unit_test(test_late),      cmocka_unit_test(test_goal),
         cmocka_unit_test(test_settled),   cmocka_unit_test(test_learned),   cmocka_unit_test(test_not_learned),
         cmocka_unit_test(test_two_goals), cmocka_unit_test(test_run_goals), cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_users),
+        cmocka_unit_test(test_plants),    cmocka_unit_test(test_users),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

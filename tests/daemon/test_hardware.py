@@ -329,6 +329,11 @@ class Goals(Shimmed):
         self.assertGreater(self.clients()["server"]["launches_per_second_isolated"], 0)
         other = Client(self.socket, name=b"other")
         self.assertEqual((server.gate(), other.gate()), ("COUNTED", "BOUNDED"))
+        server.put(STARTING, 1)  # it wants the GPU, and nothing ends
+        self.wait_for(lambda: other.gate() == "CLOSED")
+        self.assertEqual((server.gate(), self.clients()["server"]["behind"]), ("COUNTED", True))
+        server.put(STARTING, 0)
+        self.wait_for(lambda: other.gate() == "BOUNDED")  # as it wants nothing any more
         unknown = Client(self.socket, goal=1, name=b"unknown")
         unknown.put(STARTING, 1)
         self.wait_for(lambda: other.gate() == "CLOSED")
