@@ -109,8 +109,8 @@ add_custom_target(corun_kernels ALL DEPENDS ${outputs} ${CMAKE_BINARY_DIR}/tests
 find_program(CORUN_NVCC nvcc PATHS /usr/local/cuda/bin DOC "CUDA compiler that the kernels are compared with (optional)")
 find_program(CORUN_PTXAS ptxas PATHS /usr/local/cuda/bin DOC "PTX assembler that the kernels are given to (optional)")
 if(CORUN_NVCC)
-  execute_process(COMMAND ${CORUN_NVCC} --list-gpu-arch OUTPUT_VARIABLE architectures ERROR_QUIET)
-  if(architectures MATCHES "compute_([0-9]+)") # the lowest comes first
+  execute_process(COMMAND ${CORUN_NVCC} --list-gpu-arch OUTPUT_VARIABLE nvcc_architectures ERROR_QUIET)
+  if(nvcc_architectures MATCHES "compute_([0-9]+)") # the lowest comes first
     set(nvcc_lowest ${CMAKE_MATCH_1})
     set(nvcc_outputs "")
     foreach(name IN LISTS CORUN_WORKLOAD_NAMES)
