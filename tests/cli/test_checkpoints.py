@@ -181,6 +181,12 @@ class Checkpoints(InFolder):
     def test_thread_blocks_that_went_and_came_back(self):
         self.compare(RUNS[4], [5539])
 
+    def test_products_under_way(self):
+        """Groups of a warpgroup's products, and warps that wait for the others of theirs."""
+        chance = random.Random(27)
+        case = ("--gpu", "h100:sms=4", "--policy", "even", "gemm-wgmma@small", "histogram@small")
+        self.compare(case, sorted(chance.sample(range(1, CYCLES - 1000), 4)))
+
     def test_garbage_where_nothing_was_written(self):
         chance = random.Random(23)
         self.environment["MALLOC_PERTURB_"] = "165"
