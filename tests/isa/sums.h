@@ -92,7 +92,7 @@ static uint64_t draw_bits(const struct kind *kind, bool tame)
         return field(bits, kind->bits);
     if (draw() % 8 == 0)
         return 0;
-    int fraction = kind->fraction, unused = kind->type == PTX_TYPE_TF32 ? 13 : 0;
+    int fraction = kind->fraction & 63, unused = kind->type == PTX_TYPE_TF32 ? 13 : 0;
     uint64_t exponent = (UINT64_C(1) << (kind->exponent_bits - 1)) - 1, sign = bits >> 63;
     uint32_t what = draw() % 16;
     if (what == 0)
@@ -101,7 +101,7 @@ static uint64_t draw_bits(const struct kind *kind, bool tame)
         exponent = field(bits >> 53, kind->exponent_bits); /* any, infinity and NaN too */
     else
         exponent += bits >> 56 & 7;
-    uint64_t value = sign << (kind->exponent_bits + fraction) | exponent << fraction | field(bits, fraction);
+    uint64_t value = sign << ((kind->exponent_bits + fraction) & 63) | exponent << fraction | field(bits, fraction);
     if (kind->type == PTX_TYPE_TF32)
         return value << unused | (draw() & 0x1fff); /* what stands there is not looked at */
     return field(value, kind->bits);

@@ -88,10 +88,11 @@ static uint64_t descriptor_of(const struct layout *layout)
 /* In one half of the image; strides are what is needed, and sometimes more. */
 static struct layout draw_layout(const struct kind *kind, uint32_t from, uint32_t lines)
 {
-    struct layout layout = {.transposed = kind->bits == 16 && draw() % 2, .swizzle = 1u << draw() % 4};
-    uint32_t pieces = layout.swizzle, more = draw() % 2 ? 128 : 0, atom = 8 * pieces * 16;
+    struct layout layout = {.transposed = kind->bits == 16 && draw() % 2, .swizzle = 1};
+    uint32_t shift = draw() % 4, pieces = 1u << shift, more = draw() % 2 ? 128 : 0, atom = 8 * pieces * 16;
+    layout.swizzle = pieces;
     if (pieces > 1) {
-        layout.base = draw() % 3 ? 0 : draw() % pieces;
+        layout.base = draw() % 3 ? 0 : draw() & (pieces - 1);
         from = from / 1024 * 1024 + layout.base * 128;
         more = pieces == 8 || lines > 64 ? 0 : more * 8;
     }
@@ -109,12 +110,18 @@ static struct layout draw_layout(const struct kind *kind, uint32_t from, uint32_
         layout.stride = 128;
         layout.leading = lines / 8 * 128 + more;
     } else {
-        uint32_t across = (lines / 8 + pieces - 1) / pieces;
+        uint32_t across = (lines / 8 + pieces - 1) >> shift;
         bool turned = draw() % 2;
         layout.leading = turned ? 2 * atom + more : atom;
         layout.stride = turned ? atom : across * atom + more;
     }
     return layout;
+}
+
+/* Elements in a register. */
+static uint32_t packed(const struct kind *kind)
+{
+    return kind->bits < 32 ? 32 / (uint32_t)kind->bits : 1;
 }
 
 /* Rows of A, columns of B and rows of D as they are drawn; elements as they stand, signs not yet changed. */
@@ -142,7 +149,7 @@ static void put_matrix(uint8_t *image, const struct product *product, const stru
 /* Element i of a thread. */
 static void place_of_a(const struct kind *kind, uint32_t thread, uint32_t i, uint32_t *row, uint32_t *column)
 {
-    uint32_t lane = thread % 32, each = 32 / (uint32_t)kind->bits, word = i / each;
+    uint32_t lane = thread % 32, each = packed(kind), word = i / each;
     *row = thread / 32 * 16 + lane / 4 + word % 2 * 8;
     *column = lane % 4 * each + i % each + word / 2 * 4 * each;
 }
@@ -157,7 +164,7 @@ static void place_of_d(uint32_t thread, uint32_t i, uint32_t *row, uint32_t *col
 static void draw_input(const struct product *product, uint8_t *buffer, bool tame)
 {
     uint32_t *d = (uint32_t *)(buffer + IMAGE_BYTES), *a = d + 128 * THREADS, row, column;
-    uint32_t each = 32 / (uint32_t)product->d->bits, each_a = 32 / (uint32_t)product->a->bits;
+    uint32_t each = packed(product->d), each_a = packed(product->a);
     memset(buffer, 0, BUFFER_BYTES);
     for (uint32_t i = 0; i < 64 * product->k; i++)
         rows[i / product->k][i % product->k] = draw_bits(product->a, tame);
@@ -245,7 +252,7 @@ static void write_kernel(struct text *text, const struct product *product)
 static void check_output(const struct product *product, const uint8_t *buffer)
 {
     const uint32_t *d = (const uint32_t *)(buffer + IMAGE_BYTES);
-    uint32_t each = 32 / (uint32_t)product->d->bits, row, column, step = product->n > 48 ? 7 : 1;
+    uint32_t each = packed(product->d), row, column, step = product->n > 48 ? 7 : 1;
     uint64_t sign = UINT64_C(1) << (product->a->bits - 1), a[MOST_ROW], b[MOST_ROW];
     for (uint32_t at = draw() % step; at < THREADS * product->n / 2; at += step) {
         uint32_t thread = at % THREADS, i = at / THREADS;
