@@ -76,7 +76,8 @@ static const struct {
 /* In libcuda, which the program has loaded or which lies beside this library. */
 static void *look_up(const char *symbol, int flags)
 {
-    void *library = dlopen("libcuda.so.1", RTLD_LAZY);
+    /* What is found stays: a program that is linked with the runtime only has the library from here. */
+    void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NODELETE);
     char name[160];
     void *found = NULL;
     if (!library)
