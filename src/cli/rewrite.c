@@ -14,13 +14,15 @@
 
 #define PTX_MOST_BYTES (UINT64_C(1) << 30)
 
-enum { KEY_OUTPUT = 'o', KEY_JSON = 'j', KEY_QUIET = 'q', KEY_FENCE = 256 };
+enum { KEY_OUTPUT = 'o', KEY_JSON = 'j', KEY_QUIET = 'q', KEY_FENCE = 256, KEY_DROP };
 
 static const struct argp_option options[] = {
     {"output", KEY_OUTPUT, "FILE", 0, "where the new PTX of one file goes; - is standard output", 1},
     {"json", KEY_JSON, "FILE", 0, "the table as JSON (docs/json.md); - is standard output", 1},
     {"quiet", KEY_QUIET, NULL, 0, "no table", 1},
     {"fence", KEY_FENCE, NULL, 0, "accesses to global memory are bounded before the pass, as by the pass fence", 1},
+    {"drop", KEY_DROP, NULL, 0,
+     "of workers: they can be told to leave in the middle of a thread block, where that may start again", 1},
     {0},
 };
 
@@ -41,7 +43,7 @@ struct rewrite_options {
     const char *pass;
     VECTOR(const char *) paths;
     struct output outputs[REWRITE_OUTPUTS];
-    bool quiet, fence;
+    bool quiet, fence, drop;
 };
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
@@ -59,6 +61,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         break;
     case KEY_FENCE:
         rewrite->fence = true;
+        break;
+    case KEY_DROP:
+        rewrite->drop = true;
         break;
     case ARGP_KEY_ARG:
         if (!rewrite->pass)
@@ -135,8 +140,15 @@ static enum corun_status rewrite_files(struct rewrite_options *rewrite, const st
     }
 PASSES(FENCED_PASS)
 
+static enum corun_status fenced_dropping(const struct ptx_module *source, struct corun_diagnostics *list,
+                                         struct rewritten *rewritten)
+{
+    return fence_before(workers_dropping_module, source, list, rewritten);
+}
+
 static enum corun_status run_rewrite(void *user)
 {
+    static const struct pass_row dropping = {"workers", "rewritten", workers_dropping_module, fenced_dropping};
     static const struct pass_row passes[] = {
 #define PASS_ROW(name, done, meaning) {#name, done, name##_module, fenced_##name},
         PASSES(PASS_ROW)
@@ -157,6 +169,8 @@ static enum corun_status run_rewrite(void *user)
                             rewrite->pass,
                             command_hint(rewrite->pass, names, PASS_COUNT, "there are `slice`, `workers` and `fence`",
                                          hint, sizeof hint));
+    if (rewrite->drop && passes[pass].run != workers_module)
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "--drop is for `workers`, not for `%s`", names[pass]);
     if (!rewrite->paths.count)
         return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "a PTX file is missing");
     if (rewrite->outputs[REWRITE_PTX].path && rewrite->paths.count > 1)
@@ -168,7 +182,8 @@ static enum corun_status run_rewrite(void *user)
     if (status == CORUN_OK)
         status = outputs_open(rewrite->outputs, REWRITE_OUTPUTS, list);
     if (status == CORUN_OK)
-        status = outputs_close(rewrite->outputs, REWRITE_OUTPUTS, rewrite_files(rewrite, &passes[pass]), list);
+        status = outputs_close(rewrite->outputs, REWRITE_OUTPUTS,
+                               rewrite_files(rewrite, rewrite->drop ? &dropping : &passes[pass]), list);
     return status;
 }
 

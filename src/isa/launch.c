@@ -87,11 +87,10 @@ static void number_threads(struct launch *launch)
         }
 }
 
-#define MOST_BUFFERS 128u
-
 /* The first address of what a root leads to in this launch; 0: nowhere, it is no pointer. */
-static uint64_t buffer_of(const struct launch *launch, const struct ptx_root *root)
+static uint64_t buffer_of(const void *user, const struct ptx_root *root)
 {
+    const struct launch *launch = user;
     const struct corun_module_instance *instance = launch->instance;
     uint64_t address = 0;
     if (root->variable->declared != PTX_DECLARED_PARAMETER)
@@ -100,36 +99,6 @@ static uint64_t buffer_of(const struct launch *launch, const struct ptx_root *ro
         memcpy(&address, launch->parameters + root->offset, sizeof address);
     struct memory_cache cache = {0};
     return address && memory_find(instance->memory, &cache, address, 1) ? cache.base : 0;
-}
-
-/* With these arguments, does the grid write nothing that it reads? Every access must lead to a buffer that we know. */
-static bool is_idempotent(const struct launch *launch)
-{
-    const struct ptx_idempotence *idempotence = &launch->kernel->idempotence;
-    uint64_t read[MOST_BUFFERS], written[MOST_BUFFERS];
-    uint32_t counts[2] = {0, 0};
-    if (idempotence->reason)
-        return false;
-    for (uint32_t i = 0; i < idempotence->access_count; i++) {
-        const struct ptx_global_access *access = &idempotence->accesses[i];
-        bool known = access->roots & PTX_ROOT_PRIVATE;
-        for (uint64_t rest = access->roots & ~PTX_ROOT_PRIVATE; rest; rest &= rest - 1) {
-            uint64_t buffer = buffer_of(launch, &idempotence->roots[lowest_bit(rest)]);
-            if (!buffer)
-                continue;
-            if (counts[access->writes] == MOST_BUFFERS)
-                return false;
-            (access->writes ? written : read)[counts[access->writes]++] = buffer;
-            known = true;
-        }
-        if (!known)
-            return false;
-    }
-    for (uint32_t r = 0; r < counts[false]; r++)
-        for (uint32_t w = 0; w < counts[true]; w++)
-            if (read[r] == written[w])
-                return false;
-    return true;
 }
 
 static void fill_grid(struct launch *launch)
@@ -194,7 +163,7 @@ enum corun_status corun_grid_create(struct corun_module_instance *instance,
     if (launch->parameter_bytes)
         memcpy(launch->parameters, description->parameters, launch->parameter_bytes);
     number_threads(launch);
-    launch->grid.idempotent = is_idempotent(launch);
+    launch->grid.idempotent = ptx_idempotence_holds(&kernel->idempotence, buffer_of, launch);
     *grid = &launch->grid;
     return CORUN_OK;
 }

@@ -5,6 +5,7 @@
  */
 #include "ptx/idempotence.h"
 
+#include "base/bits.h"
 #include "base/vector.h"
 
 #include <stdlib.h>
@@ -296,13 +297,62 @@ enum corun_status ptx_idempotence_create(const struct ptx_function *function, st
     return analysis.failed || !accesses ? CORUN_MEMORY : CORUN_OK;
 }
 
+#define MOST_BUFFERS 128u
+
+static bool overlap(const uint64_t *read, uint32_t reads, const uint64_t *written, uint32_t writes)
+{
+    for (uint32_t r = 0; r < reads; r++)
+        for (uint32_t w = 0; w < writes; w++)
+            if (read[r] == written[w])
+                return true;
+    return false;
+}
+
+bool ptx_idempotence_holds(const struct ptx_idempotence *idempotence, ptx_find_buffer *find, const void *user)
+{
+    uint64_t read[MOST_BUFFERS], written[MOST_BUFFERS];
+    uint32_t counts[2] = {0, 0};
+    if (idempotence->reason)
+        return false;
+    for (uint32_t i = 0; i < idempotence->access_count; i++) {
+        const struct ptx_global_access *access = &idempotence->accesses[i];
+        bool known = access->roots & PTX_ROOT_PRIVATE;
+        for (uint64_t rest = access->roots & ~PTX_ROOT_PRIVATE; rest; rest &= rest - 1) {
+            uint64_t buffer = find(user, &idempotence->roots[lowest_bit(rest)]);
+            if (!buffer)
+                continue;
+            if (counts[access->writes] == MOST_BUFFERS)
+                return false;
+            (access->writes ? written : read)[counts[access->writes]++] = buffer;
+            known = true;
+        }
+        if (!known)
+            return false;
+    }
+    return !overlap(read, counts[false], written, counts[true]);
+}
+
+/* What is read and written, of all accesses. */
+static void sum_up(const struct ptx_idempotence *idempotence, uint64_t *read, uint64_t *written)
+{
+    *read = *written = 0;
+    for (uint32_t i = 0; i < idempotence->access_count; i++)
+        *(idempotence->accesses[i].writes ? written : read) |= idempotence->accesses[i].roots & ~PTX_ROOT_PRIVATE;
+}
+
+bool ptx_idempotence_never(const struct ptx_idempotence *idempotence)
+{
+    uint64_t read, written;
+    sum_up(idempotence, &read, &written);
+    return read & written;
+}
+
 const char *ptx_idempotence_text(const struct ptx_idempotence *idempotence)
 {
-    uint64_t read = 0, written = 0;
+    uint64_t read, written;
     if (idempotence->reason)
         return idempotence->reason;
-    for (uint32_t i = 0; i < idempotence->access_count; i++)
-        *(idempotence->accesses[i].writes ? &written : &read) |= idempotence->accesses[i].roots & ~PTX_ROOT_PRIVATE;
+    sum_up(idempotence, &read, &written);
     if (read & written)
         return "reads what it writes";
     return read && written ? "if its arguments do not overlap" : "yes";

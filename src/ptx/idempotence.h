@@ -40,6 +40,15 @@ struct ptx_idempotence {
 /* The result is allocated in `arena`. OK or MEMORY. */
 enum corun_status ptx_idempotence_create(const struct ptx_function *function, struct arena *arena,
                                          struct ptx_idempotence *idempotence);
+/*
+ * For a launch: `find` says which buffer a root leads to, as any number that no other buffer has; 0: to none. True: with those the grid writes nothing that
+ * it reads, and every access leads to a buffer.
+ */
+typedef uint64_t ptx_find_buffer(const void *user, const struct ptx_root *root);
+bool ptx_idempotence_holds(const struct ptx_idempotence *idempotence, ptx_find_buffer *find, const void *user);
+
+/* It reads what it writes, whatever its arguments are. */
+bool ptx_idempotence_never(const struct ptx_idempotence *idempotence);
 /* In words, for a kernel of which no launch is known. */
 const char *ptx_idempotence_text(const struct ptx_idempotence *idempotence);
 

@@ -5,6 +5,8 @@
 #include "report/json_writer.h"
 #include "report/kernel_labels.h"
 
+#include <string.h>
+
 enum column {
     COLUMN_FILE,
     COLUMN_KERNEL,
@@ -15,8 +17,12 @@ enum column {
     COLUMN_INSTRUCTIONS,
     COLUMN_PARAMETER,
     COLUMN_READS,
+    COLUMN_DROPS, /* of the pass that says so */
     COLUMN_COUNT
 };
+
+static const char *const places[] = {
+    [REWRITTEN_DROPS_IN_LOOPS] = "in loops", [REWRITTEN_DROPS_AT_BARRIERS] = "at barriers"};
 
 /* "ctaid.x, nctaid.x", or why the kernel is refused. */
 static const char *read_text(struct arena *arena, const struct rewritten_kernel *kernel)
@@ -54,6 +60,12 @@ static bool add_rows(const struct rewritten_file *file, struct arena *arena, str
         columns_set(columns, COLUMN_INSTRUCTIONS, PAINT_NONE, "%u", kernel->instructions_added);
         columns_set(columns, COLUMN_PARAMETER, PAINT_NONE, "%u", (uint32_t)kernel->parameter_offset);
         columns_set(columns, COLUMN_READS, PAINT_NONE, "%s", *reads ? reads : "-");
+        if (kernel->drops_text && kernel->drops != REWRITTEN_DROPS_NOWHERE)
+            columns_set(columns, COLUMN_DROPS, PAINT_NONE, "%s%s%s", places[kernel->drops],
+                        strcmp(kernel->drops_text, "yes") != 0 ? ", " : "",
+                        strcmp(kernel->drops_text, "yes") != 0 ? kernel->drops_text : "");
+        else if (kernel->drops_text)
+            columns_set(columns, COLUMN_DROPS, PAINT_NONE, "no: %s", kernel->drops_text);
     }
     return labels != NULL;
 }
@@ -69,8 +81,10 @@ bool rewrite_table_print(const struct rewrite_table *table, struct arena *arena,
                                               "more shared bytes",
                                               "more instructions",
                                               "parameter at",
-                                              "<reads, or refused at"};
-    struct columns *columns = columns_create(arena, titles, COLUMN_COUNT);
+                                              "<reads, or refused at",
+                                              "<can be dropped"};
+    bool drops = !strcmp(table->pass, "workers");
+    struct columns *columns = columns_create(arena, titles, drops ? COLUMN_COUNT : COLUMN_DROPS);
     uint32_t kernels = 0, done = 0;
     for (size_t i = 0; i < table->count; i++) {
         if (!add_rows(&table->files[i], arena, columns))
@@ -98,6 +112,9 @@ static json_t *json_kernel(struct json_writer *writer, const struct rewritten_ke
     json_put(writer, object, "shared_bytes_added", json_count(kernel->shared_bytes_added));
     json_put(writer, object, "reads_noncoherent", json_boolean(kernel->reads_noncoherent));
     json_put(writer, object, "instructions_added", json_count(kernel->instructions_added));
+    json_put(writer, object, "drops",
+             kernel->drops != REWRITTEN_DROPS_NOWHERE ? json_text(places[kernel->drops]) : json_null());
+    json_put(writer, object, "drops_if", kernel->drops_text ? json_text(kernel->drops_text) : json_null());
     json_put(writer, object, "parameter_index", json_count(kernel->parameter_index));
     json_put(writer, object, "parameter_offset_bytes", json_count(kernel->parameter_offset));
     for (uint32_t value = 0; value < GRID_VALUES; value++)

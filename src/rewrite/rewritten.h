@@ -6,6 +6,9 @@
 #include "ptx/register_count.h"
 #include "rewrite/grid_reads.h"
 
+/* Where workers of a kernel may leave in the middle of a thread block: worker_drops.h. */
+enum rewritten_drop { REWRITTEN_DROPS_NOWHERE, REWRITTEN_DROPS_IN_LOOPS, REWRITTEN_DROPS_AT_BARRIERS };
+
 /* One entry of the module. */
 struct rewritten_kernel {
     const struct ptx_function *function; /* in the new module */
@@ -30,6 +33,8 @@ struct rewritten_kernel {
     enum ptx_registers_from registers_from; /* in the new module; MAXNREG: both are that limit */
     uint32_t shared_bytes_added;            /* static shared memory */
     uint32_t instructions_added;            /* to the body of the kernel itself, not to functions that it calls */
+    enum rewritten_drop drops;              /* of workers */
+    const char *drops_text;                 /* when, or why nowhere, in words; NULL: the pass is not that of workers */
 };
 
 struct rewritten {

@@ -22,7 +22,12 @@ HAS(worker_arguments, rows, 40);
 HAS(worker_arguments, flags, 44);
 HAS(worker_arguments, grid_y, 48);
 HAS(worker_arguments, layer_reciprocal, 56);
+HAS(worker_arguments, grid_id, 24);
 HAS(worker_arguments, stride, 60);
+HAS(worker_dropping_arguments, returned, 64);
+HAS(worker_dropping_arguments, room, 72);
+HAS(worker_returned, index, 0);
+HAS(worker_returned, launch, 4);
 HAS(worker_queue, next, 0);
 HAS(worker_queue, alive, 4);
 HAS(worker_queue, total, 8);
@@ -32,7 +37,8 @@ HAS(worker_place, done, 4);
 HAS(worker_place, busy, 8);
 _Static_assert(sizeof(struct worker_place) == 16, "the text has this");
 _Static_assert(WORKERS_SEATED == 1 && WORKERS_STRICT == 2 && WORKERS_TELL == 4 && WORKERS_DIRECT == 8 &&
-                   WORKERS_HAS_LAYERS == 16 && WORKERS_ONCE == 32 && WORKERS_MOST_SHIFT == 16,
+                   WORKERS_HAS_LAYERS == 16 && WORKERS_ONCE == 32 && WORKERS_DROP == 64 &&
+                   (WORKERS_AT_ONCE & 15) == 8 && WORKERS_MOST_SHIFT == 16,
                "the text has these");
 
 static const struct {
@@ -55,6 +61,10 @@ static const struct {
     /* %p: more workers are resident than the SM owes */
     {"too-many", "mov.b32 {%limit, %resident}, %word;\n"
                  "setp.gt.u16 %p, %resident, %limit;\n"},
+    {"masked-too-many", "and.b32 %t, %word, 4095;\n"
+                        "shr.u32 %u, %word, 16;\n"
+                        "setp.gt.u32 %p, %u, %t;\n"
+                        "mov.b32 {%limit, %resident}, %word;\n"},
     {"false", "setp.ne.u32 %?, %t, %t;\n"},
     {"true", "setp.eq.u32 %?, %t, %t;\n"},
     {"leave", "mov.u64 %time, %globaltimer;\n"
@@ -75,6 +85,55 @@ static const struct {
               "mov.b32 {%limit, %resident}, %word;\n"
               "setp.gt.u16 %p, %resident, %limit;\n"
               "@%p bra ?AGAIN;\n"},
+    {"masked-claim", "?AGAIN:\n"
+                     "sub.u32 %t, %word, 65536;\n"
+                     "atom.global.cas.b32 %t, [%place], %word, %t;\n"
+                     "setp.eq.u32 %claimed, %t, %word;\n"
+                     "@%claimed bra ?CLAIMED;\n"
+                     "mov.u32 %word, %t;\n"
+                     "and.b32 %t, %word, 4095;\n"
+                     "shr.u32 %u, %word, 16;\n"
+                     "setp.gt.u32 %p, %u, %t;\n"
+                     "@%p bra ?AGAIN;\n"},
+    /* %t: after whom. Who is told to leave at once waits for nobody */
+    {"nobody", ""},
+    {"masked-nobody", "setp.eq.s32 %p, %t, -8;\n"
+                      "@%p bra ALONE;\n"},
+    /* %p: the limit says that who is too many leaves at once; 8 in its highest four bits, as a signed number */
+    {"at-once", "setp.lt.s16 %p, %?, -28672;\n"},
+    /* %a: thread blocks of the grid */
+    {"all", "ld.param.u32 %a, [arguments+32];\n"
+            "ld.param.u32 %b, [arguments+40];\n"
+            "mul.lo.u32 %a, %a, %b;\n"},
+    /* Gives the place up, at once; to ?STAYS if that is not asked for, or not of this one */
+    {"surrender", "atom.global.add.u32 %word, [%place], -65536;\n"
+                  "and.b32 %t, %word, 4095;\n"
+                  "shr.u32 %u, %word, 16;\n"
+                  "setp.gt.u32 %p, %u, %t;\n"
+                  "@!%p bra ?STAYS;\n"
+                  "mov.b32 {%limit, %resident}, %word;\n"
+                  "setp.lt.s16 %p, %limit, -28672;\n"
+                  "@!%p bra ?STAYS;\n"},
+    /* %p: no thread block can be given back */
+    {"full", "<all>"
+             "ld.volatile.global.u32 %t, [%queue+8];\n"
+             "sub.u32 %u, %t, %a;\n"
+             "ld.param.u32 %b, [arguments+72];\n"
+             "setp.ge.u32 %p, %u, %b;\n"},
+    /*
+     * %drawn goes back to the queue: one more in all, whose number says where it is written. Whoever has drawn beyond that has found nothing, so what is
+     * drawn next is that.
+     */
+    {"return", "<all>"
+               "atom.global.add.u32 %t, [%queue+8], 1;\n"
+               "sub.u32 %u, %t, %a;\n"
+               "ld.param.u64 %time, [arguments+64];\n"
+               "mad.wide.u32 %time, %u, 8, %time;\n"
+               "ld.param.u32 %b, [arguments+24];\n"
+               "mov.b64 %state, {%drawn, %b};\n"
+               "st.volatile.global.u64 [%time], %state;\n"
+               "membar.gl;\n"
+               "red.global.min.u32 [%queue], %t;\n"},
 };
 
 /*
@@ -82,8 +141,9 @@ static const struct {
  * for any more. %slot: the slot that is read, or written, next. %drawn, %state: what was asked for, the next index and the two words of the place.
  */
 static const char declarations[] = ".reg .pred %others, %quiet, %strict, %claimed, %odd, %out, %direct, %behind, %p;\n"
-                                   ".reg .b16 %limit, %resident;\n"
-                                   ".reg .b32 %x, %y, %z, %a, %b, %c, %t, %u, %slot, %flags, %word, %drawn;\n"
+                                   ".reg .pred %dropping;\n"
+                                   ".reg .b16 %limit, %resident, %seen;\n"
+                                   ".reg .b32 %x, %y, %z, %a, %b, %c, %t, %u, %slot, %flags, %word, %drawn, %last;\n"
                                    ".reg .b32 %row, %reciprocal, %rows, %layer;\n"
                                    ".reg .b64 %place, %queue, %time, %state;\n";
 
@@ -197,6 +257,7 @@ static const char rare_waiting[] = "ld.param.u64 %time, [arguments+16];\n"
                                    "@%p bra FULL;\n"
                                    "shl.b32 %t, %word, 16;\n"
                                    "shr.s32 %t, %t, 28;\n"
+                                   "<nobody>"
                                    "ld.param.u32 %u, [arguments+60];\n"
                                    "mul.wide.s32 %time, %t, %u;\n"
                                    "add.s64 %time, %time, %place;\n"
@@ -318,6 +379,115 @@ static const char asking[] = "@%quiet bra ASKED;\n"
                              "<ask><true quiet>"
                              "ASKED:\n";
 
+/* The elected thread is told to leave at once, if too many are there: it gives back what it has drawn, and has not begun. */
+static const char flagged[] = "cvt.u32.u64 %word, %state;\n"
+                              "mov.b32 {%limit, %resident}, %word;\n"
+                              "<at-once limit>"
+                              "@%p bra GIVING;\n"
+                              "GIVEN:\n";
+
+static const char giving[] = "GIVING:\n"
+                             "@%claimed bra GIVEN;\n"
+                             "<too-many>"
+                             "@!%p bra GIVEN;\n"
+                             "<place><full>"
+                             "@%p bra GIVEN;\n"
+                             "<surrender GIVE_>"
+                             "<true claimed><all>"
+                             "setp.ge.u32 %p, %drawn, %a;\n"
+                             "@%p bra GIVE_AFTER;\n"
+                             "<return>"
+                             "GONE:\n"
+                             "<leave>"
+                             "mov.u64 %state, <UNLIMITED>;\n"
+                             "mov.u32 %drawn, -1;\n"
+                             "bra GIVEN;\n"
+                             "GIVE_AFTER:\n" /* what was given back before, and is not taken, or nothing */
+                             "red.global.min.u32 [%queue], %drawn;\n"
+                             "bra GONE;\n"
+                             "GIVE_STAYS:\n"
+                             "red.global.add.u32 [%place], <RESIDENT>;\n"
+                             "bra GIVEN;\n";
+
+/* Behind the thread blocks of the grid come those that were given back. */
+static const char returned[] = "mul.lo.u32 %t, %row, %rows;\n"
+                               "setp.ge.u32 %p, %drawn, %t;\n"
+                               "@%p bra $RETURNED;\n"
+                               "$DRAWN:\n"
+                               "st.shared.b32 [worker+12], %drawn;\n";
+
+/* Several may draw the same one, since numbers are drawn anew when something is given back: the first one has it. */
+static const char taking[] = "$RETURNED:\n"
+                             "@%claimed bra $DRAWN;\n"
+                             "<test 32>"
+                             "@%p bra $DRAWN;\n"
+                             "ld.param.u64 %queue, [arguments];\n"
+                             "membar.gl;\n"
+                             "ld.volatile.global.u32 %u, [%queue+8];\n"
+                             "setp.ge.u32 %p, %drawn, %u;\n"
+                             "@%p bra $DRAWN;\n"
+                             "<all>"
+                             "sub.u32 %u, %drawn, %a;\n"
+                             "ld.param.u64 %time, [arguments+64];\n"
+                             "mad.wide.u32 %time, %u, 8, %time;\n"
+                             "ld.param.u32 %b, [arguments+24];\n"
+                             "$UNWRITTEN:\n"
+                             "ld.volatile.global.v2.u32 {%t, %u}, [%time];\n"
+                             "setp.ne.u32 %p, %u, %b;\n"
+                             "@%p bra $UNWRITTEN;\n"
+                             "setp.eq.u32 %p, %t, -1;\n"
+                             "@%p bra $TAKEN;\n"
+                             "atom.global.cas.b32 %u, [%time], %t, -1;\n"
+                             "mov.u32 %drawn, %t;\n"
+                             "setp.eq.u32 %p, %u, %t;\n"
+                             "@%p bra $DRAWN;\n"
+                             "$TAKEN:\n"
+                             "atom.global.add.u32 %drawn, [%queue], 1;\n"
+                             "bra $RETURNED;\n";
+
+/*
+ * Within the body. The elected thread looks at its place every 1024 cycles, and at what it found there when it looks again: nothing is waited for. It leaves
+ * if too many are there, and it has not asked for the next thread block already.
+ */
+static const char polling[] = "@%others bra ON;\n"
+                              "mov.u32 %t, %clock;\n"
+                              "sub.u32 %u, %t, %last;\n"
+                              "setp.lt.u32 %p, %u, 1024;\n"
+                              "@%p bra ON;\n"
+                              "mov.u32 %last, %t;\n"
+                              "<at-once seen>"
+                              "@!%p bra LOAD;\n"
+                              "@%quiet bra LOAD;\n"
+                              "ld.param.u32 %flags, [arguments+44];\n"
+                              "<test 64>"
+                              "@!%p bra LOAD;\n"
+                              "<test 32>"
+                              "@%p bra LOAD;\n"
+                              "<place><full>"
+                              "@%p bra LOAD;\n"
+                              "<surrender LEAVE_>"
+                              "ld.shared.b32 %drawn, [worker+12];\n"
+                              "<return>"
+                              "<leave><true claimed><true quiet><true dropping><false strict>"
+                              "mov.u64 %state, <UNLIMITED>;\n"
+                              "mov.u32 %drawn, -1;\n";
+
+static const char looking[] = "LEAVE_STAYS:\n"
+                              "red.global.add.u32 [%place], <RESIDENT>;\n"
+                              "LOAD:\n"
+                              "<place>"
+                              "ld.volatile.global.u16 %seen, [%place];\n"
+                              "ON:\n";
+
+/* Threads that are by themselves hear of that in shared memory. */
+static const char others_looking[] = "@%others setp.lt.s16 %dropping, %seen, -28672;\n"
+                                     "@%others ld.volatile.shared.u16 %seen, [worker+28];\n";
+
+/* All that runs before a body: nothing has been seen. */
+static const char unseen[] = "mov.u16 %seen, 0;\n"
+                             "mov.u32 %last, 0;\n"
+                             "<false dropping>";
+
 /*
  * Where the thread block with index %drawn lies, into %slot; x is -1 where there is none. A division would take some twenty instructions;
  * code.c says why the reciprocal does.
@@ -355,84 +525,114 @@ static bool reads_z(const struct worker_shape *shape)
     return shape->reads & 1u << GRID_CTAID_Z;
 }
 
-/* `length` characters between < and >. */
-static void put_shorthand(FILE *stream, const char *name, size_t length)
+/* Where a text goes, and whether workers may be told to leave at once: then limits have more in their high bits. */
+struct sheet {
+    FILE *stream;
+    bool drops;
+};
+
+/* Of `length` characters. */
+static size_t find_shorthand(const char *name, size_t length)
 {
-    const char *blank = memchr(name, ' ', length);
-    size_t word = blank ? (size_t)(blank - name) : length, i = 0;
-    while (strlen(shorthands[i].name) != word || memcmp(shorthands[i].name, name, word) != 0)
+    size_t i = 0;
+    while (strlen(shorthands[i].name) != length || memcmp(shorthands[i].name, name, length) != 0)
         i++;
-    for (const char *text = shorthands[i].text; *text; text++)
-        if (*text == '?')
-            fwrite(blank + 1, 1, length - word - 1, stream);
-        else
-            fputc(*text, stream);
+    return i;
 }
 
-static void put_at(FILE *stream, const char *text, const char *at)
+/* The same with `masked-` in front of it, if there is one. */
+static size_t find_masked(size_t plain)
 {
-    for (; *text; text++)
-        if (*text == '$') {
-            fputs(at, stream);
-        } else if (*text == '<') {
+    for (size_t i = 0; i < sizeof shorthands / sizeof shorthands[0]; i++)
+        if (!strncmp(shorthands[i].name, "masked-", 7) && !strcmp(shorthands[i].name + 7, shorthands[plain].name))
+            return i;
+    return plain;
+}
+
+/* `length` characters between < and >. */
+static void put_shorthand(const struct sheet *sheet, const char *name, size_t length)
+{
+    const char *blank = memchr(name, ' ', length);
+    size_t word = blank ? (size_t)(blank - name) : length, i = find_shorthand(name, word);
+    if (sheet->drops)
+        i = find_masked(i);
+    for (const char *text = shorthands[i].text; *text; text++)
+        if (*text == '?') {
+            fwrite(blank + 1, 1, length - word - 1, sheet->stream);
+        } else if (*text == '<') { /* one within another: it has no word */
             const char *end = strchr(text, '>');
-            put_shorthand(stream, text + 1, (size_t)(end - text) - 1);
+            fputs(shorthands[find_shorthand(text + 1, (size_t)(end - text) - 1)].text, sheet->stream);
             text = end;
         } else {
-            fputc(*text, stream);
+            fputc(*text, sheet->stream);
         }
 }
 
-static void put(FILE *stream, const char *text)
+static void put_at(const struct sheet *sheet, const char *text, const char *at)
 {
-    put_at(stream, text, "");
+    for (; *text; text++)
+        if (*text == '$') {
+            fputs(at, sheet->stream);
+        } else if (*text == '<') {
+            const char *end = strchr(text, '>');
+            put_shorthand(sheet, text + 1, (size_t)(end - text) - 1);
+            text = end;
+        } else {
+            fputc(*text, sheet->stream);
+        }
 }
 
-static void put_place(FILE *stream, const struct worker_shape *shape, const char *at)
+static void put(const struct sheet *sheet, const char *text)
+{
+    put_at(sheet, text, "");
+}
+
+static void put_place(const struct sheet *sheet, const struct worker_shape *shape, const char *at)
 {
     bool y = reads_y(shape), z = reads_z(shape);
-    put(stream, y ? "mov.u32 %b, 0;\n" : "");
-    put(stream, z ? "mov.u32 %c, 0;\n" : "");
-    put_at(stream, row_text, at);
-    put_at(stream, y ? layer_text : "", at);
-    put_at(stream, "$PLACED:\n", at);
-    put(stream, z   ? "st.shared.v4.b32 [%slot], {%a, %b, %c, %c};\n"
-                : y ? "st.shared.v2.b32 [%slot], {%a, %b};\n"
-                    : "st.shared.b32 [%slot], %a;\n");
+    put(sheet, y ? "mov.u32 %b, 0;\n" : "");
+    put(sheet, z ? "mov.u32 %c, 0;\n" : "");
+    put_at(sheet, row_text, at);
+    put_at(sheet, y ? layer_text : "", at);
+    put_at(sheet, "$PLACED:\n", at);
+    put(sheet, z && sheet->drops ? "st.shared.v2.b32 [%slot], {%a, %b};\nst.shared.b32 [%slot+8], %c;\n"
+               : z               ? "st.shared.v4.b32 [%slot], {%a, %b, %c, %c};\n"
+               : y               ? "st.shared.v2.b32 [%slot], {%a, %b};\n"
+                                 : "st.shared.b32 [%slot], %a;\n");
 }
 
-static void put_slot_reads(FILE *stream, const struct worker_shape *shape)
+static void put_slot_reads(const struct sheet *sheet, const struct worker_shape *shape)
 {
-    put(stream, reads_z(shape)   ? "ld.shared.v4.b32 {%x, %y, %z, %t}, [%slot];\n"
-                : reads_y(shape) ? "ld.shared.v2.b32 {%x, %y}, [%slot];\n"
-                                 : "ld.shared.b32 %x, [%slot];\n");
+    put(sheet, reads_z(shape)   ? "ld.shared.v4.b32 {%x, %y, %z, %t}, [%slot];\n"
+               : reads_y(shape) ? "ld.shared.v2.b32 {%x, %y}, [%slot];\n"
+                                : "ld.shared.b32 %x, [%slot];\n");
 }
 
 /*
  * Threads of a warp that went different ways come together. A barrier is one of warps: a warp that comes in two parts would count twice. Where threads
  * may wait at other barriers, a part of a warp may come, and the barrier is one that allows for that.
  */
-static void put_warp(FILE *stream, const struct worker_shape *shape)
+static void put_warp(const struct sheet *sheet, const struct worker_shape *shape)
 {
     if (shape->meeting == WORKER_MEETS_PLAINLY)
-        put(stream, "bar.warp.sync 4294967295;\n");
+        put(sheet, "bar.warp.sync 4294967295;\n");
 }
 
 /* All threads, in a barrier or as many as it takes. %out is false here. */
-static void put_meeting(FILE *stream, const struct worker_shape *shape)
+static void put_meeting(const struct sheet *sheet, const struct worker_shape *shape)
 {
-    put(stream, "NEXT:\n");
-    put_warp(stream, shape);
-    put(stream, "SYNC:\n");
+    put(sheet, "NEXT:\n");
+    put_warp(sheet, shape);
+    put(sheet, "SYNC:\n");
     switch (shape->meeting) {
     case WORKER_MEETS_PLAINLY:
-        fprintf(stream, "bar.sync %u;\n", shape->barrier);
+        fprintf(sheet->stream, "bar.sync %u;\n", shape->barrier);
         break;
     case WORKER_MEETS_BY_OR:
-        fprintf(stream, "barrier.red.or.pred %%p, %u, %%out;\n@%%p bra SYNC;\n", shape->barrier);
+        fprintf(sheet->stream, "barrier.red.or.pred %%p, %u, %%out;\n@%%p bra SYNC;\n", shape->barrier);
         break;
     case WORKER_MEETS_BY_COUNT:
-        fprintf(stream,
+        fprintf(sheet->stream,
                 "barrier.red.popc.u32 %%t, %u, %%out;\nsetp.ne.u32 %%p, %%t, 0;\n@%%p bra SYNC;\n"
                 "barrier.red.popc.u32 %%t, %u, %%out;\nsetp.ne.u32 %%p, %%t, 0;\n@%%p bra SYNC;\n",
                 shape->barrier, shape->barrier);
@@ -440,50 +640,60 @@ static void put_meeting(FILE *stream, const struct worker_shape *shape)
     }
 }
 
-static void put_beginning(FILE *stream, const struct worker_shape *shape)
+static void put_beginning(const struct sheet *sheet, const struct worker_shape *shape)
 {
-    put(stream, prologue);
-    put(stream, shape->thrifty ? "<true odd>" : "");
-    put(stream, joining);
-    put_place(stream, shape, "BEGIN_");
+    put(sheet, prologue);
+    put(sheet, sheet->drops ? unseen : "");
+    put(sheet, shape->thrifty ? "<true odd>" : "");
+    put(sheet, joining);
+    put(sheet, sheet->drops ? "mov.u32 %t, 0;\nst.shared.b32 [worker+28], %t;\n" : "");
+    put_at(sheet, sheet->drops ? returned : "", "BEGIN_");
+    put_place(sheet, shape, "BEGIN_");
 }
 
-static void put_round(FILE *stream, const struct worker_shape *shape)
+static void put_round(const struct sheet *sheet, const struct worker_shape *shape)
 {
-    put(stream, "FIRST:\n");
-    put_warp(stream, shape);
-    put(stream, body);
-    put(stream, shape->waits_for_copies ? "cp.async.wait_all;\n" : "");
-    put(stream, shape->waits_for_bulk ? "cp.async.bulk.wait_group 0;\n" : "");
-    put(stream, "@%direct ret;\n");
-    put(stream, shape->thrifty ? thrifty_ending : ending);
-    put_place(stream, shape, "END_");
-    put(stream, shape->thrifty ? "mov.u32 %x, %a;\n" : "");
-    put(stream, shape->thrifty ? staying : "");
-    put_meeting(stream, shape);
-    put_slot_reads(stream, shape);
+    put(sheet, "FIRST:\n");
+    put_warp(sheet, shape);
+    put(sheet, body);
+    put(sheet, shape->waits_for_copies ? "cp.async.wait_all;\n" : "");
+    put(sheet, shape->waits_for_bulk ? "cp.async.bulk.wait_group 0;\n" : "");
+    put(sheet, "@%direct ret;\n");
+    put(sheet, shape->thrifty ? thrifty_ending : ending);
+    put(sheet, sheet->drops ? flagged : "");
+    put_at(sheet, sheet->drops ? returned : "", "END_");
+    put_place(sheet, shape, "END_");
+    put(sheet, shape->thrifty ? "mov.u32 %x, %a;\n" : "");
+    put(sheet, shape->thrifty ? staying : "");
+    put_meeting(sheet, shape);
+    put_slot_reads(sheet, shape);
     if (shape->thrifty) {
-        put(stream, "not.pred %odd, %odd;\n");
+        put(sheet, "not.pred %odd, %odd;\n");
     } else { /* while the slot is being read */
-        put(stream, "@%others bra ON;\nsetp.ne.u32 %quiet, %slot, %slot;\n");
-        put(stream, staying);
+        put(sheet, "@%others bra ON;\nsetp.ne.u32 %quiet, %slot, %slot;\n");
+        put(sheet, staying);
     }
-    put(stream, "ON:\n");
+    put(sheet, "ON:\n");
     if (shape->acts)
-        put_warp(stream, shape);
-    put(stream, going);
-    put(stream, shape->thrifty ? "" : late);
+        put_warp(sheet, shape);
+    put(sheet, going);
+    put(sheet, shape->thrifty ? "" : late);
     const bool sleeps = shape->module->target_sm >= 70 && shape->module->version >= 603;
-    put(stream, rare_beginning);
-    put(stream, sleeps ? sleeping : "");
-    put(stream, rare_waiting);
-    put(stream, sleeps ? sleeping : "");
-    put(stream, rare_beginning_end);
-    put_at(stream, rare, shape->thrifty ? "NEXT" : "ON"); /* ends where a thread block runs that is no worker */
-    put(stream, reads_y(shape) ? "mov.u32 %y, %ctaid.y;\n" : "");
-    put(stream, reads_z(shape) ? "mov.u32 %z, %ctaid.z;\n" : "");
-    put(stream, shape->meeting == WORKER_MEETS_PLAINLY ? "" : "<false out>");
-    put(stream, "<true quiet>bra BODY;\n");
+    put(sheet, rare_beginning);
+    put(sheet, sleeps ? sleeping : "");
+    put(sheet, rare_waiting);
+    put(sheet, sleeps ? sleeping : "");
+    put(sheet, rare_beginning_end);
+    put(sheet, sheet->drops ? giving : "");
+    put_at(sheet, sheet->drops ? taking : "", "BEGIN_");
+    put_at(sheet, sheet->drops ? taking : "", "END_");
+    put_at(sheet, rare, shape->thrifty ? "NEXT" : "ON"); /* ends where a thread block runs that is no worker */
+    put(sheet, reads_y(shape) ? "mov.u32 %y, %ctaid.y;\n" : "");
+    put(sheet, reads_z(shape) ? "mov.u32 %z, %ctaid.z;\n" : "");
+    put(sheet, shape->meeting == WORKER_MEETS_PLAINLY ? "" : "<false out>");
+    put(sheet, sheet->drops ? unseen : "");
+    put(sheet, sheet->drops ? "<true others>mov.u32 %t, 0;\nst.shared.b32 [worker+28], %t;\n" : "");
+    put(sheet, "<true quiet>bra BODY;\n");
 }
 
 static FILE *begin_text(const struct ptx_module *module, char **text, size_t *bytes)
@@ -495,16 +705,16 @@ static FILE *begin_text(const struct ptx_module *module, char **text, size_t *by
         fprintf(stream,
                 ".version %u.%u\n.target %s\n.address_size 64\n.shared .align 32 .b32 worker[%u];\n"
                 ".entry text(.param .align 16 .b8 arguments[%zu])\n{\n%s",
-                version / 100, version % 100, module->target, WORKER_SHARED_WORDS, sizeof(struct worker_arguments),
-                declarations);
+                version / 100, version % 100, module->target, WORKER_SHARED_WORDS,
+                sizeof(struct worker_dropping_arguments), declarations);
     return stream;
 }
 
-static char *end_text(FILE *stream, char **text)
+static char *end_text(const struct sheet *sheet, char **text)
 {
-    put(stream, "}\n");
-    bool good = !ferror(stream);
-    if (fclose(stream) == 0 && good)
+    put(sheet, "}\n");
+    bool good = !ferror(sheet->stream);
+    if (fclose(sheet->stream) == 0 && good)
         return *text;
     free(*text);
     return NULL;
@@ -513,20 +723,34 @@ static char *end_text(FILE *stream, char **text)
 char *worker_loop_text(const struct worker_shape *shape, size_t *bytes)
 {
     char *text;
-    FILE *stream = begin_text(shape->module, &text, bytes);
-    if (!stream)
+    const struct sheet sheet = {begin_text(shape->module, &text, bytes), shape->drops};
+    if (!sheet.stream)
         return NULL;
-    put_beginning(stream, shape);
-    put_round(stream, shape);
-    return end_text(stream, &text);
+    put_beginning(&sheet, shape);
+    put_round(&sheet, shape);
+    return end_text(&sheet, &text);
 }
 
 char *worker_asking_text(const struct ptx_module *module, size_t *bytes)
 {
     char *text;
-    FILE *stream = begin_text(module, &text, bytes);
-    if (!stream)
+    const struct sheet sheet = {begin_text(module, &text, bytes), false};
+    if (!sheet.stream)
         return NULL;
-    put(stream, asking);
-    return end_text(stream, &text);
+    put(&sheet, asking);
+    return end_text(&sheet, &text);
+}
+
+char *worker_leaving_text(const struct ptx_module *module, bool at_barriers, size_t *bytes)
+{
+    char *text;
+    const struct sheet sheet = {begin_text(module, &text, bytes), true};
+    if (!sheet.stream)
+        return NULL;
+    put(&sheet, at_barriers ? "" : others_looking);
+    put(&sheet, polling);
+    put(&sheet, at_barriers ? "bra ON;\n" : "mov.u32 %t, 32768;\nst.volatile.shared.u32 [worker+28], %t;\nbra ON;\n");
+    put(&sheet, looking);
+    put(&sheet, at_barriers ? "bar.warp.sync 4294967295;\n" : "");
+    return end_text(&sheet, &text);
 }

@@ -39,11 +39,17 @@ struct worker_shape {
     bool acts;             /* warps act as one in the body: at barriers, in shuffles */
     bool waits_for_copies; /* cp.async of a thread may be under way at the end of the body */
     bool waits_for_bulk;   /* cp.async.bulk from shared memory may */
+    bool drops;            /* limits may say that who is too many leaves at once: workers_dropping_module */
 };
 
 /* The text; free(). NULL when out of memory. Names are those of worker_loop.c. */
 char *worker_loop_text(const struct worker_shape *shape, size_t *bytes);
 /* What the elected thread asks for once in a round, wherever it first comes to this. Its registers are those of the loop. */
 char *worker_asking_text(const struct ptx_module *module, size_t *bytes);
+/*
+ * Where a worker may leave in the middle of the body (worker_drops.h). In loops: behind the text, threads leave for which %dropping is true. At barriers:
+ * all leave, at a barrier that says that it is true of one. To leave is to jump to END.
+ */
+char *worker_leaving_text(const struct ptx_module *module, bool at_barriers, size_t *bytes);
 
 #endif

@@ -11,6 +11,7 @@
 #include "rewrite/pass.h"
 #include "rewrite/splice.h"
 #include "rewrite/worker_barriers.h"
+#include "rewrite/worker_drops.h"
 #include "rewrite/worker_points.h"
 
 #include <stddef.h>
@@ -22,6 +23,7 @@ struct working {
     struct worker_barriers barriers;
     const struct ptx_variable *shared;
     const bool *thrifty; /* by function: kernels whose registers are counted */
+    bool dropping;
 };
 
 /*
@@ -114,6 +116,26 @@ static bool ends_before_barriers(struct pass *pass, const struct ptx_function *k
            (endings_before_warp_acts(kernel, meets_all, pass, pass->arena, &found) != CORUN_OK || found);
 }
 
+/* Where may its workers leave in the middle of a thread block? */
+static enum corun_status find_drops(struct pass *pass, const struct ptx_function *kernel, struct worker_drops *drops)
+{
+    const struct worker_drops_about about = {.acts = pass_find(pass, kernel, acts_by_itself),
+                                             .ends_early = ends_before_barriers(pass, kernel)};
+    return worker_drops_create(kernel, &about, pass->arena, drops);
+}
+
+static void describe_drops(struct pass *pass, const struct ptx_function *kernel)
+{
+    struct worker_drops drops;
+    struct rewritten_kernel *row = &pass->kernels[pass->kernel_count - 1];
+    if (find_drops(pass, kernel, &drops) != CORUN_OK) {
+        pass_refuse(pass, "out of memory", kernel->place);
+        return;
+    }
+    row->drops = drops.kind;
+    row->drops_text = drops.reason ? drops.reason : ptx_idempotence_text(&drops.idempotence);
+}
+
 static void decide(struct pass *pass, const struct ptx_function *kernel)
 {
     const struct working *working = pass->user;
@@ -138,6 +160,7 @@ static void decide(struct pass *pass, const struct ptx_function *kernel)
     if (pass->source->target_sm < 70 && ends_before_barriers(pass, kernel))
         pass->kernels[pass->kernel_count - 1].only_before_volta =
             "threads of a warp may end before others come to a barrier, and its PTX is for GPUs before sm_70";
+    describe_drops(pass, kernel);
 }
 
 /*
@@ -169,7 +192,8 @@ static struct splice *make_loop(struct pass *pass, const struct ptx_function *ke
                                        .acts = pass_find(pass, kernel, worker_barrier_is_any) ||
                                                pass_find(pass, kernel, acts_by_itself),
                                        .waits_for_copies = pass_find(pass, kernel, copies),
-                                       .waits_for_bulk = pass_find(pass, kernel, copies_in_bulk)};
+                                       .waits_for_bulk = pass_find(pass, kernel, copies_in_bulk),
+                                       .drops = working->dropping};
     size_t bytes;
     char *text = worker_loop_text(&shape, &bytes);
     struct splice *loop = text ? splice_create(text, bytes) : NULL;
@@ -210,21 +234,64 @@ static void write_end(const struct pass *pass, const struct ptx_instruction *ins
 struct kernel_writer {
     struct pass *pass;
     uint32_t function;
-    struct splice *loop, *asking;
+    struct splice *loop, *asking, *leaving;
     struct worker_points points;
+    struct worker_drops drops;
     bool meets; /* threads that have ended take part in barriers */
 };
+
+/* A text within the body, with registers of the loop. False when out of memory. */
+static bool begin_inner(const struct kernel_writer *writer, struct splice *inner, size_t count,
+                        const char *const *names)
+{
+    const struct working *working = writer->pass->user;
+    if (!splice_begin(inner, writer->pass->builder, writer->function))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        splice_bind(inner, names[i], splice_register(writer->loop, names[i]));
+    splice_variable(inner, "arguments", writer->pass->functions[writer->function].argument);
+    splice_variable(inner, "worker", working->shared);
+    return true;
+}
 
 /* The elected thread asks for what is next. False when out of memory. */
 static bool write_asking(const struct kernel_writer *writer)
 {
     static const char *const names[] = {"%quiet", "%strict", "%drawn", "%state", "%place", "%queue", "%time", "%t"};
-    if (!splice_begin(writer->asking, writer->pass->builder, writer->function))
+    if (!begin_inner(writer, writer->asking, sizeof names / sizeof names[0], names))
         return false;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        splice_bind(writer->asking, names[i], splice_register(writer->loop, names[i]));
-    splice_variable(writer->asking, "arguments", writer->pass->functions[writer->function].argument);
     splice_rest(writer->asking);
+    return true;
+}
+
+static void write_leave(const struct kernel_writer *writer, uint32_t guard)
+{
+    struct ptx_instruction jump = ptx_make(PTX_OP_BRA, PTX_TYPE_NONE);
+    jump.guard = guard;
+    ptx_body_emit(writer->pass->builder, jump, 1,
+                  (struct ptx_operand[]){ptx_label_of(splice_label(writer->loop, "END"))});
+}
+
+/* A place to leave. At a barrier, it is the barrier at hand. False when out of memory. */
+static bool write_leaving(const struct kernel_writer *writer, const struct ptx_instruction *barrier)
+{
+    static const char *const names[] = {"%others", "%quiet",    "%strict", "%claimed", "%seen",  "%last",  "%dropping",
+                                        "%limit",  "%resident", "%drawn",  "%state",   "%place", "%queue", "%time",
+                                        "%t",      "%u",        "%a",      "%b",       "%word",  "%flags", "%p"};
+    uint32_t p = splice_register(writer->loop, "%p"), dropping = splice_register(writer->loop, "%dropping");
+    if (!begin_inner(writer, writer->leaving, sizeof names / sizeof names[0], names))
+        return false;
+    splice_rest(writer->leaving);
+    if (writer->drops.kind == REWRITTEN_DROPS_IN_LOOPS) {
+        write_leave(writer, dropping);
+        return true;
+    }
+    bool aligned = barrier->opcode == PTX_OP_BAR_SYNC;
+    struct ptx_instruction reduction = ptx_make(aligned ? PTX_OP_BAR_RED : PTX_OP_BARRIER_RED, PTX_TYPE_PRED);
+    reduction.reduction = PTX_REDUCTION_OR;
+    ptx_body_emit(writer->pass->builder, reduction, 3,
+                  (struct ptx_operand[]){ptx_register(p), barrier->operands[0], ptx_register(dropping)});
+    write_leave(writer, p);
     return true;
 }
 
@@ -234,13 +301,21 @@ static bool write_kernel(const struct kernel_writer *writer)
     const struct working *working = pass->user;
     const struct ptx_function *source = pass->source->functions[writer->function];
     struct block_index index = begin_loop(writer->loop, pass, writer->function);
-    uint32_t end = splice_label(writer->loop, "END"), none = splice_register(writer->loop, "%out"), point = 0;
+    uint32_t end = splice_label(writer->loop, "END"), none = splice_register(writer->loop, "%out"), point = 0, drop = 0;
+    bool at_barriers = writer->drops.kind == REWRITTEN_DROPS_AT_BARRIERS;
     const struct ptx_instruction *next;
     for (uint32_t i = 0; (next = ptx_body_next(pass->builder)); i++) {
         if (point < writer->points.count && writer->points.instructions[point] == i) {
             point++;
             if (!write_asking(writer))
                 return false;
+        }
+        if (drop < writer->drops.count && writer->drops.instructions[drop] == i) {
+            drop++;
+            if (!write_leaving(writer, next))
+                return false;
+            if (at_barriers)
+                continue;
         }
         if (block_index_says(&index, i))
             continue; /* its register has the value */
@@ -267,13 +342,32 @@ static void write_function(struct pass *pass, uint32_t function)
             pass_write(pass, function, next);
 }
 
-static struct splice *make_asking(const struct ptx_module *module)
+static struct splice *make_inner(char *text, size_t bytes)
 {
-    size_t bytes;
-    char *text = worker_asking_text(module, &bytes);
-    struct splice *asking = text ? splice_create(text, bytes) : NULL;
+    struct splice *inner = text ? splice_create(text, bytes) : NULL;
     free(text);
-    return asking;
+    return inner;
+}
+
+static enum corun_status begin_writer(struct pass *pass, uint32_t function, struct kernel_writer *writer)
+{
+    const struct working *working = pass->user;
+    const struct ptx_function *kernel = pass->source->functions[function];
+    enum corun_status status = CORUN_OK;
+    size_t bytes = 0;
+    *writer = (struct kernel_writer){.pass = pass, .function = function, .meets = ends_before_barriers(pass, kernel)};
+    writer->loop = make_loop(pass, kernel);
+    char *text = worker_asking_text(pass->source, &bytes);
+    writer->asking = make_inner(text, bytes);
+    if (working->dropping)
+        status = find_drops(pass, kernel, &writer->drops);
+    text = worker_leaving_text(pass->source, writer->drops.kind == REWRITTEN_DROPS_AT_BARRIERS, &bytes);
+    writer->leaving = make_inner(text, bytes);
+    if (status == CORUN_OK && !working->thrifty[function])
+        status = worker_points_create(kernel, pass->arena, &writer->points);
+    if (status == CORUN_OK && writer->drops.count)
+        status = worker_drops_keep_points(kernel, &writer->drops, pass->arena, &writer->points);
+    return status == CORUN_OK && (!writer->loop || !writer->asking || !writer->leaving) ? CORUN_MEMORY : status;
 }
 
 static enum corun_status write_body(struct pass *pass, uint32_t function)
@@ -282,38 +376,33 @@ static enum corun_status write_body(struct pass *pass, uint32_t function)
         write_function(pass, function);
         return CORUN_OK;
     }
-    const struct ptx_function *kernel = pass->source->functions[function];
-    struct kernel_writer writer = {.pass = pass,
-                                   .function = function,
-                                   .loop = make_loop(pass, kernel),
-                                   .asking = make_asking(pass->source),
-                                   .meets = ends_before_barriers(pass, kernel)};
-    enum corun_status status = writer.loop && writer.asking ? CORUN_OK : CORUN_MEMORY;
-    if (status == CORUN_OK && !((struct working *)pass->user)->thrifty[function])
-        status = worker_points_create(kernel, pass->arena, &writer.points);
+    struct kernel_writer writer;
+    enum corun_status status = begin_writer(pass, function, &writer);
     if (status == CORUN_OK && (!splice_begin(writer.loop, pass->builder, function) || !write_kernel(&writer)))
         status = CORUN_MEMORY;
     splice_destroy(writer.loop);
     splice_destroy(writer.asking);
+    splice_destroy(writer.leaving);
     return status;
 }
 
-static enum corun_status run(const struct ptx_module *source, const bool *thrifty, struct corun_diagnostics *list,
-                             struct rewritten *rewritten)
+static enum corun_status run(const struct ptx_module *source, bool dropping, const bool *thrifty,
+                             struct corun_diagnostics *list, struct rewritten *rewritten)
 {
     static const int64_t offsets[GRID_VALUES] = {[GRID_NCTAID_X] = offsetof(struct worker_arguments, grid_x),
                                                  [GRID_NCTAID_Y] = offsetof(struct worker_arguments, grid_y),
                                                  [GRID_NCTAID_Z] = offsetof(struct worker_arguments, grid_z),
                                                  [GRID_GRIDID] = offsetof(struct worker_arguments, grid_id)};
-    static const struct pass_rules rules = {.doing = "making workers of kernels",
-                                            .parameter = WORKERS_PARAMETER,
-                                            .parameter_bytes = sizeof(struct worker_arguments),
-                                            .parameter_align = WORKERS_PARAMETER_ALIGN,
-                                            .offsets = offsets,
-                                            .decide = decide,
-                                            .prepare = prepare,
-                                            .write = write_body};
-    struct working working = {.barriers = worker_barriers_plan(source), .thrifty = thrifty};
+    const struct pass_rules rules = {.doing = "making workers of kernels",
+                                     .parameter = WORKERS_PARAMETER,
+                                     .parameter_bytes = dropping ? sizeof(struct worker_dropping_arguments)
+                                                                 : sizeof(struct worker_arguments),
+                                     .parameter_align = WORKERS_PARAMETER_ALIGN,
+                                     .offsets = offsets,
+                                     .decide = decide,
+                                     .prepare = prepare,
+                                     .write = write_body};
+    struct working working = {.barriers = worker_barriers_plan(source), .thrifty = thrifty, .dropping = dropping};
     return pass_run(&rules, &working, source, list, rewritten);
 }
 
@@ -327,23 +416,35 @@ static bool takes_more(const struct rewritten_kernel *kernel)
            (kernel->registers_after + 7) / 8 > (kernel->registers_before + 7) / 8;
 }
 
-enum corun_status workers_module(const struct ptx_module *source, struct corun_diagnostics *list,
-                                 struct rewritten *rewritten)
+static enum corun_status make_workers(const struct ptx_module *source, bool dropping, struct corun_diagnostics *list,
+                                      struct rewritten *rewritten)
 {
     bool *thrifty = calloc(source->function_count + 1u, sizeof *thrifty), any = false;
     if (!thrifty) {
         *rewritten = (struct rewritten){0};
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory while making workers of kernels");
     }
-    enum corun_status status = run(source, thrifty, list, rewritten);
+    enum corun_status status = run(source, dropping, thrifty, list, rewritten);
     for (uint32_t i = 0; i < rewritten->kernel_count; i++) {
         thrifty[rewritten->kernels[i].function->index] = takes_more(&rewritten->kernels[i]);
         any |= takes_more(&rewritten->kernels[i]);
     }
     if (status == CORUN_OK && any) {
         rewritten_destroy(rewritten);
-        status = run(source, thrifty, list, rewritten);
+        status = run(source, dropping, thrifty, list, rewritten);
     }
     free(thrifty);
     return status;
+}
+
+enum corun_status workers_module(const struct ptx_module *source, struct corun_diagnostics *list,
+                                 struct rewritten *rewritten)
+{
+    return make_workers(source, false, list, rewritten);
+}
+
+enum corun_status workers_dropping_module(const struct ptx_module *source, struct corun_diagnostics *list,
+                                          struct rewritten *rewritten)
+{
+    return make_workers(source, true, list, rewritten);
 }

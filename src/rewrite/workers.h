@@ -49,7 +49,7 @@ struct worker_queue {
      * With TELL: workers that may still run some. 0 and next >= total, in one reading of these 8 bytes: complete, and all can see what was stored.
      */
     uint32_t alive;
-    uint32_t total; /* thread blocks of the grid */
+    uint32_t total; /* thread blocks of the grid, and those that were given back */
     uint32_t reserved;
 };
 _Static_assert(sizeof(struct worker_queue) == 16, "kernels rely on the layout");
@@ -76,6 +76,13 @@ static inline uint16_t worker_limit(uint32_t count, int after)
     return (uint16_t)((count < WORKERS_UNLIMITED ? count : WORKERS_UNLIMITED) | ((uint32_t)after & 15u) << 12);
 }
 
+/*
+ * In place of `after`, for kernels of workers_dropping_module: workers above `count` leave at once. One that has drawn a thread block and not begun gives
+ * it back; one in the middle of a thread block leaves it, if the launch says that it may start again (WORKERS_DROP) and the kernel has a place for that
+ * (rewritten_kernel.drops), and gives it back: it is drawn again when all others have been, and runs from its beginning.
+ */
+#define WORKERS_AT_ONCE (-8)
+
 enum worker_flag {
     /*
      * Worker i of this launch begins with thread block i, and neither draws it nor asks whether it may stay. For the first launch of a queue
@@ -96,7 +103,9 @@ enum worker_flag {
      * `previous` is read. For a grid whose thread blocks all have a place that is owed, behind launches that are complete: it saves the round trips of
      * joining and drawing. A limit that is lowered meanwhile is not seen.
      */
-    WORKERS_ONCE = 32
+    WORKERS_ONCE = 32,
+    /* Thread blocks of this launch may start again, with these arguments: ptx_idempotence_holds. Not with ONCE. */
+    WORKERS_DROP = 64
 };
 
 /*
@@ -129,12 +138,38 @@ struct worker_arguments {
 };
 _Static_assert(sizeof(struct worker_arguments) == 64, "the layout is that of the parameter");
 
+/* The parameter of a kernel of workers_dropping_module. */
+struct worker_dropping_arguments {
+    struct worker_arguments plain;
+    uint64_t
+        returned; /* of the first struct worker_returned of this launch: `room`, and as many as workers may be there at once */
+    uint32_t
+        room; /* when so many thread blocks have been given back in this launch, workers keep theirs; 0: they always do */
+    uint32_t reserved;
+};
+_Static_assert(sizeof(struct worker_dropping_arguments) == 80, "the layout is that of the parameter");
+
+/*
+ * In device memory, aligned to 8 bytes: a thread block that was given back. Number n of them is drawn as the thread block behind the last one of the grid and n
+ * others: queue.total is raised by one for each. Written by workers alone; what other launches have left there does not matter.
+ */
+struct worker_returned {
+    uint32_t index; /* of the thread block; UINT32_MAX: somebody has it */
+    uint32_t
+        launch; /* the low bits of worker_arguments.grid_id, which no other launch with these has, nor are they 0 */
+};
+_Static_assert(sizeof(struct worker_returned) == 8, "kernels rely on the layout");
+
 /*
  * A rewrite_pass: rewritten.h. A kernel that reads_noncoherent is launched when the launch before it is complete, without `previous`: what
  * that one wrote while workers of this one were there already may not be seen.
  */
 enum corun_status workers_module(const struct ptx_module *source, struct corun_diagnostics *list,
                                  struct rewritten *rewritten);
+
+/* A rewrite_pass as well: of workers that obey WORKERS_AT_ONCE. They take a few instructions more, in the loops where they may leave too. */
+enum corun_status workers_dropping_module(const struct ptx_module *source, struct corun_diagnostics *list,
+                                          struct rewritten *rewritten);
 
 static inline uint32_t worker_reciprocal(uint32_t count)
 {

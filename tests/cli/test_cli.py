@@ -442,6 +442,24 @@ class Rewrite(Command):
         again = self.run_command("check", "workers.ptx").stdout
         self.assertRegex(again, r"(?m)^add ")
 
+    def test_workers_that_drop(self):
+        loop = ("    .reg .b64 %%d<2>; .reg .b32 %%r<2>; .reg .pred %%p;\n    ld.param.u64 %%d0, [out];\n    ld.param.u64 %%d1, [in];\n"
+                "    mov.u32 %%r0, 9;\nL:\n    ld.global.u32 %%r1, [%s];\n    sub.u32 %%r0, %%r0, 1;\n    setp.ne.u32 %%p, %%r0, 0;\n"
+                "    @%%p bra L;\n    st.global.u32 [%%d0], %%r1;\n    ret;\n}\n")
+        entry = ".visible .entry %s(.param .u64 out, .param .u64 in)\n{\n"
+        self.write("loops.ptx", HEADER + entry % "again" + loop % "%d1" + entry % "once" + loop % "%d0")
+        text = self.run_command("rewrite", "workers", "loops.ptx", "--json", "plain.json").stdout
+        self.assertRegex(text, r"(?m)^ *\S* +again .* in loops, if its arguments do not overlap$")
+        self.assertRegex(text, r"(?m)^ +once .* no: reads what it writes$")
+        self.run_command("rewrite", "workers", "--drop", "--json", "drop.json", "loops.ptx", "-o", "drop.ptx")
+        plain, drop = (json.loads((self.folder / name).read_text())["files"][0]["kernels"] for name in ("plain.json", "drop.json"))
+        self.assertEqual([kernel["drops"] for kernel in plain], ["in loops", None])
+        self.assertEqual([kernel["drops"] for kernel in drop], ["in loops", None])
+        self.assertGreater(drop[1]["instructions_added"], plain[1]["instructions_added"])
+        self.assertGreater(drop[0]["instructions_added"], drop[1]["instructions_added"])
+        self.assertRegex(self.run_command("check", "drop.ptx").stdout, r"(?m)^again ")
+        self.assertIn("for `workers`, not for `slice`", self.run_command("rewrite", "slice", "--drop", "loops.ptx", status=USAGE).stderr)
+
     def test_workers_are_launched(self):
         self.run_command("rewrite", "workers", "-q", "kernels.ptx", "-o", "workers.ptx")
         vectors = ("--block", "64", "--arg", "buf=4000:iota", "--arg", "buf=4000:f32=0.5", "--save", "2=sum.bin",

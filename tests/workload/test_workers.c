@@ -4,7 +4,8 @@
  * Without arguments: every kernel of the suite can be rewritten, and each thread block runs once under ten thousand changes of the table. Else
  *
  *     NAME…                  small, without timing and with: seated or not, one thread block at a time and more, on tables that change
- *     cost GPU FLAGS NAME@SIZE…  prints what workers cost that have every place of a simulated GPU (docs/rewrite.md)
+ *     cost GPU FLAGS NAME@SIZE…  prints what workers cost that have every place of a simulated GPU (docs/rewrite.md); `dropping` in place of
+ *                                `cost`: those that may be told to leave in the middle of thread blocks
  *     size SIZE              before NAME…: in this size
  */
 #include "worker_workload.h"
@@ -25,12 +26,12 @@ static void compare(const struct worker_run *run, const struct job *job, const u
 static void equals_whole(void **state)
 {
     enum { SEATED = WORKERS_SEATED, STRICT = WORKERS_STRICT, TELL = WORKERS_TELL, DIRECT = WORKERS_DIRECT };
-    static const struct crew crews[] = {{STRICT, 0, 0, 0}, {SEATED | TELL, 0, 0, 0}, {0, 1, 0, 0}};
-    static const struct crew timed[] = {{SEATED | DIRECT, 0, 0, 0},
-                                        {STRICT | TELL, 0, 0, 0},
-                                        {TELL, 1, 60, 3000},
-                                        {STRICT, 2, 60, 3000},
-                                        {SEATED, 3, 60, 3000}};
+    static const struct crew crews[] = {
+        {STRICT, 0, 0, 0, false}, {SEATED | TELL, 0, 0, 0, false}, {0, 1, 0, 0, false}, {TELL, 1, 0, 0, true}};
+    static const struct crew timed[] = {{SEATED | DIRECT, 0, 0, 0, false}, {STRICT | TELL, 0, 0, 0, false},
+                                        {TELL, 1, 60, 3000, false},        {STRICT, 2, 60, 3000, false},
+                                        {SEATED, 3, 60, 3000, false},      {SEATED | DIRECT, 0, 0, 0, true},
+                                        {TELL, 4, 60, 3000, true}};
     const struct job *job = *state;
     char specification[200];
     snprintf(specification, sizeof specification, "%s@%s", job->name, job->size);
@@ -73,7 +74,7 @@ static void counts_each_once(void **state)
     for (size_t i = 0; i < COUNT; i++)
         assert_int_equal(((const uint32_t *)(const void *)wanted)[i], 1);
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        const struct crew crew = {flags[i], i + 1, CHANGES, 100};
+        const struct crew crew = {flags[i], i + 1, CHANGES, 100, false};
         struct worker_run run = worker_run_create(TEST_DATA "/counts.yaml", &crew);
         run_with_timing(&run, &config);
         compare_contents(&run.base, "counts", wanted, bytes, "with timing");
@@ -82,6 +83,95 @@ static void counts_each_once(void **state)
     }
     free(wanted);
     worker_run_destroy(&whole);
+}
+
+/* Thread blocks that leave in the middle are run again: each is counted once, and what it writes is written, under ten thousand changes. */
+static void drops_and_counts_each_once(void **state)
+{
+    (void)state;
+    enum { LAUNCHES = 2, MOST = 1700 };
+    /* With STRICT workers nothing is drawn beforehand: what is given back was left in the middle. */
+    static const struct {
+        uint32_t flags, changes, step, least;
+    } rows[] = {{0, MOST, 150, 500},
+                {WORKERS_STRICT, MOST, 150, 500},
+                {WORKERS_SEATED | WORKERS_TELL, MOST, 150, 500},
+                {WORKERS_STRICT | WORKERS_TELL, 250, 1500, 200}};
+    struct corun_gpu_config config;
+    corun_gpu_config_default(&config);
+    config.sms = 8;
+    struct worker_run whole = worker_run_create(TEST_DATA "/drops.yaml", NULL);
+    run_without_timing(&whole);
+    size_t bytes;
+    uint8_t *wanted = contents_of(&whole.base, &bytes);
+    uint64_t changes = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct crew crew = {rows[i].flags, i + 1, rows[i].changes, rows[i].step, true};
+        struct worker_run run = worker_run_create(TEST_DATA "/drops.yaml", &crew);
+        assert_int_equal(rewritten_kernel_find(&run.base.rewritten, "alone")->drops, REWRITTEN_DROPS_IN_LOOPS);
+        assert_int_equal(rewritten_kernel_find(&run.base.rewritten, "together")->drops, REWRITTEN_DROPS_AT_BARRIERS);
+        run_with_timing(&run, &config);
+        compare_contents(&run.base, "drops", wanted, bytes, "with timing");
+        print_message("%llu changes, %llu thread blocks given back\n", (unsigned long long)run.changes,
+                      (unsigned long long)run.given_back);
+        assert_in_range(run.given_back, rows[i].least, LAUNCHES * ROOM);
+        changes += run.changes;
+        worker_run_destroy(&run);
+    }
+    assert_true(changes > 10000);
+    free(wanted);
+    worker_run_destroy(&whole);
+}
+
+static uint32_t residents(const struct worker_run *run)
+{
+    struct worker_place places[MOST_SMS];
+    uint32_t count = 0;
+    get(run, run->places, places, sizeof places);
+    for (uint32_t sm = 0; sm < MOST_SMS; sm++)
+        count += places[sm].resident;
+    return count;
+}
+
+/*
+ * Every worker is in a thread block of 16 000 cycles or more when its place is taken: told to leave at once, all have gone 5 000 cycles later, and their thread
+ * blocks are back; told to leave, or where thread blocks may not start again, none has.
+ */
+static void leaves_in_the_middle(void **state)
+{
+    (void)state;
+    enum { DRAIN, AT_ONCE, MAY_NOT, WAYS };
+    struct corun_gpu_config config;
+    corun_gpu_config_default(&config);
+    for (int way = 0; way < WAYS; way++) {
+        const struct crew crew = {0, 0, 0, 0, true};
+        struct worker_run run = worker_run_create(TEST_DATA "/drops.yaml", &crew);
+        struct worker_gpu machine = {.config = &config};
+        const struct corun_application_description description = {.name = "workers", .goal = CORUN_GOAL_NONE};
+        assert_int_equal(corun_gpu_create(&config, run.base.list, &machine.gpu), CORUN_OK);
+        assert_int_equal(corun_gpu_open(machine.gpu, &(struct corun_limits){.applications = 1}, run.base.list),
+                         CORUN_OK);
+        assert_int_equal(corun_gpu_add(machine.gpu, &description, &machine.application), CORUN_OK);
+        assert_true(next_launch(&run));
+        assert_true(run.may_drop);
+        run.may_drop = way != MAY_NOT;
+        set_limits(&run, config.sms, 1);
+        begin_queue(&run, config.sms);
+        launch_on(&run, &machine, config.sms, 0);
+        assert_int_equal(corun_gpu_advance(machine.gpu, 5000), CORUN_OK);
+        uint32_t before = residents(&run);
+        assert_true(before > config.sms / 2);
+        set_limits(&run, config.sms, worker_limit(0, way == DRAIN ? 0 : WORKERS_AT_ONCE));
+        assert_int_equal(corun_gpu_advance(machine.gpu, 10000), CORUN_OK);
+        struct worker_queue queue = read_queue(&run);
+        assert_int_equal(residents(&run), way == AT_ONCE ? 0 : before);
+        assert_int_equal(queue.total - total_of(run.whole), way == AT_ONCE ? before : 0);
+        settle(&run, &machine);
+        wait_for_all(&run, &machine);
+        assert_int_equal(residents(&run), 0);
+        corun_gpu_destroy(machine.gpu);
+        worker_run_destroy(&run);
+    }
 }
 
 /* All of them; counted in docs/rewrite.md. */
@@ -140,7 +230,7 @@ static void costs(void **state)
     puts("| workload | launches | thread blocks | warp instructions more, each | of all | cycles | with workers | L1 "
          "hits | then | registers |\n"
          "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
-    const struct crew crew = {(uint32_t)atoi(names[1]), 0, 0, 0};
+    const struct crew crew = {(uint32_t)atoi(names[1]), 0, 0, 0, !strcmp(names[-1], "dropping")};
     for (names += 2; *names; names++)
         print_cost(*names, &crew, &config);
 }
@@ -151,11 +241,12 @@ int main(int argc, char **argv)
     static struct job jobs[1000];
     const char *size = "small";
     if (argc == 1) {
-        const struct CMUnitTest all[] = {cmocka_unit_test(every_kernel_can_be_rewritten),
-                                         cmocka_unit_test(counts_each_once)};
+        const struct CMUnitTest all[] = {
+            cmocka_unit_test(every_kernel_can_be_rewritten), cmocka_unit_test(counts_each_once),
+            cmocka_unit_test(drops_and_counts_each_once), cmocka_unit_test(leaves_in_the_middle)};
         return cmocka_run_group_tests(all, NULL, NULL);
     }
-    if (!strcmp(argv[1], "cost")) {
+    if (!strcmp(argv[1], "cost") || !strcmp(argv[1], "dropping")) {
         const struct CMUnitTest all[] = {{"costs", costs, NULL, NULL, argv + 2}};
         return cmocka_run_group_tests(all, NULL, NULL);
     }

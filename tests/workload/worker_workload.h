@@ -9,7 +9,7 @@
 #include "rewrite/workers.h"
 #include "rewritten_workload.h"
 
-enum { MANY = 1000, MOST_SMS = 256, MOST_IN_FLIGHT = 16 };
+enum { MANY = 1000, MOST_SMS = 256, MOST_IN_FLIGHT = 16, ROOM = 20000 };
 
 /* How a run goes. */
 struct crew {
@@ -18,16 +18,22 @@ struct crew {
     uint64_t random;  /* 0: every place is owed from the beginning to the end. Else the seed of what the table says */
     uint32_t changes; /* of the table, at most, in each launch; then every place is owed */
     uint32_t step;    /* cycles between two of them, at most */
+    bool drops;       /* workers that may be told to leave at once, and are now and then */
 };
 
 struct worker_run {
     struct rewritten_workload base;
+    struct rewritten_workload
+        plain; /* with `drops`: the kernels as they are, whose launches tell whether thread blocks may start again */
     struct crew crew;
+    uint64_t returned;      /* with `drops`: thread blocks that were given back, in device memory */
     uint64_t queue, places; /* in device memory; all launches use the same. Behind the places those of somebody else */
     uint32_t launch;        /* of the workload, from 0 */
     const struct launch *whole;
+    bool may_drop;
     /* What was counted. */
     uint64_t worker_launches, tb_count, changes;
+    uint64_t given_back; /* thread blocks that were dropped, or drawn and not begun */
     uint64_t first_cycle, last_cycle;
     struct corun_application_result result;
     struct corun_counters counters; /* of all kernels */
@@ -46,7 +52,9 @@ static inline void get(const struct worker_run *run, uint64_t address, void *to,
 /* Without a crew: the kernels as they are, whole. */
 static inline struct worker_run worker_run_create(const char *specification, const struct crew *crew)
 {
-    struct worker_run run = {.base = rewritten_workload_create(specification, crew ? workers_module : NULL)};
+    struct worker_run run = {.base = rewritten_workload_create(specification, !crew         ? NULL
+                                                                              : crew->drops ? workers_dropping_module
+                                                                                            : workers_module)};
     static const struct worker_place places[2 * MOST_SMS];
     if (!crew)
         return run;
@@ -55,12 +63,18 @@ static inline struct worker_run worker_run_create(const char *specification, con
     assert_int_equal(corun_memory_allocate(memory, sizeof(struct worker_queue), &run.queue), CORUN_OK);
     assert_int_equal(corun_memory_allocate(memory, sizeof places, &run.places), CORUN_OK);
     put(&run, run.places, places, sizeof places);
+    if (crew->drops)
+        run.plain = rewritten_workload_create(specification, NULL);
+    if (crew->drops)
+        assert_int_equal(corun_memory_allocate(memory, ROOM * sizeof(struct worker_returned), &run.returned), CORUN_OK);
     return run;
 }
 
 static inline void worker_run_destroy(struct worker_run *run)
 {
     rewritten_workload_destroy(&run->base);
+    if (run->crew.drops)
+        rewritten_workload_destroy(&run->plain);
 }
 
 static inline void set_limit(const struct worker_run *run, uint32_t sm, uint16_t limit)
@@ -110,27 +124,32 @@ static inline uint64_t read_done(const struct worker_run *run)
 /* Goes on to the next launch, with the copies before it, which `workers` are to begin; false behind the last one. */
 static inline bool next_launch(struct worker_run *run)
 {
+    const struct corun_grid *plain = run->crew.drops ? corun_instance_grid(run->plain.instance, run->launch) : NULL;
+    run->may_drop = plain && plain->idempotent;
     run->whole = (const struct launch *)corun_instance_grid(run->base.instance, run->launch++);
     return run->whole;
 }
 
-static inline struct worker_arguments arguments_of(const struct worker_run *run, uint32_t flags)
+static inline struct worker_dropping_arguments arguments_of(const struct worker_run *run, uint32_t flags)
 {
     const struct launch *whole = run->whole;
-    struct worker_arguments arguments;
-    worker_arguments_set(&arguments, (const uint32_t[]){whole->dim.x, whole->dim.y, whole->dim.z}, flags);
-    arguments.queue = run->queue;
-    arguments.places = run->places;
-    arguments.stride = MOST_SMS * sizeof(struct worker_place);
-    arguments.grid_id = run->launch;
+    struct worker_dropping_arguments arguments = {.returned = run->returned,
+                                                  .room = run->returned ? ROOM - MOST_SMS * 32 : 0};
+    struct worker_arguments *plain = &arguments.plain;
+    flags |= run->may_drop ? WORKERS_DROP : 0;
+    worker_arguments_set(plain, (const uint32_t[]){whole->dim.x, whole->dim.y, whole->dim.z}, flags);
+    plain->queue = run->queue;
+    plain->places = run->places;
+    plain->stride = MOST_SMS * sizeof(struct worker_place);
+    plain->grid_id = run->launch;
     return arguments;
 }
 
 static inline void begin_queue(struct worker_run *run, uint32_t workers)
 {
-    const struct worker_arguments arguments = arguments_of(run, run->crew.flags);
+    const struct worker_dropping_arguments arguments = arguments_of(run, run->crew.flags);
     struct worker_queue queue;
-    worker_queue_set(&queue, &arguments, workers);
+    worker_queue_set(&queue, &arguments.plain, workers);
     put(run, run->queue, &queue, sizeof queue);
     run->tb_count += total_of(run->whole);
 }
@@ -139,17 +158,18 @@ static inline void begin_queue(struct worker_run *run, uint32_t workers)
 static inline struct corun_grid *worker_grid(struct worker_run *run, uint32_t workers, uint32_t flags)
 {
     const struct launch *whole = run->whole;
-    const struct worker_arguments arguments = arguments_of(run, flags);
+    const struct worker_dropping_arguments arguments = arguments_of(run, flags);
     run->worker_launches++;
     return rewritten_workload_grid(&run->base, whole,
                                    flags & WORKERS_DIRECT ? whole->dim : (struct corun_dim3){workers, 1, 1}, &arguments,
-                                   sizeof arguments);
+                                   run->crew.drops ? sizeof arguments : sizeof arguments.plain);
 }
 
 /* What workers have said of a launch that has ended is right. */
-static inline void check_launch(const struct worker_run *run)
+static inline void check_launch(struct worker_run *run)
 {
     struct worker_queue queue = read_queue(run);
+    run->given_back += queue.total - total_of(run->whole);
     if (run->crew.flags & WORKERS_TELL)
         assert_int_equal(queue.alive, 0);
     assert_int_equal(read_done(run), run->tb_count);
@@ -250,14 +270,19 @@ static inline void change_table(struct worker_run *run, struct worker_gpu *machi
     static const uint16_t limits[] = {0, 0, 1, 2, 3, MANY};
     uint64_t *random = &machine->random;
     run->changes++;
-    if (corun_random(random) % 8 == 0) {
-        set_limits(run, machine->config->sms, corun_random(random) % 2 ? MANY : 0);
+    /* Who is to leave in the middle of a thread block needs some time to hear of it. */
+    const uint32_t all = run->crew.drops ? 64 : 8, sms = run->crew.drops ? 1 : 1 + machine->config->sms / 4;
+    if (corun_random(random) % all == 0) {
+        bool at_once = run->crew.drops && corun_random(random) % 2;
+        set_limits(run, machine->config->sms,
+                   corun_random(random) % 2 ? MANY : worker_limit(0, at_once ? WORKERS_AT_ONCE : 0));
         return;
     }
-    for (uint32_t i = 0; i < 1 + machine->config->sms / 4; i++) {
+    for (uint32_t i = 0; i < sms; i++) {
         uint32_t sm = (uint32_t)(corun_random(random) % machine->config->sms);
         uint16_t limit = limits[corun_random(random) % 6];
-        set_limit(run, sm, worker_limit(limit, corun_random(random) % 3 == 0));
+        bool at_once = run->crew.drops && corun_random(random) % 2;
+        set_limit(run, sm, worker_limit(limit, at_once ? WORKERS_AT_ONCE : corun_random(random) % 3 == 0));
         set_others(run, (uint32_t)(corun_random(random) % machine->config->sms), (uint16_t)(corun_random(random) % 2));
     }
 }
