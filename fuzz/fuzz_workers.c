@@ -22,7 +22,7 @@ static void check(bool holds)
         abort();
 }
 
-static void rewrite_any_text(const char *text, size_t bytes)
+static void rewrite_any_text(rewrite_pass *pass, const char *text, size_t bytes)
 {
     struct corun_diagnostics *list = corun_diagnostics_create();
     struct corun_module *module;
@@ -33,7 +33,7 @@ static void rewrite_any_text(const char *text, size_t bytes)
     bool loads = corun_module_load("fuzz.ptx", text, bytes, list, &module) == CORUN_OK;
     if (loads)
         corun_module_destroy(module);
-    bool good = rewrite_text(workers_module, "fuzz.ptx", text, bytes, list, &first, &once, &once_bytes) == CORUN_OK;
+    bool good = rewrite_text(pass, "fuzz.ptx", text, bytes, list, &first, &once, &once_bytes) == CORUN_OK;
     check(good || !loads);
     if (good) {
         check(first.rewritten_count <= first.kernel_count);
@@ -41,8 +41,7 @@ static void rewrite_any_text(const char *text, size_t bytes)
             check(corun_module_load("workers.ptx", once, once_bytes, list, &module) == CORUN_OK);
             corun_module_destroy(module);
         }
-        check(rewrite_text(workers_module, "workers.ptx", once, once_bytes, list, &again, &twice, &twice_bytes) ==
-              CORUN_OK);
+        check(rewrite_text(pass, "workers.ptx", once, once_bytes, list, &again, &twice, &twice_bytes) == CORUN_OK);
         check(again.kernel_count == first.kernel_count && again.rewritten_count <= first.rewritten_count);
         rewritten_destroy(&again);
         free(twice);
@@ -99,8 +98,11 @@ static void launch(const struct loaded *loaded, const struct random_kernel *kern
 }
 
 /* By so many workers at a time, with flags and limits from a byte. */
-static void run_workers(const struct loaded *loaded, const struct random_kernel *kernel, size_t offset, uint8_t byte)
+static void run_workers(const struct loaded *loaded, const struct random_kernel *kernel, size_t offset, uint8_t byte,
+                        bool drops)
 {
+    enum { ROOM = 4096 };
+    struct worker_dropping_arguments all = {.room = ROOM / 2};
     struct worker_arguments arguments;
     struct worker_queue queue;
     struct worker_place place = {0};
@@ -110,16 +112,21 @@ static void run_workers(const struct loaded *loaded, const struct random_kernel 
     check(corun_memory_allocate(loaded->memory, sizeof queue, &arguments.queue) == CORUN_OK &&
           corun_memory_allocate(loaded->memory, sizeof place, &arguments.places) == CORUN_OK &&
           corun_memory_write(loaded->memory, arguments.queue, &queue, sizeof queue) == CORUN_OK);
+    check(!drops ||
+          corun_memory_allocate(loaded->memory, ROOM * sizeof(struct worker_returned), &all.returned) == CORUN_OK);
     do {
-        place.limit = (uint16_t)((byte >> 3 & 7) + launches) % 3;
+        place.limit = worker_limit(((byte >> 3 & 7) + launches) % 3, drops && launches % 2 ? WORKERS_AT_ONCE : 0);
         check(corun_memory_write(loaded->memory, arguments.places, &place, sizeof place) == CORUN_OK);
-        launch(loaded, kernel, (struct corun_dim3){1u + byte / 64, 1, 1}, &arguments, offset, sizeof arguments);
+        all.plain = arguments;
+        launch(loaded, kernel, (struct corun_dim3){1u + byte / 64, 1, 1}, &all, offset,
+               drops ? sizeof all : sizeof arguments);
         arguments.flags &= ~(uint32_t)WORKERS_SEATED;
         check(corun_memory_read(loaded->memory, arguments.queue, &queue, sizeof queue) == CORUN_OK &&
               corun_memory_read(loaded->memory, arguments.places, &place, sizeof place) == CORUN_OK);
         check(!place.resident && ++launches < 1000);
     } while (queue.next < queue.total);
-    check(place.done == queue.total && (!(arguments.flags & WORKERS_TELL) || !queue.alive));
+    check(place.done == kernel->grid[0] * kernel->grid[1] * kernel->grid[2] &&
+          (!(arguments.flags & WORKERS_TELL) || !queue.alive));
 }
 
 static void rewrite_made_kernel(const uint8_t *data, size_t size)
@@ -129,16 +136,18 @@ static void rewrite_made_kernel(const uint8_t *data, size_t size)
     struct rewritten rewritten;
     char *text;
     size_t bytes;
+    const uint8_t last = size ? data[size - 1] : 0;
+    const bool drops = last >> 5 & 1;
     random_kernel_make(&kernel, data, size);
-    check(rewrite_text(workers_module, "k.ptx", kernel.text, kernel.length, NULL, &rewritten, &text, &bytes) ==
-          CORUN_OK);
+    check(rewrite_text(drops ? workers_dropping_module : workers_module, "k.ptx", kernel.text, kernel.length, NULL,
+                       &rewritten, &text, &bytes) == CORUN_OK);
     check(rewritten.kernel_count == 1);
     if (rewritten.rewritten_count) {
         struct loaded loaded = load(kernel.text, kernel.length);
         launch(&loaded, &kernel, (struct corun_dim3){kernel.grid[0], kernel.grid[1], kernel.grid[2]}, NULL, 0, 0);
         unload(&loaded, whole);
         loaded = load(text, bytes);
-        run_workers(&loaded, &kernel, rewritten.kernels[0].parameter_offset, size ? data[size - 1] : 0);
+        run_workers(&loaded, &kernel, rewritten.kernels[0].parameter_offset, last, drops);
         unload(&loaded, found);
         check(!memcmp(whole, found, sizeof whole));
     }
@@ -149,7 +158,7 @@ static void rewrite_made_kernel(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size && (isalpha(data[0]) || data[0] == '.' || data[0] == '/' || isspace(data[0])))
-        rewrite_any_text((const char *)data, size);
+        rewrite_any_text(data[size - 1] % 2 ? workers_dropping_module : workers_module, (const char *)data, size);
     else
         rewrite_made_kernel(data, size);
     return 0;

@@ -89,7 +89,8 @@ static void same_as_workers(void **state)
     uint32_t refused = 0;
     for (uint64_t seed = first_seed; seed < first_seed + seed_count; seed++) {
         make_kernel(&kernel, seed);
-        struct rewrite_case item = rewrite_case_create(workers_module, kernel.text, kernel.length);
+        struct rewrite_case item =
+            rewrite_case_create(seed / 2 % 2 ? workers_dropping_module : workers_module, kernel.text, kernel.length);
         const struct test_launch launch = {
             "k", {kernel.grid[0], kernel.grid[1], kernel.grid[2]}, {kernel.block, 1, 1}, {0}, 0};
         const char *refusal = rewrite_case_kernel(&item, "k")->refusal;

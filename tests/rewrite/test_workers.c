@@ -70,18 +70,22 @@ static void some_dimensions(void **state)
  */
 static void each_thread_block_runs_once(void **state)
 {
-    (void)state;
     enum { COUNT = 6000 };
-    static const char text[] = HEAD
-        ".visible .entry k(.param .u64 out, .param .u64 place)\n{\n.reg .b32 %r<6>; .reg .b64 %d<4>; .reg .pred %p;\n"
-        "ld.param.u64 %d0, [out];\nld.param.u64 %d2, [place];\nmov.u32 %r0, %ctaid.y;\nmov.u32 %r1, %ctaid.x;\n"
-        "mad.lo.u32 %r0, %r0, 100, %r1;\nmul.wide.u32 %d1, %r0, 4;\nadd.u64 %d0, %d0, %d1;\n"
-        "mov.u32 %r2, %tid.x;\nsetp.ne.u32 %p, %r2, 0;\n@%p ret;\nred.global.add.u32 [%d0], 1;\n"
-        "mul.lo.u32 %r3, %r0, -1640531535;\nshr.u32 %r4, %r3, 15;\nxor.b32 %r3, %r3, %r4;\n"
-        "mul.lo.u32 %r3, %r3, -2048144777;\nshr.u32 %r3, %r3, 30;\n"
-        "st.global.u16 [%d2], %r3;\nret;\n}\n";
+    static const char format[] = HEAD
+        ".visible .entry k(.param .u64 out, .param .u64 place)\n{\n.reg .b32 %%r<6>; .reg .b64 %%d<4>; .reg .pred "
+        "%%p;\n"
+        "ld.param.u64 %%d0, [out];\nld.param.u64 %%d2, [place];\nmov.u32 %%r0, %%ctaid.y;\nmov.u32 %%r1, %%ctaid.x;\n"
+        "mad.lo.u32 %%r0, %%r0, 100, %%r1;\nmul.wide.u32 %%d1, %%r0, 4;\nadd.u64 %%d0, %%d0, %%d1;\n"
+        "mov.u32 %%r2, %%tid.x;\nsetp.ne.u32 %%p, %%r2, 0;\n@%%p ret;\nred.global.add.u32 [%%d0], 1;\n"
+        "mul.lo.u32 %%r3, %%r0, -1640531535;\nshr.u32 %%r4, %%r3, 15;\nxor.b32 %%r3, %%r3, %%r4;\n"
+        "mul.lo.u32 %%r3, %%r3, -2048144777;\nshr.u32 %%r3, %%r3, 30;\n%s"
+        "st.global.u16 [%%d2], %%r3;\nret;\n}\n";
+    char text[2048]; /* every second one of the limits says that who is too many leaves at once */
+    int bytes = snprintf(text, sizeof text, format,
+                         *state ? "and.b32 %r4, %r0, 1;\nshl.b32 %r4, %r4, 15;\nor.b32 %r3, %r3, %r4;\n" : "");
     static const uint32_t flags[] = {0, WORKERS_STRICT, WORKERS_TELL};
-    struct rewrite_case item = rewrite_case_create(workers_module, text, sizeof text - 1);
+    rewrite_pass *pass = *state ? workers_dropping_module : workers_module;
+    struct rewrite_case item = rewrite_case_create(pass, text, (size_t)bytes);
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         struct test_launch launch = {"k", {100, 60, 1}, {33, 1, 1}, {0}, 0};
         const struct crew crew = {3, flags[i], 9};
@@ -578,6 +582,7 @@ int main(void)
         cmocka_unit_test(all_dimensions),
         cmocka_unit_test(some_dimensions),
         cmocka_unit_test(each_thread_block_runs_once),
+        {"each_thread_block_runs_once_at_once", each_thread_block_runs_once, NULL, NULL, (void *)1},
         cmocka_unit_test(threads_end_before_barriers),
         cmocka_unit_test(counted_barriers_stay),
         cmocka_unit_test(warps_come_whole),

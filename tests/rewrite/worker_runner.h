@@ -61,22 +61,40 @@ static inline struct worker_table table_create(const struct loaded *loaded, cons
     return table;
 }
 
+enum { RETURNED_ROOM = 4096 };
+
+/* Are its kernels those of workers_dropping_module? Then limits say at times that who is too many leaves at once. */
+static inline bool obeys_at_once(const struct rewrite_case *item, const struct test_launch *launch)
+{
+    const struct rewritten_kernel *kernel = rewrite_case_kernel(item, launch->kernel);
+    return kernel->function->parameter_bytes - kernel->parameter_offset == sizeof(struct worker_dropping_arguments);
+}
+
 /* Launches workers until every thread block has been run; what they say of themselves has to be right. Returns how many launches it took. */
 static inline uint32_t run_by_workers_on(struct loaded *loaded, const struct rewrite_case *item,
                                          const struct test_launch *launch, const struct crew *crew,
                                          const struct worker_table *table)
 {
-    struct worker_arguments arguments = worker_arguments_of(table, launch, crew);
+    struct worker_dropping_arguments arguments = {.plain = worker_arguments_of(table, launch, crew),
+                                                  .room = RETURNED_ROOM / 2};
     struct worker_queue queue = {0};
     struct worker_place place;
     uint64_t random = crew->random;
+    const bool at_once = obeys_at_once(item, launch);
+    if (at_once)
+        assert_int_equal(
+            corun_memory_allocate(loaded->memory, RETURNED_ROOM * sizeof(struct worker_returned), &arguments.returned),
+            CORUN_OK);
     uint32_t launches = 0;
     do {
         static const uint16_t limits[] = {0, 0, 1, 1000};
         uint16_t limit = limits[crew->random ? next_random(&random) % 4 : 3];
+        if (at_once && crew->random && next_random(&random) % 2)
+            limit = worker_limit(limit, WORKERS_AT_ONCE);
         write_device(loaded, table->place, &limit, sizeof limit);
-        run_launch(loaded, item, launch, (struct corun_dim3){crew->workers, 1, 1}, &arguments, sizeof arguments);
-        arguments.flags &= ~(uint32_t)WORKERS_SEATED;
+        run_launch(loaded, item, launch, (struct corun_dim3){crew->workers, 1, 1}, &arguments,
+                   at_once ? sizeof arguments : sizeof arguments.plain);
+        arguments.plain.flags &= ~(uint32_t)WORKERS_SEATED;
         read_device(loaded, table->queue, &queue, sizeof queue);
         read_device(loaded, table->place, &place, sizeof place);
         assert_int_equal(place.resident, 0);
@@ -120,8 +138,9 @@ static inline uint8_t *run_straight(const struct rewrite_case *item, const struc
     struct loaded loaded = load_text(item, item->text);
     const struct crew crew = {.flags = WORKERS_DIRECT};
     const struct worker_table table = {0};
-    const struct worker_arguments arguments = worker_arguments_of(&table, launch, &crew);
-    run_launch(&loaded, item, launch, launch->grid, &arguments, sizeof arguments);
+    const struct worker_dropping_arguments arguments = {.plain = worker_arguments_of(&table, launch, &crew)};
+    run_launch(&loaded, item, launch, launch->grid, &arguments,
+               obeys_at_once(item, launch) ? sizeof arguments : sizeof arguments.plain);
     return unload(&loaded);
 }
 
