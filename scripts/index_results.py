@@ -18,7 +18,7 @@ Made by `scripts/index_results.py`: do not edit. Each page is the output of `cor
 Versions of the timing model (`corun version`): cycles are of versions 1 and 2 but where this says otherwise. Version 3 has latencies, ports of the L2 and divisions nearer to hardware,
 version 4 another clock, L1 and order of instructions for the V100, A100 and H100 alone, version 5 divisions, roots, atomics and turns of thread blocks of these
 three, version 6 fewer registers, and wide loads of shared memory, for the same three ([fidelity](../fidelity.md)). Of version 3, which is version 6 on the GPUs of these pages: all smk pages, all isca17 pages,
-hpca12-fig2, 3, 4, 5, 8, 9 and table4, smqos-fig10 and smqos-static; of versions 4 and 5, the same there: kernelet-queue-tesla-c2050, -gtx680 and -gtx980. rh-smqos-pairs, rh-smqos-latency, both cap-quadro-v100 and
+hpca12-fig2, 3, 4, 5, 8, 9 and table4, smqos-fig10 and smqos-static; of versions 3 to 5, the same there: kernelet-queue-gtx980; kernelet-queue-tesla-c2050 and -gtx680 say theirs. rh-smqos-pairs, rh-smqos-latency, both cap-quadro-v100 and
 cap-tesla-m2090 are of version 5. kernelet-queue-quadro-v100 and the V100 of kernelet-slices are of version 5, too. The V100 of kernelet-model is another one now. In the seven SMK pages no sign has changed; averages of figure 2-9 moved by 0.015 (STP) and 0.03 (fairness) at most, but in memory-bound pairs SMK's
 fairness is 27 % below Spart's, 16 % before. In isca17-fig6a
 Rollover meets 16.1 % fewer goals than Spart (14.9 % before), among memory-bound pairs 4.2 % more (20.7 % fewer before: the sign is the paper's now); in 6b and 6c 2.9 and 3.3 % fewer (8.1 and 18.8 % before).
@@ -42,7 +42,7 @@ def row(folder, name):
     title = re.match(r"# ([a-z0-9-]+): (.*)\n", text)
     window = re.search(r"^\* window: (\S+) cycles", text, re.M)
     sign = re.search(r"^Same sign: (\d+ of \d+)\.$", text, re.M)
-    other = re.search(r"^\* made by: `\S", text, re.M)
+    other = re.search(r"^\* (made by: `\S|timing model: version \d)", text, re.M)
     if not title or not (window or other) or title[1] + ".md" != name:
         sys.exit(f"{os.path.join(folder, name)}: not a page of corun reproduce, and it does not say what made it")
     return f"| [{title[1]}]({name}) | {title[2]} | {window[1] if window else '-'} | {sign[1] if sign else '-'} |\n"

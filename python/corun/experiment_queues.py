@@ -14,6 +14,11 @@ def percent(value, digits=1):
     return value_text(None if value is None else round(value, 12), "percent") if digits == 1 else f"{100 * value:.{digits}f} %"
 
 
+def figure_of(value):
+    """Three digits; "-" for what was not asked for: what pairs say of kernels."""
+    return "-" if value is None else f"{value:.3f}"
+
+
 def milliseconds(result, ticks, digits=1):
     return f"{1e3 * ticks / result['ticks_per_second']:.{digits}f}"
 
@@ -46,8 +51,8 @@ def profile(kernels):
 
 def kernels(_, outcomes):
     rows = [[kernel["name"], f"{kernel['workload']}@{kernel['size']}", str(kernel["tbs"]), f"{kernel['fills']:.1f}",
-             milliseconds(outcome.result, kernel["alone_ticks"], 3), f"{kernel['ipc']:.3f}", f"{kernel['predicted_ipc']:.3f}",
-             f"{kernel['pipeline_utilization']:.3f}", f"{kernel['memory_utilization']:.3f}", f"{kernel['memory_share']:.3f}",
+             milliseconds(outcome.result, kernel["alone_ticks"], 3), figure_of(kernel["ipc"]), figure_of(kernel["predicted_ipc"]),
+             figure_of(kernel["pipeline_utilization"]), figure_of(kernel["memory_utilization"]), figure_of(kernel["memory_share"]),
              str(kernel["smallest_slice"])] for outcome in outcomes for kernel in outcome.result["kernels"]]
     return ["Alone and whole, and in slices side by side with themselves. PUR and MUR are the shares of the issue slots and of the DRAM's pins that a kernel "
             "uses; *fills* is how often a launch fills the GPU.",
@@ -95,12 +100,12 @@ def steady_ticks(kernel):
 def ends(_, outcomes, alone):
     known, rows, names = profile(alone), [], ["base", "kernelet", "opt"]
     for (group, instances), (spans, outcome) in by_group(outcomes).items():
-        members = [known[name] for name in outcome.arguments if name in known]
+        members = [known[name] for name in outcome.arguments if name in known and known[name]["sliced_ipc"]]
         if len(members) < len(outcome.arguments):
             continue
         whole, fills = instances * sum(map(steady_ticks, members)), sorted(kernel["fills"] for kernel in members)
-        rows.append([group, f"{fills[0]:.1f} to {fills[-1]:.1f}", milliseconds(outcome.result, whole), percent(spans["sequential"] / whole - 1)]
-                    + [percent(whole / spans[name] - 1) for name in names])
+        rows.append([group, f"{fills[0]:.1f} to {fills[-1]:.1f}", milliseconds(outcome.result, whole), percent(spans["sequential"] / whole - 1 if "sequential" in spans else None)]
+                    + [percent(whole / spans[name] - 1 if name in spans else None) for name in names])
     return ["*Steady* is every kernel alone, one after the other, at the speed that it has in the middle of its launches (in slices, which follow one another): what "
             "sequential would take if launches had neither beginnings nor ends. The launches of the paper have so many thread blocks that its Base \"only slightly "
             "improves\" the sequential execution.",
@@ -184,7 +189,7 @@ def pruning(_, outcomes, measured):
     rows = []
     for outcome in outcomes:
         for scheduler, ticks in spans_of(outcome.result).items():
-            limits = dict(word.split("=") for word in scheduler.partition(":")[2].split(","))
+            limits = {"pur": "0.1", "mur": "0.1", **dict(word.split("=") for word in scheduler.partition(":")[2].split(",") if word)}
             pruned = [key for key in balanced if all(abs(known[key[0]][name] - known[key[1]][name]) < float(limits[short])
                                                      for name, short in (("pipeline_utilization", "pur"), ("memory_utilization", "mur")))]
             rows.append([limits["pur"], f"{len(pruned)} of {len(balanced)}", percent(max((balanced[key]["measured_profit"] for key in pruned), default=None)),
@@ -197,7 +202,9 @@ def plans(figure, outcomes):
     rows = []
     for outcome in outcomes:
         spans = spans_of(outcome.result)
-        kernelet, drawn = spans.pop("kernelet"), sorted(spans.values())
+        kernelet, drawn = spans.pop("kernelet", None), sorted(spans.values())
+        if kernelet is None or not drawn:
+            continue
         better = f"{sum(span < kernelet for span in drawn)} of {len(drawn)}" + (f" (paper: {figure.paper['better']})" if "better" in figure.paper else "")
         rows.append([milliseconds(outcome.result, drawn[min(len(drawn) - 1, int(share * len(drawn)))]) for share in (0, 0.1, 0.5, 0.9, 1)]
                     + [milliseconds(outcome.result, kernelet), better])
@@ -219,8 +226,9 @@ def by_variant(outcomes):
     found = {}
     for outcome in outcomes:
         _, _, override = outcome.gpu.partition(":pcie_pinned_mbps=")
-        runs = found.setdefault((group_of(outcome), outcome.options["memory"], int(override or 0)), {"result": outcome.result})
-        runs.update({VARIANTS[outcome.options["transfers"], run["scheduler"]]: run for run in outcome.result["runs"]})
+        runs = found.setdefault((group_of(outcome), outcome.options.get("memory", "all"), int(override or 0)), {"result": outcome.result})
+        runs.update({VARIANTS[key]: run for run in outcome.result["runs"]
+                     for key in [(outcome.result["transfers"], run["scheduler"])] if key in VARIANTS})
     return {key: runs for key, runs in found.items() if len(runs) > len(VARIANTS)}
 
 
@@ -306,7 +314,11 @@ def slices(_, outcomes):
     rows, titles = [], None
     for outcome in outcomes:
         kernel, spans = outcome.result["kernels"][0], spans_of(outcome.result)
+        if "sequential" not in spans:
+            continue
         whole, by_streams = spans["sequential"], slicing_costs(spans, spans["sequential"])
+        if not by_streams[1]:
+            continue
         smallest = min(by_streams[1])
         titles = titles or ["", "slices in flight", "thread blocks", "fit an SM", "whole, µs", *(str(size // smallest) for size in sorted(by_streams[1])), "least"]
         for streams, sizes in by_streams.items():

@@ -246,13 +246,23 @@ class OfQueues(unittest.TestCase):
         spans = [queued([queue_run("kernelet:pur=0.3,mur=0.1", 1000), queue_run("kernelet:pur=0.2,mur=0.1", 2000)])]
         self.assertEqual(eq.pruning(Said(), spans, self.kernels)[1][1], [["0.3", "1 of 1", "-10.0 %", "1.0"], ["0.2", "0 of 1", "-", "2.0"]])
 
+    def test_what_is_not_there(self):
+        """A table of what was not asked for, or has not finished, has no such numbers."""
+        without = queue_kernel("a", 0.5, None, sliced_ipc=None)
+        self.assertEqual(eq.kernels(Said(), [queued([], kernels=[without])])[1][1][0][6], "-")
+        spans = [queued([queue_run("base", 4000)])]
+        self.assertEqual(eq.ends(Said(), spans, [queued([], kernels=[without, without])])[1][1], [])
+        self.assertEqual(eq.ends(Said(), spans, self.kernels)[1][1][0][3:], ["-", "25.0 %", "-", "-"])
+        self.assertEqual((eq.plans(Said(), spans)[1][1], eq.slices(Said(), [queued([queue_run("base", 1)], kernels=[without])])[1:]), ([], []))
+        self.assertEqual(eq.pruning(Said(), [queued([queue_run("kernelet", 1000)])], self.kernels)[1][1], [["0.1", "0 of 1", "-", "1.0"]])
+
     def test_plans(self):
         spans = [queued([queue_run("kernelet", 3500)] + [queue_run(f"random:seed={n}", 1000 * n) for n in range(10, 0, -1)])]
         self.assertEqual(eq.plans(Said(better="none"), spans)[1][1], [["1.0", "2.0", "6.0", "10.0", "10.0", "3.5", "3 of 10 (paper: none)"]])
 
     def test_case_two(self):
         def runs(transfers, kernelet, base, gpu="gpu", memory="80M"):
-            return queued([queue_run("kernelet", kernelet, copy_ticks=1000, overlapped_copy_ticks=750, busy_ticks=4000), queue_run("base", base, copy_ticks=1000, busy_ticks=4000)],
+            return queued(transfers=transfers, runs=[queue_run("kernelet", kernelet, copy_ticks=1000, overlapped_copy_ticks=750, busy_ticks=4000), queue_run("base", base, copy_ticks=1000, busy_ticks=4000)],
                           options={"transfers": transfers, "memory": memory}, gpu=gpu)
         both = [runs("overlap", 4000, 4400), runs("apart", 5000, 4800), runs("apart", 1, 1, memory="34M")]
         self.assertEqual(eq.variants(Said(**{"a b, 80M": ["9.2 %", "99 %"]}), both[:1], both[1:])[1][1],
