@@ -96,6 +96,11 @@ static bool identify(struct checkpoint_identity *identity, const struct run *run
     identify_number(identity, "its window in instructions", job->thread_instructions);
     identify_number(identity, "its window in runs", job->runs);
     identify_number(identity, "the watchdog", job->watchdog_cycles);
+    char sampling[CHECKPOINT_VALUE_BYTES] = "none";
+    if (job->sampling)
+        snprintf(sampling, sizeof sampling, "error=%" PRIu32 "/1000000,every=%" PRIu32, job->sampling->error,
+                 job->sampling->every);
+    checkpoint_identify(identity, "its sampling", sampling);
     checkpoint_identify(identity, "its trace", job->trace ? job->trace_keeper.settings : "none");
     checkpoint_identify(identity, "its timeline", job->observe ? job->observe_keeper.settings : "none");
     identify_number(identity, "its seed", job->seed);
@@ -218,12 +223,11 @@ static const struct corun_grid *grid(void *user, uint32_t application, uint32_t 
 static enum corun_status check_possible(const struct run *run, struct corun_diagnostics *list)
 {
     const struct corun_case *job = run->job;
-    const char *what = job->sampling                                  ? "a sampled run"
-                       : job->trace && !job->trace_keeper.archive     ? "a run with a trace of this kind"
-                       : job->observe && !job->observe_keeper.archive ? "a run with an observer of this kind"
+    const char *what = job->trace && !job->trace_keeper.archive       ? "a trace of this kind"
+                       : job->observe && !job->observe_keeper.archive ? "an observer of this kind"
                                                                       : NULL;
     if (what)
-        return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "there are no checkpoints of %s", what);
+        return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "there are no checkpoints of a run with %s", what);
     if (job->policy && corun_policy_find(job->policy->name) != job->policy)
         return corun_report(
             list, CORUN_UNSUPPORTED, CORUN_NOWHERE,

@@ -3,6 +3,7 @@
 #include "gpu/archive.h"
 
 #include "corun/checkpoint.h"
+#include "gpu/sampling.h"
 
 #include <stdlib.h>
 
@@ -116,6 +117,8 @@ static void archive_one_launch(struct corun_archive *archive, struct corun_gpu *
     archive_kernel(archive, gpu, &launch->kernel);
     if (ARCHIVE_VECTOR(archive, &launch->returned, UINT32_MAX))
         archive_bytes(archive, launch->returned.data, launch->returned.count * sizeof *launch->returned.data);
+    if (gpu->sampling && archive_fine(archive))
+        sampling_archive_launch(archive, gpu, launch);
     if (!launch->grid || !launch->kernel) {
         archive_fail(archive, CORUN_SYNTAX, "a launch of nothing");
         return;
@@ -289,9 +292,8 @@ static void archive_machine(struct corun_archive *archive, struct corun_gpu *gpu
 
 static void check_possible(struct corun_archive *archive, const struct corun_gpu *gpu)
 {
-    if (gpu->opened || gpu->sampling)
-        archive_fail(archive, CORUN_UNSUPPORTED, "a GPU that %s cannot be saved",
-                     gpu->opened ? "is driven from outside" : "samples");
+    if (gpu->opened)
+        archive_fail(archive, CORUN_UNSUPPORTED, "a GPU that is driven from outside cannot be saved");
     for (uint32_t a = 0; a < gpu->application_count; a++) {
         const struct corun_grid *grid = gpu->checkpoints.grid(gpu->checkpoints.user, a, 0);
         if (grid && !grid->operations->tb_number)
@@ -304,6 +306,8 @@ void corun_gpu_archive(struct corun_gpu *gpu, struct corun_archive *archive)
     check_possible(archive, gpu);
     archive_section(archive, "machine", 1);
     archive_machine(archive, gpu);
+    if (gpu->sampling && archive_fine(archive))
+        sampling_archive(archive, gpu);
     archive_section(archive, "applications", 1);
     for (uint32_t a = 0; a < gpu->application_count && archive_fine(archive); a++)
         archive_application(archive, gpu, a);

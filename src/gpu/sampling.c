@@ -9,15 +9,17 @@
 #include "gpu/sampling.h"
 
 #include "base/bits.h"
+#include "gpu/archive.h"
 #include "gpu/gpu.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define FEWEST_TIMED 3u /* launches of a kind */
-#define MOST_TIMED 30u  /* of a kind, beside one in `every`, whatever their interval */
-#define MOST_KINDS 16u  /* of a group; further launches belong to the nearest one */
-#define FEWEST_WAVES 3u /* that count, behind those that warm up */
+#define FEWEST_TIMED 3u               /* launches of a kind */
+#define MOST_TIMED 30u                /* of a kind, beside one in `every`, whatever their interval */
+#define MOST_KINDS 16u                /* of a group; further launches belong to the nearest one */
+#define MOST_GROUPS ((size_t)1 << 20) /* in a checkpoint */
+#define FEWEST_WAVES 3u               /* that count, behind those that warm up */
 #define TIMED_PART \
     50u /* of a launch, one in so many waves is timed at least: that costs less than running the others without timing */
 #define SHORTEST 6u                    /* waves of a launch that is watched */
@@ -556,4 +558,89 @@ size_t sampling_groups(const struct sampling *sampling, struct corun_sampled_gro
                                                .timed_warp_instructions = group->timed_warp_instructions};
     }
     return sampling->groups.count;
+}
+
+/* ---- checkpoints ---- */
+
+/* The code of a group is named by a grid that has it. */
+static void archive_code(struct corun_archive *archive, const struct corun_gpu *gpu, struct sample_group *group)
+{
+    const struct corun_checkpoints *checkpoints = &gpu->checkpoints;
+    const struct corun_grid *grid = NULL;
+    uint32_t application = 0;
+    for (uint32_t a = 0; a < gpu->application_count && !archive->reads && !grid; a++) {
+        application = a;
+        for (uint32_t i = 0; (grid = checkpoints->grid(checkpoints->user, a, i)); i++)
+            if (grid->code == group->code && !strcmp(grid->name, group->name))
+                break;
+    }
+    ARCHIVE(archive, application);
+    if (application >= gpu->application_count || (!archive->reads && !grid))
+        archive_fail(archive, CORUN_SYNTAX, "a group of launches of no application");
+    if (!archive_fine(archive))
+        return;
+    archive_grid(archive, gpu, application, &grid);
+    if (!archive->reads || !archive_fine(archive))
+        return;
+    group->code = grid ? grid->code : NULL;
+    group->name = grid ? strdup(grid->name) : NULL;
+    if (!group->name)
+        archive_fail(archive, grid ? CORUN_MEMORY : CORUN_SYNTAX, "a group of launches of nothing");
+}
+
+static void archive_group(struct corun_archive *archive, const struct corun_gpu *gpu, struct sample_group *group)
+{
+    static const struct archive_hole holes[] = {ARCHIVE_HOLE(struct sample_group, code),
+                                                ARCHIVE_HOLE(struct sample_group, name),
+                                                ARCHIVE_HOLE(struct sample_group, kinds)};
+    ARCHIVE_LARGE_RECORD(archive, group, holes);
+    archive_code(archive, gpu, group);
+    if (group->kind_count > MOST_KINDS || group->expected >= MOST_KINDS)
+        archive_fail(archive, CORUN_SYNTAX, "%u kinds of launches", group->kind_count);
+    if (archive_fine(archive))
+        archive_bytes(archive, group->kinds, group->kind_count * sizeof *group->kinds);
+}
+
+void sampling_archive(struct corun_archive *archive, struct corun_gpu *gpu)
+{
+    struct sampling *sampling = gpu->sampling;
+    size_t count = sampling->groups.count;
+    archive_section(archive, "sampling", 1);
+    archive_count(archive, &count, MOST_GROUPS);
+    for (size_t i = 0; i < count && archive_fine(archive); i++) {
+        struct sample_group *group = archive->reads ? calloc(1, sizeof *group) : sampling->groups.data[i];
+        if (group && archive->reads)
+            group->kinds = calloc(MOST_KINDS, sizeof *group->kinds);
+        if (!group || !group->kinds || (archive->reads && !vector_push(&sampling->groups, group))) {
+            if (archive->reads)
+                group_destroy(group);
+            archive_fail(archive, CORUN_MEMORY, "out of memory");
+            return;
+        }
+        archive_group(archive, gpu, group);
+    }
+}
+
+void sampling_archive_launch(struct corun_archive *archive, const struct corun_gpu *gpu, struct launch *launch)
+{
+    static const struct archive_hole holes[] = {ARCHIVE_HOLE(struct launch_sample, group)};
+    const struct sampling *sampling = gpu->sampling;
+    struct launch_sample *sample = launch->sample;
+    bool there = sample != NULL;
+    size_t number = 0;
+    ARCHIVE(archive, there);
+    if (archive->reads)
+        sample = launch->sample = there && archive_fine(archive) ? calloc(1, sizeof *sample) : NULL;
+    if (there && !sample)
+        archive_fail(archive, CORUN_MEMORY, "out of memory");
+    if (!sample || !archive_fine(archive))
+        return;
+    ARCHIVE_LARGE_RECORD(archive, sample, holes);
+    while (!archive->reads && sampling->groups.data[number] != sample->group)
+        number++;
+    archive_count(archive, &number, sampling->groups.count);
+    if (archive->reads && archive_fine(archive) && number < sampling->groups.count)
+        sample->group = sampling->groups.data[number];
+    if (!sample->group || (sample->state == SAMPLE_WATCHED && !sample->wave))
+        archive_fail(archive, CORUN_SYNTAX, "a launch of no group");
 }

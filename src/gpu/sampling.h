@@ -18,6 +18,7 @@
 #include "gpu/launch.h"
 #include "gpu/ratio.h"
 
+struct corun_archive;
 struct corun_gpu;
 struct sampling;
 
@@ -36,6 +37,10 @@ void sampling_look(struct corun_gpu *gpu, struct launch *launch);
  * or its application was stopped.
  */
 bool sampling_ends(struct corun_gpu *gpu, uint32_t application, struct launch *launch);
+
+/* What is known of groups, before the launches; and what a launch is taken for, if anything. */
+void sampling_archive(struct corun_archive *archive, struct corun_gpu *gpu);
+void sampling_archive_launch(struct corun_archive *archive, const struct corun_gpu *gpu, struct launch *launch);
 
 /* Rows, as many as there is room for; how many there are. */
 size_t sampling_groups(const struct sampling *sampling, struct corun_sampled_group *rows, size_t room);

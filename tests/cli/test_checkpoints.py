@@ -37,6 +37,12 @@ RUNS = (
 )
 
 
+SAMPLED = (("stencil@small,steps=80",), ("spmv@small,repeats=100",), ("2dconv@medium",), ("cg@small,steps=20",), ("jacobi@small,steps=60",),
+           ("lbm@small,steps=60",), ("hotspot@small,steps=60",), ("3dconv@small,ni=60",), ("pathfinder@small,rows=900",),
+           ("--gpu", "tesla-c2050", "vector-add@medium"))
+SAMPLED_POINTS = 2
+
+
 def results(text):
     result = json.loads(text)
     for name in CHANGING:
@@ -159,19 +165,25 @@ class Checkpoints(InFolder):
     def bytes_of(self, name):
         return (self.folder / name).read_bytes()
 
-    def compare(self, case, points):
-        """Saves at each point, goes on from there, and looks at results and at the state in between."""
-        whole = self.run_case(case)
+    def compare(self, case, points, cycles=CYCLES, jumps=False):
+        """Saves at each point, goes on from there, and looks at results and at the state in between. `jumps`: a step can lead past
+        the points, or to the end."""
+        whole = self.run_case(case, cycles=cycles)
         for first in points:
             with self.subTest(case=case, first=first):
-                second = first + (CYCLES - first) // 2
-                self.assertEqual(self.run_case(case, "--checkpoint", f"first@{first}"), whole, "saving changes the run")
-                self.assertEqual(self.run_case(case, "--resume", "first", "--checkpoint", f"again@{second}"), whole)
-                self.run_case(case, "--checkpoint", f"once@{second}")
-                if SAME_BYTES:
-                    self.assertTrue(self.bytes_of("again") == self.bytes_of("once"), f"the states at {second} differ")
-                for name in ("first", "again", "once"):
-                    (self.folder / name).unlink()
+                second = first + (cycles - first) // 2
+                self.assertEqual(self.run_case(case, "--checkpoint", f"first@{first}", cycles=cycles), whole, "saving changes the run")
+                if jumps and not (self.folder / "first").exists():
+                    continue
+                self.assertEqual(self.run_case(case, "--resume", "first", "--checkpoint", f"again@{second}", cycles=cycles), whole)
+                self.run_case(case, "--checkpoint", f"once@{second}", cycles=cycles)
+                names = ("again", "once")
+                self.assertTrue(jumps or all((self.folder / name).exists() for name in names))
+                states = [self.bytes_of(name) if (self.folder / name).exists() else None for name in names]
+                if SAME_BYTES and (all(states) or not jumps):
+                    self.assertTrue(states[0] == states[1], f"the states at {second} differ")
+                for name in ("first", *names):
+                    (self.folder / name).unlink(missing_ok=True)
 
     def test_ten_cycles_of_ten_runs(self):
         chance = random.Random(22)
@@ -219,6 +231,15 @@ class Checkpoints(InFolder):
         (self.folder / "meeting.yaml").write_text(MEETING_DESCRIPTION)
         chance = random.Random(26)
         self.compare(("--gpu", "gtx980:sms=1", "meeting.yaml"), sorted(chance.sample(range(1, CYCLES - 1000), 10)))
+
+    def test_sampled_runs(self):
+        """Launches that are skipped, thread blocks that are, kinds of launches, and runs that begin anew."""
+        chance, cycles = random.Random(29), 200000
+        for case in SAMPLED:
+            points = sorted(chance.sample(range(1, cycles - 1000), SAMPLED_POINTS))
+            self.compare(("--sample", *case), points, cycles, jumps=True)
+        self.run_case(("--sample", *SAMPLED[0]), "--checkpoint", "kept@4K")
+        self.refused(ARGUMENT, "its sampling was error=20000/1000000,every=128, and is none now", "--resume", "kept", *SAMPLED[0])
 
     def test_traces_of_machine_code(self):
         for workload in ("stencil@small", "atax@small", "pathfinder@small"):
@@ -344,7 +365,6 @@ class Checkpoints(InFolder):
                      cycles=9000)
 
     def test_what_cannot_be_saved_is_refused(self):
-        self.refused(UNSUPPORTED, "there are no checkpoints of a sampled run", "--sample", "--checkpoint", "no.ck@1K", "work.yaml")
         self.refused(USAGE, "--machine hardware", "--machine", "software", "--checkpoint", "no.ck", "work.yaml")
         self.refused(USAGE, "--checkpoint-every wants --checkpoint FILE", "--checkpoint-every", "1K", "work.yaml")
         self.refused(USAGE, "the name of the file is missing", "--checkpoint", "@1K", "work.yaml")
