@@ -83,6 +83,19 @@ static struct incoming_tb next_incoming(struct corun_gpu *gpu, struct applicatio
     return incoming;
 }
 
+/*
+ * Thread blocks start one after the other, whichever SM they go to: this is the turn of the next that could start at `cycle`. Turns are
+ * given away at once, in the order of places.
+ */
+static uint64_t start_turn(struct corun_gpu *gpu, uint64_t cycle)
+{
+    if (!gpu->config.tb_start_interval)
+        return cycle;
+    uint64_t turn = later(cycle * 1000, gpu->next_start);
+    gpu->next_start = turn + gpu->config.tb_start_interval;
+    return (turn + 999) / 1000;
+}
+
 /* The next thread block of the launch, or the first of those that were swapped out, which is one of it. */
 static bool place_of(struct corun_gpu *gpu, uint32_t sm, struct launch *launch)
 {
@@ -96,6 +109,7 @@ static bool place_of(struct corun_gpu *gpu, uint32_t sm, struct launch *launch)
     uint64_t turn = launch->earliest < use->freed_cycle ? gpu->config.tb_turn_latency : 0;
     uint64_t reason = later(use->freed_cycle + turn, gpu->allowances_cycle) + gpu->config.dispatch_latency;
     uint64_t start = later(later(reason, launch->earliest), later(gpu->now, use->next_start));
+    start = start_turn(gpu, start - turn) + turn;
     struct incoming_tb incoming = next_incoming(gpu, &gpu->applications[application], launch, start);
     if (!sm_announce(gpu->sms[sm], &incoming)) {
         gpu->sms[sm]->failed = true;

@@ -132,7 +132,8 @@ struct corun_gpu {
     struct sampling *sampling; /* NULL: everything is timed */
 
     /* dispatch */
-    bool dispatch_due; /* something changed since the last dispatch */
+    bool dispatch_due;   /* something changed since the last dispatch */
+    uint64_t next_start; /* thousandths of a cycle: the next thread block may start, on whichever SM */
     uint32_t round_robin;
 
     /* preemption */

@@ -124,6 +124,26 @@ static void thread_blocks_that_wait_for_a_place_take_a_turn(void **state)
     assert_int_equal(cycles[1][1] - cycles[0][1], 8 * 302);
 }
 
+static void thread_blocks_start_one_after_the_other_on_the_whole_gpu(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    config.sms = 4;
+    config.tbs_per_sm = 32;
+    uint64_t cycles[2][2];
+    for (uint32_t limited = 0; limited < 2; limited++)
+        for (uint32_t more = 0; more < 2; more++) {
+            struct script *script = script_new(more ? 81 : 41, 1);
+            script_compute(script, CORUN_UNIT_INT, CORUN_OPERATION_ADD, 1, 2, 3);
+            script_end(script, 0, 1);
+            config.tb_start_interval = 2500 * limited;
+            cycles[limited][more] = script_run(&config, script, NULL);
+            free(script);
+        }
+    assert_int_equal(cycles[0][1] - cycles[0][0], 40 / 4); /* one per cycle and SM */
+    assert_int_equal(cycles[1][1] - cycles[1][0], 40 * 5 / 2);
+}
+
 static void a_warp_that_takes_four_issue_cycles_quarters_the_rate(void **state)
 {
     (void)state;
@@ -674,6 +694,7 @@ int main(void)
         cmocka_unit_test(independent_instructions_flow_at_the_initiation_interval),
         cmocka_unit_test(quotients_keep_a_special_function_pipeline_too),
         cmocka_unit_test(thread_blocks_that_wait_for_a_place_take_a_turn),
+        cmocka_unit_test(thread_blocks_start_one_after_the_other_on_the_whole_gpu),
         cmocka_unit_test(a_warp_that_takes_four_issue_cycles_quarters_the_rate),
         cmocka_unit_test(two_units_are_issued_together),
         cmocka_unit_test(register_banks_serve_one_or_two_reads_a_cycle),

@@ -121,7 +121,7 @@ static double implied_dram(const struct bench *bench, const struct row *row)
     return least(pins / core_per(c, c->dram_clock_khz) * (1 - refresh), through_l2(c));
 }
 
-#define ALONE "icache_perfect=1,constant_perfect=1,l1_mshrs=4096" /* enough under way */
+#define ALONE "icache_perfect=1,constant_perfect=1,l1_mshrs=4096,tb_start_interval=0" /* enough under way */
 
 static const uint32_t sm_counts[] = {1, 2, 3, 4, 6, 8, 12, 16, 0};
 
