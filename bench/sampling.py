@@ -3,6 +3,7 @@
 """Error and speed of sampled simulation: each workload once in full and once sampled.
 
     bench/sampling.py build/corun                       the rows of ROWS
+    bench/sampling.py --long build/corun                those of LONG
     bench/sampling.py build/corun 2dconv@large lbm@large    these
     bench/sampling.py build/corun "build/tests/cuda/programs/heat"    a CUDA program with its arguments, by corun exec
     bench/sampling.py --options error=1%,every=32 ...   sampled so
@@ -25,6 +26,13 @@ ERROR, SPEED = 0.03, 10
 ROWS = ["jacobi@small,steps=600", "pathfinder@medium,columns=8000,rows=6000", "spmv@small,repeats=400", "lbm@small,steps=400",
         "stencil@small,steps=400", "hotspot@medium,columns=192,rows=192,steps=600", "cg@small,steps=120", "vector-add@large", "2dconv@large",
         "3dconv@medium", "black-scholes@medium", "sgemm@medium"]
+
+# Long as docs/sampling.md has the word, in the settings that take seconds.
+LONG = ["black-scholes@small,repeats=120", "histogram@small,images=120", "stencil@small,nx=96,ny=96,steps=150",
+        "ray-tracing@small,frames=120", "dvc@small,frames=120", "cp@small,atoms=3840",
+        "pathfinder@small,rows=3600", "3dconv@small,ni=200", "sha1@small,blocks=120",
+        "hotspot@small,steps=300", "lbm@small,ny=16,nz=8,steps=120", "cg@small,n=400,steps=100",
+        "tea@medium,bytes=20000000", "fractal-flame@small,batches=120"]
 
 
 def run(corun, workload, options, folder):
@@ -77,8 +85,9 @@ def main():
     parser.add_argument("--gpu", default="gtx980")
     parser.add_argument("--options", default="")
     parser.add_argument("--markdown", action="store_true")
+    parser.add_argument("--long", action="store_true")
     arguments = parser.parse_args()
-    workloads = arguments.workloads or ROWS
+    workloads = arguments.workloads or (LONG if arguments.long else ROWS)
     names = [os.path.basename(workload.split()[0]) if "/" in workload else workload for workload in workloads]
     widths = [max(max(len(name) for name in names), 8)] + [max(len(title), 9) for title in TITLES[1:]]
     print(line(TITLES, widths, arguments.markdown))
