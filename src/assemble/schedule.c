@@ -5,7 +5,7 @@
  * long as the registers last. Beyond the target the one that frees most registers goes first.
  *
  * The target is the most registers that cost no occupancy against the source order: registers are handed out in steps, and each
- * step fewer warps fit an SM.
+ * step fewer warps fit an SM. It is those of half occupancy at least (docs/fidelity.md says what this was decided on).
  */
 #include "assemble/code.h"
 #include "assemble/order.h"
@@ -27,6 +27,7 @@ enum {
 
 /* Live registers that take occupancy from a kernel of 2048 threads per SM and 65536 registers, less the assembler's own. */
 static const uint32_t steps[] = {26, 34, 42, 50, 58, 66, 74, 90, 106, 122, 162, 249};
+#define HALF_OCCUPANCY 58u /* of these the one at which half of the warps fit */
 
 static uint32_t latency_of(const struct ptx_instruction *instruction)
 {
@@ -309,7 +310,7 @@ static uint32_t target_of(uint32_t pressure)
     uint32_t i = 0;
     while (i + 1 < sizeof steps / sizeof *steps && steps[i] < pressure)
         i++;
-    return steps[i];
+    return steps[i] > HALF_OCCUPANCY ? steps[i] : HALF_OCCUPANCY;
 }
 
 static enum corun_status schedule_blocks(struct scheduler *scheduler)
