@@ -85,7 +85,7 @@ static enum corun_status check_keys(const struct daemon_setup *setup, struct cor
 static const char *policy_of(const struct daemon_setup *setup)
 {
     const char *text = setup->policy ? setup->policy : setup->configuration.policy.text;
-    return text ? text : "left-over";
+    return text ? text : "goal";
 }
 
 static enum corun_status read_policy(const struct daemon_setup *setup, struct gate_rules *rules,

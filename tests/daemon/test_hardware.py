@@ -202,6 +202,10 @@ class Granted(Shimmed):
         self.assertIn("policy `smqos` is none of a GPU of hardware", done.stderr)
         done = self.ask("daemon", "--pace", "0.5")
         self.assertIn("--pace is of simulated GPUs", done.stderr)
+        daemon = self.start_daemon()
+        self.assertIn("policy goal, programs take turns on the GPU", self.said)
+        daemon.terminate()
+        daemon.wait()
         self.start_daemon("--policy", "priority:bound=100")
         self.assertIn("policy priority:bound=100, programs take turns on the GPU", self.said)
         done = self.ask("policy", "time-slice:quantum=9")
@@ -345,8 +349,8 @@ class Goals(Shimmed):
     def test_goals(self):
         """The headline: one program with a goal, one that takes the rest, results as ever, and rates in the lists."""
         self.start_daemon("--policy", "goal")
-        server = self.share(PROGRAMS / "many_launches", "--name", "server", "--goal", "50%", words=["100000"])
-        train = self.share(PROGRAMS / "many_launches", "--name", "train", words=["100000"])
+        server = self.share(PROGRAMS / "many_launches", "--name", "server", "--goal", "50%", words=["40000"])
+        train = self.share(PROGRAMS / "many_launches", "--name", "train", words=["40000"])
         seen = {}
         while server.poll() is None or train.poll() is None:
             for name, client in self.clients().items():
@@ -355,7 +359,7 @@ class Goals(Shimmed):
         for process in server, train:
             status, out, err = self.end(process)
             self.assertEqual((status, err), (0, b""), out)
-            self.assertIn(b"100000 launches", out)
+            self.assertIn(b"40000 launches", out)
         self.assertEqual((seen["server"]["goal"], seen["server"]["goal_value"], seen["train"]["goal"]), ("fraction", 0.5, "none"))
         self.assertGreater(seen["train"]["cycles"], 0)
         self.assertIn("launches/s", self.ask("ps").stdout)
@@ -612,7 +616,7 @@ class Service(Shimmed):
             client.close()
 
     def test_full_disk(self):
-        daemon = self.start_configured("metrics: /dev/full/corund.prom\njournal: /dev/full\n")
+        daemon = self.start_configured("policy: left-over\nmetrics: /dev/full/corund.prom\njournal: /dev/full\n")
         self.assertIn("metrics cannot be written", daemon.stderr.readline())
         self.assertEqual(Client(self.socket).gate(), "FREE")
 
