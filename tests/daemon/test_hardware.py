@@ -356,6 +356,7 @@ class Goals(Shimmed):
             for name, client in self.clients().items():
                 if client["launches_per_second"]:
                     seen[name] = client
+            time.sleep(0.1)
         for process in server, train:
             status, out, err = self.end(process)
             self.assertEqual((status, err), (0, b""), out)
