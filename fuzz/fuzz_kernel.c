@@ -42,6 +42,8 @@ static struct corun_grid *launch(struct run *run, const struct corun_kernel *ker
     struct corun_kernel_info info;
     struct corun_grid *grid;
     corun_kernel_describe(kernel, &info);
+    /* a warp and a part of one, or a warpgroup */
+    uint32_t threads = run->content_bytes && run->content[0] & 1 ? 128 : 48;
     uint8_t *block = calloc(1, info.parameter_bytes + 1);
     check(block);
     for (uint32_t i = 0; i < info.parameter_count; i++) {
@@ -56,7 +58,7 @@ static struct corun_grid *launch(struct run *run, const struct corun_kernel *ker
             place[b] = run->content[b % run->content_bytes];
     }
     const struct corun_launch_description description = {
-        kernel, {2, 1, 1}, {48, 1, 1}, 256, block, info.parameter_bytes, 0};
+        kernel, {2, 1, 1}, {threads, 1, 1}, 256, block, info.parameter_bytes, 0};
     enum corun_status status = corun_grid_create(run->instance, &description, run->list, &grid);
     free(block);
     return status == CORUN_OK ? grid : NULL;
