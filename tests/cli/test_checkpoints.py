@@ -262,6 +262,18 @@ class Checkpoints(InFolder):
             self.assertEqual((one.pop("threads"), three.pop("threads")), (1, 3))
             self.assertEqual(one, three)
 
+    def test_a_fault_while_bulk_copies_are_under_way(self):
+        waits = "    cp.async.bulk.wait_group.read 1;\n    cp.async.bulk.wait_group 0;\nNEXT:\n"
+        self.assertIn(waits, COPYING)
+        (self.folder / "copying.ptx").write_text(COPYING.replace(waits, "NEXT:\n    setp.eq.u32 %p3, %r2, 9;\n    @%p3 trap;\n"))
+        (self.folder / "copying.yaml").write_text(COPYING_DESCRIPTION)
+        case = ("--gpu", "h100:sms=4", "--policy", "even", "copying.yaml", "sgemm@small")
+        whole = self.run_case(case, status=FAULT)
+        self.assertIn("thread block (9,0,0)", whole[1])
+        for cycle in (1000, 4000):
+            self.assertEqual(self.run_case(case, "--checkpoint", f"fault.ck@{cycle}", status=FAULT), whole)
+            self.assertEqual(self.run_case(case, "--resume", "fault.ck", status=FAULT), whole)
+
     OBSERVED = ("--timeline", "t.json", "--trace", "t.txt:2K-6K")
 
     def observed(self, case, *options, files=OBSERVED, status=0):
