@@ -68,6 +68,9 @@ struct corun_kernel_info {
     /* May a thread block be dropped and started again: "yes", "if its arguments do not overlap", or why not. */
     const char *idempotence;
     uint32_t max_threads_per_tb; /* .maxntid / .reqntid, 0 = not given */
+    uint32_t cluster[3];         /* .reqnctapercluster; 0, 0, 0 = not given */
+    uint32_t max_cluster_tbs;    /* .maxclusterrank, 0 = not given */
+    bool explicit_cluster;       /* .explicitcluster: a launch must have clusters */
     uint32_t parameter_bytes;
     uint32_t parameter_count;
     const struct corun_parameter *parameters;
@@ -90,6 +93,8 @@ struct corun_launch_description {
      * set to zero, at which they meet (%envreg1, %envreg2). The machine must be able to hold all of them at once.
      */
     uint64_t meeting_address;
+    struct corun_dim3 cluster; /* thread blocks of a cluster; 0, 0, 0: what the kernel requires (.reqnctapercluster), or no clusters */
+    bool cluster_balanced;     /* as of struct corun_grid */
 };
 
 /*

@@ -28,6 +28,7 @@ extern "C" {
 #define CORUN_WARPGROUP_WARPS 4u
 #define CORUN_MEETINGS 24u /* the barriers, then one for each warpgroup, which takes no time */
 #define CORUN_MAX_APPLICATIONS 16u
+#define CORUN_LARGEST_CLUSTER 16u /* thread blocks of a cluster; 8 on every GPU that has clusters */
 #define CORUN_APPLICATION_SHIFT 40u /* device address >> this = application + 1 */
 
 /* Pipelines. U(name, label, meaning) */
@@ -88,6 +89,7 @@ enum corun_space {
     CORUN_SPACE_CONSTANT, /* .const variables and kernel parameters (both live in constant banks) */
     CORUN_SPACE_TEXTURE,  /* texture fetches and ld.global.nc on GPUs that route it there */
     CORUN_SPACE_GENERIC, /* static only: at issue it resolves to global, shared or local, one warp may touch all three */
+    CORUN_SPACE_CLUSTER, /* at issue only: shared memory of another thread block of the cluster (lane_sm is valid) */
     CORUN_SPACE_COUNT
 };
 
@@ -143,7 +145,12 @@ struct corun_grid {
     uint32_t code_length;
     uint32_t register_slots; /* scoreboard entries are register_slots + predicate_slots */
     uint32_t predicate_slots;
-    uint32_t tb_count; /* thread blocks; x runs fastest */
+    uint32_t tb_count; /* thread blocks; x runs fastest, within a cluster and then over the clusters */
+    /*
+     * 0 or 1: no clusters. Otherwise the thread blocks from each multiple of this on, as many as this, are a cluster: see cluster_begin.
+     */
+    uint32_t cluster_tbs;
+    bool cluster_balanced; /* its thread blocks go where there is least; otherwise they are spread over SMs */
     uint32_t tb_threads;
     uint32_t tb_warps;
     uint32_t tb_shared_bytes; /* static and dynamic */
@@ -165,10 +172,12 @@ struct corun_issue {
     uint8_t barrier;                      /* BARRIER: which one (0..CORUN_MEETINGS-1) */
     uint32_t barrier_threads;             /* BARRIER: threads that must arrive; 0 = all threads of the TB */
     bool barrier_waits;                   /* false for bar.arrive */
+    bool cluster_arrives, cluster_waits;  /* CLUSTER: the warp arrives at the barrier of the cluster, waits there, or both */
     uint32_t ticket;                      /* global atomics: to be given to `perform` and `complete` */
     uint32_t copy;                        /* COPY: to be given to `copy_next` and `copy_done` */
     uint64_t address[CORUN_WARP_LANES];   /* byte address per active lane (memory operations only) */
     uint8_t lane_space[CORUN_WARP_LANES]; /* only if space == GENERIC */
+    uint16_t lane_sm[CORUN_WARP_LANES];   /* of lanes in CORUN_SPACE_CLUSTER: the SM that has that shared memory */
 };
 
 /* A part of a copy under way: bytes of one line of global memory. */
@@ -183,6 +192,7 @@ struct corun_copy_part {
 enum corun_outcome {
     CORUN_OUTCOME_NEXT,    /* continue at pc */
     CORUN_OUTCOME_BARRIER, /* wait until the barrier is met, then continue at pc */
+    CORUN_OUTCOME_CLUSTER, /* the warp comes to the barrier of its cluster (cluster_arrives, cluster_waits) */
     CORUN_OUTCOME_EXIT,    /* every lane of the warp has ended */
     CORUN_OUTCOME_FAULT    /* the application must stop; `fault` has the message */
 };
@@ -244,6 +254,14 @@ struct corun_source_operations {
     bool (*copy_next)(const struct corun_grid *grid, uint32_t sm, uint32_t copy, uint32_t line_bytes,
                       struct corun_copy_part *part);
     void (*copy_done)(const struct corun_grid *grid, uint32_t sm, uint32_t copy);
+    /*
+     * The thread blocks of a cluster exist from here on, that of rank r for SM sms[r]; tb_begin of each follows. They exist, and others may use
+     * their shared memory, until cluster_end, also behind tb_end. Called while no SM runs. OK or MEMORY. Loads, stores and atomics in shared memory
+     * of another thread block have a ticket as global atomics do: `perform` makes the access, `complete` writes the registers. NULL: the source has
+     * no grids with clusters.
+     */
+    enum corun_status (*cluster_begin)(const struct corun_grid *grid, uint32_t cluster, const uint32_t *sms);
+    void (*cluster_end)(const struct corun_grid *grid, uint32_t cluster);
     /* Makes the global stores of one SM since the last commit visible to all. */
     void (*commit)(const struct corun_grid *grid, uint32_t sm);
     /* Barrier `barrier` of a thread block is met: called before its warps resume. NULL: nobody needs to know. */

@@ -5,7 +5,8 @@
  * The addresses of a warp are computed for all lanes at once, then their shape decides: all equal (one read, one bounds
  * check), one after the other (a copy of whole rows, one bounds check), or anything else (lane by lane).
  */
-#include "isa/executor.h"
+#include "isa/cluster.h"
+#include "isa/elements.h"
 
 #include "base/bits.h"
 
@@ -25,6 +26,7 @@ struct access {
     uint32_t bytes; /* per lane */
     uint32_t shape; /* enum shape, of the lanes that take part */
     enum path path;
+    uint32_t remote; /* lanes of the mask whose address is in shared memory of another thread block */
     const char *what;
 };
 
@@ -152,7 +154,17 @@ static void resolve_generic(struct access *access, uint8_t *lane_path)
         access->lane_path = lane_path;
 }
 
-static void begin(struct access *access, struct corun_warp *warp, const struct operation *op, uint32_t mask,
+/* Which lanes name shared memory of other thread blocks. False: a fault was raised. */
+static __attribute__((noinline)) bool find_remote(struct access *access)
+{
+    uint32_t shared = access->lane_path ? 0 : access->path == PATH_SHARED ? access->mask : 0;
+    for (uint32_t rest = access->lane_path ? access->mask : 0; rest; rest &= rest - 1)
+        if (access->lane_path[lowest_bit(rest)] == PATH_SHARED)
+            shared |= rest & -rest;
+    return cluster_split(access->warp, access->address, shared, &access->remote);
+}
+
+static bool begin(struct access *access, struct corun_warp *warp, const struct operation *op, uint32_t mask,
                   uint64_t *address, uint8_t *lane_path)
 {
     access->warp = warp;
@@ -180,6 +192,8 @@ static void begin(struct access *access, struct corun_warp *warp, const struct o
     default:
         access->path = PATH_MEMORY;
     }
+    access->remote = 0;
+    return !warp->tb->launch->kernel->maps || find_remote(access);
 }
 
 /* What the machine sees: device addresses that the caches can use. */
@@ -253,35 +267,6 @@ static inline void note_untimed(const struct access *access, uint32_t times, boo
         touch(access, store);
 }
 
-static inline uint64_t extend(uint64_t value, const struct operation *op)
-{
-    if (!(op->extend & EXTEND_SIGN))
-        return value;
-    uint32_t shift = 64 - 8u * op->width_bytes;
-    return (uint64_t)((int64_t)(value << shift) >> shift);
-}
-
-static inline uint16_t element_slot(const struct operation *op, uint32_t element, uint16_t first)
-{
-    return element ? op->extra[element - 1] : first;
-}
-
-static inline void set_lane(const struct corun_warp *warp, const struct operation *op, uint16_t slot, uint32_t lane,
-                            uint64_t value)
-{
-    void *to = lanes_destination(&warp->lanes, slot);
-    if (op->extend & EXTEND_WIDE)
-        ((uint64_t *)to)[lane] = value;
-    else
-        ((uint32_t *)to)[lane] = (uint32_t)value;
-}
-
-static inline uint64_t get_lane(const struct corun_warp *warp, const struct operation *op, uint16_t slot, uint32_t lane)
-{
-    const void *from = lanes_source(&warp->lanes, slot);
-    return op->extend & EXTEND_WIDE ? ((const uint64_t *)from)[lane] : ((const uint32_t *)from)[lane];
-}
-
 /* One value for all lanes of the mask. */
 static inline void broadcast(const struct access *access, const uint8_t *bytes)
 {
@@ -292,7 +277,7 @@ static inline void broadcast(const struct access *access, const uint8_t *bytes)
             continue;
         uint64_t value = 0;
         memcpy(&value, bytes + element * op->width_bytes, op->width_bytes);
-        value = extend(value, op);
+        value = element_extend(value, op);
         uint32_t mask = access->mask;
         bool full = mask == CORUN_FULL_MASK;
         if (op->extend & EXTEND_WIDE) {
@@ -342,7 +327,7 @@ static void load_rows(const struct access *access, const uint8_t *from, uint32_t
             uint32_t lane = lowest_bit(rest);
             uint64_t value = 0;
             memcpy(&value, source + (size_t)(lane - first) * access->bytes, op->width_bytes);
-            set_lane(access->warp, op, slot, lane, extend(value, op));
+            element_set(&access->warp->lanes, op, slot, lane, element_extend(value, op));
         }
     }
 }
@@ -377,7 +362,7 @@ static void store_rows(const struct access *access, uint8_t *to, uint32_t first,
         }
         for (uint32_t rest = mask; rest; rest &= rest - 1) {
             uint32_t lane = lowest_bit(rest);
-            uint64_t value = get_lane(access->warp, op, slot, lane);
+            uint64_t value = element_get(&access->warp->lanes, op, slot, lane);
             memcpy(destination + (size_t)(lane - first) * access->bytes, &value, op->width_bytes);
         }
     }
@@ -465,23 +450,6 @@ static bool scatter_words(const struct access *access)
     return true;
 }
 
-/* What a lane has loaded, into its registers. */
-static inline void set_elements(const struct access *access, uint32_t lane, const uint8_t *bytes)
-{
-    const struct operation *op = access->op;
-    for (uint32_t element = 0; element < op->vector; element++) {
-        uint16_t slot = element_slot(op, element, op->destination);
-        if (slot == OPERAND_DISCARD)
-            continue;
-        uint64_t value = 0;
-        if (op->width_bytes == 4)
-            memcpy(&value, bytes + element * 4, 4);
-        else
-            memcpy(&value, bytes + element * op->width_bytes, op->width_bytes);
-        set_lane(access->warp, op, slot, lane, extend(value, op));
-    }
-}
-
 static bool load_lanes(const struct access *access)
 {
     const struct operation *op = access->op;
@@ -513,7 +481,7 @@ static bool load_lanes(const struct access *access)
                 bytes = copy;
             }
         }
-        set_elements(access, lane, bytes);
+        elements_load(&access->warp->lanes, access->op, lane, bytes);
     }
     return true;
 }
@@ -546,8 +514,27 @@ static void load_behind_atomics(const struct access *access)
         memcpy(bytes, host, access->bytes);
         store_buffer_overlay(&access->sm->stores, address, bytes, access->bytes);
         pending_load(access->sm, access->warp, address, bytes, access->bytes);
-        set_elements(access, lane, bytes);
+        elements_load(&access->warp->lanes, access->op, lane, bytes);
     }
+}
+
+typedef bool access_function(struct corun_warp *warp, const struct operation *op, uint32_t mask,
+                             struct corun_issue *result, bool timed);
+
+/* Some lanes go to other thread blocks of the cluster: first those that do not, in the usual way. */
+static bool access_remote(const struct access *access, access_function *usual, struct corun_issue *result, bool timed)
+{
+    uint64_t address[CORUN_WARP_LANES];
+    uint32_t here = access->mask & ~access->remote;
+    memcpy(address, access->address, sizeof address);
+    if (here && !usual(access->warp, access->op, here, result, timed))
+        return false;
+    if (timed) {
+        if (here && result->space != CORUN_SPACE_GENERIC)
+            memset(result->lane_space, result->space, sizeof result->lane_space);
+        result->space = CORUN_SPACE_GENERIC;
+    }
+    return cluster_access(access->warp, access->op, access->mask, access->remote, address, result, timed);
 }
 
 bool access_load(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result,
@@ -556,8 +543,11 @@ bool access_load(struct corun_warp *warp, const struct operation *op, uint32_t m
     uint64_t addresses[CORUN_WARP_LANES];
     uint8_t lane_path[CORUN_WARP_LANES];
     struct access access;
-    begin(&access, warp, op, mask, timed ? result->address : addresses, lane_path);
     access.what = "load";
+    if (!begin(&access, warp, op, mask, timed ? result->address : addresses, lane_path))
+        return false;
+    if (access.remote)
+        return access_remote(&access, access_load, result, timed);
     if (access.lane_path || !load_together(&access))
         if (!load_lanes(&access))
             return false;
@@ -630,10 +620,7 @@ static bool store_lanes(const struct access *access)
         uint8_t bytes[32];
         if (address & (access->bytes - 1) || path == PATH_PARAMETER)
             return raise(access, lane, path);
-        for (uint32_t element = 0; element < op->vector; element++) {
-            uint64_t value = get_lane(access->warp, op, element_slot(op, element, op->source[1]), lane);
-            memcpy(bytes + element * op->width_bytes, &value, op->width_bytes);
-        }
+        elements_store(&access->warp->lanes, op, lane, bytes);
         if (path == PATH_LOCAL) {
             if (!local_in_bounds(access->warp, address, access->bytes))
                 return raise(access, lane, path);
@@ -659,8 +646,11 @@ bool access_store(struct corun_warp *warp, const struct operation *op, uint32_t 
     uint64_t addresses[CORUN_WARP_LANES];
     uint8_t lane_path[CORUN_WARP_LANES];
     struct access access;
-    begin(&access, warp, op, mask, timed ? result->address : addresses, lane_path);
     access.what = "store";
+    if (!begin(&access, warp, op, mask, timed ? result->address : addresses, lane_path))
+        return false;
+    if (access.remote)
+        return access_remote(&access, access_store, result, timed);
     if (access.sm->pending.count && (access.path == PATH_MEMORY || access.lane_path))
         for (uint32_t rest = lanes_behind_atomics(&access); rest; rest &= rest - 1)
             pending_store(access.sm, warp, access.address[lowest_bit(rest)], access.bytes);
@@ -676,7 +666,7 @@ bool access_store(struct corun_warp *warp, const struct operation *op, uint32_t 
 
 static uint64_t atomic_operand(const struct corun_warp *warp, const struct operation *op, uint16_t slot, uint32_t lane)
 {
-    uint64_t value = get_lane(warp, op, slot, lane);
+    uint64_t value = element_get(&warp->lanes, op, slot, lane);
     return op->width_bytes == 4 ? (uint32_t)value : value;
 }
 
@@ -687,8 +677,11 @@ bool access_atomic(struct corun_warp *warp, const struct operation *op, uint32_t
     uint8_t lane_path[CORUN_WARP_LANES];
     uint8_t *host[CORUN_WARP_LANES];
     struct access access;
-    begin(&access, warp, op, mask, timed ? result->address : addresses, lane_path);
     access.what = "atomic";
+    if (!begin(&access, warp, op, mask, timed ? result->address : addresses, lane_path))
+        return false;
+    if (access.remote)
+        return access_remote(&access, access_atomic, result, timed);
     uint32_t global = 0;
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         uint32_t lane = lowest_bit(rest);
@@ -718,6 +711,7 @@ bool access_atomic(struct corun_warp *warp, const struct operation *op, uint32_t
         ticket->op = op;
         ticket->warp = warp;
         ticket->lanes = global;
+        ticket->remote = 0;
         ticket->performed = 0;
         ticket->barriers_met = warp->tb->barriers_met;
     }
@@ -738,7 +732,7 @@ bool access_atomic(struct corun_warp *warp, const struct operation *op, uint32_t
         }
         uint64_t old = atomic_apply(op, host[lane], b, c, global >> lane & 1);
         if (op->destination != OPERAND_DISCARD)
-            set_lane(warp, op, op->destination, lane, old);
+            element_set(&warp->lanes, op, op->destination, lane, old);
     }
     if (timed)
         report(&access, result);

@@ -106,6 +106,9 @@ static void archive_free_tbs(struct corun_archive *archive, const struct launch 
 static void archive_launch(struct corun_archive *archive, struct launch *launch)
 {
     size_t sm_count = launch->sm_count;
+    if (launch->clusters)
+        archive_fail(archive, CORUN_UNSUPPORTED,
+                     "kernel %s has clusters of thread blocks in flight: they cannot be saved", launch->grid.name);
     archive_same(archive, launch->grid.tb_warps, "warps of a thread block");
     archive_count(archive, &sm_count, MOST_SMS);
     ARCHIVE(archive, launch->clock_khz);

@@ -42,17 +42,24 @@ enum atomic_operation {
  */
 uint64_t atomic_apply(const struct operation *op, uint8_t *host, uint64_t b, uint64_t c, bool flush);
 
-/* A global atomic whose lanes are performed one by one, later. */
+#define TICKET_BYTES 16u /* of a lane that loads or stores */
+
+/*
+ * An access whose lanes are performed one by one, later: a global atomic, or a load, store or atomic in the shared memory of another thread block
+ * (isa/cluster_access.c).
+ */
 struct atomic_ticket {
     const struct operation *op;
     struct corun_warp *warp; /* NULL: the ticket is free */
-    uint32_t lanes;          /* those that go to global memory */
+    uint32_t lanes;          /* those that are performed later */
+    uint32_t remote;         /* of those: in the shared memory of other thread blocks */
     uint32_t performed;      /* of those: already, as a store came behind them (see isa/pending.h) */
     uint32_t next_free;      /* index + 1 */
     uint64_t barriers_met;   /* by the thread block when it was issued */
     uint64_t address[CORUN_WARP_LANES];
     uint8_t *host[CORUN_WARP_LANES];
     uint64_t b[CORUN_WARP_LANES], c[CORUN_WARP_LANES], old[CORUN_WARP_LANES];
+    uint8_t data[CORUN_WARP_LANES][TICKET_BYTES]; /* loads and stores */
 };
 
 struct atomic_pool {

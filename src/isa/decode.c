@@ -691,6 +691,9 @@ static void describe_kernel(struct decoder *decoder, const struct ptx_function *
             info->constant_bytes += (uint32_t)decoder->ptx->variables[i]->bytes;
     const uint32_t *limit = function->reqntid[0] ? function->reqntid : function->maxntid;
     uint64_t threads = (uint64_t)limit[0] * limit[1] * limit[2];
+    memcpy(info->cluster, function->reqnctapercluster, sizeof info->cluster);
+    info->max_cluster_tbs = function->maxclusterrank;
+    info->explicit_cluster = function->explicitcluster;
     info->max_threads_per_tb = threads > UINT32_MAX ? UINT32_MAX : (uint32_t)threads;
     info->shared_bytes = decoder->kernel->shared_bytes;
     info->local_bytes = decoder->kernel->local_bytes;

@@ -105,6 +105,10 @@ uint16_t decode_source(struct decoder *decoder, const struct ptx_operand *operan
 
 void decode_instruction(struct decoder *decoder, const struct ptx_instruction *instruction, uint32_t index);
 void decode_access(struct decoder *decoder);
+/* Waits for stores and atomics. */
+void decode_emit_fence(struct decoder *decoder);
+/* A special register into a slot. */
+void decode_emit_special(struct decoder *decoder, uint32_t special, uint16_t destination, bool wide, int64_t offset);
 /* Where an address operand in a space (enum ptx_suffix; NONE: generic) leads. */
 struct decoded_place {
     uint16_t slot;
@@ -124,6 +128,8 @@ bool decode_warpgroup(struct decoder *decoder);
 bool decode_bulk(struct decoder *decoder);
 /* What an atomic suffix (PTX_ATOMIC_…) does. */
 enum atomic_operation decode_change(enum ptx_suffix word);
+/* What a kernel asks about its cluster, and the barrier of the cluster: true if the instruction at hand is one of them. */
+bool decode_cluster(struct decoder *decoder);
 void decode_texture(struct decoder *decoder);
 /* Products of matrices and tiles: true if the instruction at hand is one of them. */
 bool decode_matrix(struct decoder *decoder);

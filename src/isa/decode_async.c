@@ -316,9 +316,24 @@ static void decode_memory_barrier(struct decoder *decoder)
     }
 }
 
+/* A store or a reduction, then the barrier is told of its bytes. */
+static void decode_told(struct decoder *decoder)
+{
+    const struct ptx_instruction *instruction = decoder->instruction;
+    const struct ptx_operand *value = &instruction->operands[1];
+    uint32_t elements = value->kind == PTX_OPERAND_VECTOR ? value->element_count : 1;
+    decode_access(decoder);
+    emit_change(decoder, ATOMIC_BARRIER_COMPLETE, NULL, &instruction->operands[2],
+                decode_constant(decoder, elements * ptx_types[instruction->types[0]].bits / 8, true, NULL));
+}
+
 bool decode_async(struct decoder *decoder)
 {
     switch (decoder->instruction->opcode) {
+    case PTX_OP_ST_ASYNC:
+    case PTX_OP_RED_ASYNC:
+        decode_told(decoder);
+        return true;
     case PTX_OP_CP_ASYNC_CA:
     case PTX_OP_CP_ASYNC_CG:
     case PTX_OP_CP_ASYNC_COMMIT_GROUP:

@@ -26,7 +26,7 @@ static void emit_conversion(struct decoder *decoder, enum ptx_type to, enum ptx_
     decode_writes(decode_last(decoder), destination, type_bits(to) == 64);
 }
 
-static void emit_special(struct decoder *decoder, uint32_t special, uint16_t destination, bool wide, int64_t offset)
+void decode_emit_special(struct decoder *decoder, uint32_t special, uint16_t destination, bool wide, int64_t offset)
 {
     struct operation *op = decode_emit(decoder, OPERATION_SPECIAL_REGISTER);
     op->variant = (uint8_t)special;
@@ -72,14 +72,14 @@ uint16_t decode_source(struct decoder *decoder, const struct ptx_operand *operan
         return decode_constant(decoder, operand->bits, wide, NULL);
     case PTX_OPERAND_SPECIAL: {
         uint16_t slot = decode_temporary(decoder);
-        emit_special(decoder, operand->index, slot, wide, 0);
+        decode_emit_special(decoder, operand->index, slot, wide, 0);
         return slot;
     }
     case PTX_OPERAND_VARIABLE:
         if (is_in_frame(operand->variable)) {
             uint16_t slot = decode_temporary(decoder);
-            emit_special(decoder, SPECIAL_LOCAL_ADDRESS, slot, wide,
-                         decode_frame_offset(decoder, operand->variable) + operand->offset);
+            decode_emit_special(decoder, SPECIAL_LOCAL_ADDRESS, slot, wide,
+                                decode_frame_offset(decoder, operand->variable) + operand->offset);
             return slot;
         }
         return variable_address(decoder, operand, wide);
@@ -294,13 +294,15 @@ static bool decode_special_move(struct decoder *decoder, const struct ptx_instru
     const struct ptx_operand *to = &instruction->operands[0], *from = &instruction->operands[1];
     if (instruction->opcode != PTX_OP_MOV || to->kind != PTX_OPERAND_REGISTER)
         return false;
+    if (instruction->types[0] == PTX_TYPE_PRED && from->kind == PTX_OPERAND_SPECIAL)
+        return false;
     uint16_t slot = instruction->types[0] == PTX_TYPE_PRED ? 0 : decode_slot(decoder, to->index);
     bool wide = decode_is_wide(decoder, to->index);
     if (from->kind == PTX_OPERAND_SPECIAL)
-        emit_special(decoder, from->index, slot, wide, 0);
+        decode_emit_special(decoder, from->index, slot, wide, 0);
     else if (from->kind == PTX_OPERAND_VARIABLE && is_in_frame(from->variable))
-        emit_special(decoder, SPECIAL_LOCAL_ADDRESS, slot, wide,
-                     decode_frame_offset(decoder, from->variable) + from->offset);
+        decode_emit_special(decoder, SPECIAL_LOCAL_ADDRESS, slot, wide,
+                            decode_frame_offset(decoder, from->variable) + from->offset);
     else
         return false;
     return true;
@@ -461,9 +463,8 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
     default:
         if (!ptx_opcodes[instruction->opcode].supported)
             decode_error(decoder, CORUN_UNSUPPORTED, "not supported: %s", ptx_opcodes[instruction->opcode].word);
-        else if (!decode_async(decoder) && !decode_bulk(decoder) && !decode_matrix(decoder) &&
-                 !decode_warpgroup(decoder) &&
-                 !decode_special_move(decoder, instruction))
+        else if (!decode_async(decoder) && !decode_bulk(decoder) && !decode_cluster(decoder) &&
+                 !decode_matrix(decoder) && !decode_warpgroup(decoder) && !decode_special_move(decoder, instruction))
             decode_lanes(decoder, instruction);
     }
 }

@@ -234,7 +234,7 @@ static void decode_atomic(struct decoder *decoder)
     uint32_t bits = ptx_types[type].bits;
     struct decoded_place place = decode_place(decoder, &operands[0], instruction->space);
     uint16_t b = decode_source(decoder, &operands[1], bits);
-    uint16_t c = instruction->operand_count - has_result > 2 ? decode_source(decoder, &operands[2], bits) : 0;
+    uint16_t c = instruction->atomic == PTX_ATOMIC_CAS ? decode_source(decoder, &operands[2], bits) : 0;
     struct operation *op = decode_emit_access(decoder, OPERATION_ATOMIC, &place);
     bool reduction = !has_result || instruction->operands[0].kind != PTX_OPERAND_REGISTER ||
                      decode_is_dead(decoder, instruction->operands[0].index);
@@ -248,7 +248,7 @@ static void decode_atomic(struct decoder *decoder)
     describe(decoder, op, (uint16_t)(CORUN_ATOMIC | (reduction ? CORUN_REDUCTION : 0)));
 }
 
-static void emit_fence(struct decoder *decoder)
+void decode_emit_fence(struct decoder *decoder)
 {
     decode_emit(decoder, OPERATION_FENCE);
     decode_last(decoder)->unit = CORUN_UNIT_MEMORY;
@@ -261,18 +261,20 @@ void decode_access(struct decoder *decoder)
     uint8_t semantics = instruction->scope == PTX_SCOPE_CTA ? PTX_SUFFIX_NONE : instruction->semantics;
     /* Release and acquire are a fence before and behind (PTX ISA, memory consistency model). */
     if (semantics == PTX_SEMANTICS_RELEASE || semantics == PTX_SEMANTICS_ACQ_REL)
-        emit_fence(decoder);
+        decode_emit_fence(decoder);
     switch (instruction->opcode) {
     case PTX_OP_ST:
+    case PTX_OP_ST_ASYNC:
         decode_store(decoder);
         break;
     case PTX_OP_ATOM:
     case PTX_OP_RED:
+    case PTX_OP_RED_ASYNC:
         decode_atomic(decoder);
         break;
     default:
         decode_load(decoder);
     }
     if (semantics == PTX_SEMANTICS_ACQUIRE || semantics == PTX_SEMANTICS_ACQ_REL)
-        emit_fence(decoder);
+        decode_emit_fence(decoder);
 }

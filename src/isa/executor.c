@@ -8,6 +8,7 @@
 #include "base/bits.h"
 #include "isa/archive.h"
 #include "isa/bulk.h"
+#include "isa/cluster.h"
 #include "isa/lanes.h"
 #include "isa/matrix.h"
 #include "isa/texture.h"
@@ -189,6 +190,15 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
             break;
         case OPERATION_BARRIER:
             good = barrier_arrive(warp, op, mask, result);
+            break;
+        case OPERATION_CLUSTER:
+            cluster_answer(warp, op, mask);
+            break;
+        case OPERATION_CLUSTER_ARRIVE:
+            cluster_arrive(warp, mask, result);
+            break;
+        case OPERATION_CLUSTER_WAIT:
+            cluster_wait(warp, mask, result);
             break;
         case OPERATION_TRAP:
             stop(warp, op, mask);
@@ -407,9 +417,9 @@ struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm
     }
     tb_settle(tb, sm);
     tb->index = index;
-    tb->position.x = index % launch->dim.x;
-    tb->position.y = index / launch->dim.x % launch->dim.y;
-    tb->position.z = index / launch->dim.x / launch->dim.y;
+    tb->position = cluster_position(launch, index);
+    tb->cluster = NULL;
+    tb->rank = 0;
     tb->fault[0] = 0;
     memset(tb->reductions, 0, sizeof tb->reductions);
     memset(tb->meetings, 0, sizeof tb->meetings);
@@ -423,6 +433,7 @@ struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm
         warp->local_used = kernel->functions[0].frame_bytes;
         warp->saved_bytes = 0;
         warp->reduction = NULL;
+        warp->cluster_arrived = warp->cluster_late = warp->cluster_passing = 0;
         warp->slot = i;
         warp->sm_count = 1;
         warp->cycle = NULL;
@@ -452,7 +463,11 @@ static struct corun_tb *tb_begin(const struct corun_grid *grid, uint32_t index, 
 {
     struct launch *launch = (struct launch *)grid;
     assert(sm < launch->sm_count && index < grid->tb_count);
-    struct corun_tb *tb = executor_tb_begin(launch, launch->instance->sms[sm], &launch->sms[sm], index);
+    uint32_t size = cluster_size(launch);
+    const struct cluster *cluster = size > 1 ? cluster_find(launch, index / size) : NULL;
+    struct corun_tb *tb = cluster    ? cluster->tbs[index % size]
+                          : size > 1 ? NULL
+                                     : executor_tb_begin(launch, launch->instance->sms[sm], &launch->sms[sm], index);
     if (tb)
         for (uint32_t i = 0; i < grid->tb_warps; i++)
             warps[i] = &tb->warps[i];
@@ -461,7 +476,25 @@ static struct corun_tb *tb_begin(const struct corun_grid *grid, uint32_t index, 
 
 static void tb_end(struct corun_tb *tb)
 {
-    executor_tb_end(tb, &tb->launch->sms[tb->sm->index]);
+    if (!tb->cluster) /* otherwise others may still use its shared memory */
+        executor_tb_end(tb, &tb->launch->sms[tb->sm->index]);
+}
+
+static enum corun_status begin_cluster(const struct corun_grid *grid, uint32_t number, const uint32_t *sms)
+{
+    struct launch *launch = (struct launch *)grid;
+    struct executor_sm *places[CORUN_LARGEST_CLUSTER];
+    struct launch_sm *lists[CORUN_LARGEST_CLUSTER];
+    for (uint32_t rank = 0; rank < grid->cluster_tbs; rank++) {
+        places[rank] = launch->instance->sms[sms[rank]];
+        lists[rank] = &launch->sms[sms[rank]];
+    }
+    return cluster_begin(launch, number, places, lists) ? CORUN_OK : CORUN_MEMORY;
+}
+
+static void end_cluster(const struct corun_grid *grid, uint32_t number)
+{
+    cluster_end((struct launch *)grid, number, NULL);
 }
 
 static void tb_move(struct corun_tb *tb, uint32_t sm)
@@ -512,6 +545,10 @@ static void perform(const struct corun_grid *grid, uint32_t sm, uint32_t ticket,
     struct atomic_ticket *atomic = &sm_of(grid, sm)->atomics.tickets[ticket];
     for (lanes &= atomic->lanes & ~atomic->performed; lanes; lanes &= lanes - 1) {
         uint32_t lane = lowest_bit(lanes);
+        if (atomic->remote >> lane & 1u) {
+            cluster_perform(atomic, lane);
+            continue;
+        }
         if (bulk_reduction_number(atomic->op) == BULK_REDUCTIONS)
             pending_remove(&sm_of(grid, sm)->pending, atomic->address[lane], ticket, lane);
         atomic->old[lane] = atomic_apply(atomic->op, atomic->host[lane], atomic->b[lane], atomic->c[lane], true);
@@ -523,9 +560,12 @@ static void complete(const struct corun_grid *grid, uint32_t sm, uint32_t ticket
     struct atomic_pool *pool = &sm_of(grid, sm)->atomics;
     const struct atomic_ticket *atomic = &pool->tickets[ticket];
     const struct operation *op = atomic->op;
-    if (op->destination != OPERAND_DISCARD) {
+    for (uint32_t rest = atomic->remote; rest; rest &= rest - 1)
+        cluster_complete(atomic, lowest_bit(rest));
+    uint32_t lanes = atomic->lanes & ~atomic->remote;
+    if (lanes && op->destination != OPERAND_DISCARD) {
         void *to = lanes_destination(&atomic->warp->lanes, op->destination);
-        for (uint32_t rest = atomic->lanes; rest; rest &= rest - 1) {
+        for (uint32_t rest = lanes; rest; rest &= rest - 1) {
             uint32_t lane = lowest_bit(rest);
             if (op->extend & EXTEND_WIDE)
                 ((uint64_t *)to)[lane] = atomic->old[lane];
@@ -628,6 +668,8 @@ const struct corun_source_operations executor_operations = {
     .complete = complete,
     .copy_next = copy_next,
     .copy_done = copy_done,
+    .cluster_begin = begin_cluster,
+    .cluster_end = end_cluster,
     .commit = commit,
     .barrier_met = barrier_met,
     .dirty = dirty,

@@ -62,6 +62,8 @@ struct executor_sm {
     struct freed_list freed_blocks; /* of the device heap, by warps of this SM since the last commit; heap.c */
 };
 
+struct cluster;
+
 struct corun_module_instance {
     struct corun_module *module;
     struct corun_memory *memory;
@@ -92,7 +94,9 @@ struct launch {
     struct corun_grid grid; /* first: a launch is its grid */
     struct corun_module_instance *instance;
     const struct corun_kernel *kernel;
-    struct corun_dim3 dim, block;
+    struct corun_dim3 dim, block, cluster; /* cluster: 1, 1, 1 without clusters */
+    bool explicit_cluster;
+    struct cluster *clusters; /* that have begun and not ended */
     uint64_t id;
     uint8_t *parameters;
     uint32_t parameter_bytes;
@@ -118,6 +122,9 @@ struct corun_warp {
     uint32_t barrier_line;    /* of the barrier that it came to last */
     uint32_t barrier_threads; /* how many threads that wants, 0: all */
     uint8_t barrier_number;
+    uint32_t cluster_arrived;          /* lanes at the barrier of the cluster, as long as the warp has not arrived */
+    uint32_t cluster_late;             /* lanes that have not come though the warp has arrived */
+    uint32_t cluster_passing;          /* of those, that have come since: they do not wait */
     uint32_t index;                    /* in its thread block */
     uint32_t slot;                     /* %warpid */
     uint32_t sm_count;                 /* %nsmid */
@@ -145,7 +152,9 @@ struct corun_tb {
     struct corun_tb *next_free, *next_made;
     uint32_t index;
     struct corun_dim3 position;
-    uint32_t home, ordinal; /* names its place in the local memory range: SM where it was made, number there */
+    struct cluster *cluster; /* NULL: none */
+    uint32_t rank;           /* in it */
+    uint32_t home, ordinal;  /* names its place in the local memory range: SM where it was made, number there */
     uint8_t *shared;
     uint8_t *storage; /* registers, predicates, shared and local memory, stacks */
     size_t storage_bytes;

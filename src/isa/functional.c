@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A run without timing: one thread block after the other, stores and atomics at once. One that does not come to its end soon may be
- * waiting for others: they are begun too, and take turns with it.
+ * waiting for others: they are begun too, and take turns with it. Those of a cluster are begun together, take turns, and end together.
  */
-#include "isa/executor.h"
+#include "isa/cluster.h"
 
 #include "base/bits.h"
 
@@ -30,6 +30,9 @@ struct functional_tb {
     uint32_t warp;        /* that has its turn */
     uint64_t left;        /* warp instructions until the watchdog */
     struct barrier_state barriers[CORUN_MEETINGS];
+    uint32_t cluster_arrived, cluster_waiting; /* warps at the barrier of the cluster */
+    uint32_t cluster_phases;                   /* of that barrier, that are complete */
+    uint32_t arrivals[MAX_TB_WARPS];           /* of each warp there */
 };
 
 /* Thread blocks that have begun and not ended, in the order of their indices. */
@@ -62,6 +65,36 @@ static void arrive(struct functional_tb *state, uint32_t warp, const struct coru
         state->ready &= ~(1u << warp);
     }
     open_if_met(state, barrier);
+}
+
+/* The barrier of a cluster, whose thread blocks lie side by side. */
+static void open_cluster_if_met(struct functional_tb *state)
+{
+    struct functional_tb *first = state - state->tb->rank;
+    uint32_t size = state->tb->cluster ? cluster_size(state->tb->launch) : 1;
+    bool any = false, all = true;
+    for (uint32_t i = 0; i < size; i++) {
+        any |= first[i].cluster_arrived != 0;
+        all &= (first[i].live & ~first[i].cluster_arrived) == 0;
+    }
+    for (uint32_t i = 0; any && all && i < size; i++) {
+        first[i].cluster_phases++;
+        first[i].ready |= first[i].cluster_waiting & first[i].live;
+        first[i].cluster_arrived = first[i].cluster_waiting = 0;
+    }
+}
+
+static void come_to_cluster(struct functional_tb *state, uint32_t warp, const struct corun_issue *issue)
+{
+    if (issue->cluster_arrives) {
+        state->arrivals[warp]++;
+        state->cluster_arrived |= 1u << warp;
+    }
+    if (issue->cluster_waits && state->arrivals[warp] > state->cluster_phases) {
+        state->cluster_waiting |= 1u << warp;
+        state->ready &= ~(1u << warp);
+    }
+    open_cluster_if_met(state);
 }
 
 static const char *describe_tb(const struct corun_tb *tb, char *text, size_t bytes)
@@ -98,7 +131,7 @@ static enum corun_status run_tb(struct functional_tb *state, uint64_t instructio
     uint64_t until = state->left > instructions ? state->left - instructions : 0;
     while (state->live && state->left > until) {
         if (!state->ready)
-            return report_deadlock(state, list);
+            return state->cluster_waiting ? CORUN_OK : report_deadlock(state, list);
         uint32_t after = state->ready & ~((1u << state->warp) - 1), warp = lowest_bit(after ? after : state->ready);
         uint64_t budget = state->left - until < turn ? state->left - until : turn, rest = budget;
         enum corun_outcome outcome = executor_run(&tb->warps[warp], &rest, result, &issue);
@@ -109,11 +142,15 @@ static enum corun_status run_tb(struct functional_tb *state, uint64_t instructio
                                 tb->fault);
         if (outcome == CORUN_OUTCOME_BARRIER) {
             arrive(state, warp, &issue);
+        } else if (outcome == CORUN_OUTCOME_CLUSTER) {
+            come_to_cluster(state, warp, &issue);
         } else if (outcome == CORUN_OUTCOME_EXIT) {
             state->live &= ~(1u << warp);
             state->ready &= ~(1u << warp);
             for (uint32_t b = 0; b < CORUN_MEETINGS; b++)
                 open_if_met(state, &state->barriers[b]);
+            state->cluster_arrived &= state->live;
+            open_cluster_if_met(state);
         }
         if (state->left == 0 && state->live)
             return report_watchdog(state, warp, watchdog, list);
@@ -130,12 +167,30 @@ static void flush_text(struct executor_sm *sm, void (*print)(void *user, const c
     sm->printed_taken = true;
 }
 
+static const struct cluster *begin_cluster(struct launch *launch, uint32_t number)
+{
+    struct executor_sm *sms[CORUN_LARGEST_CLUSTER];
+    struct launch_sm *lists[CORUN_LARGEST_CLUSTER];
+    for (uint32_t rank = 0; rank < CORUN_LARGEST_CLUSTER; rank++) {
+        sms[rank] = launch->instance->functional;
+        lists[rank] = &launch->functional;
+    }
+    return cluster_begin(launch, number, sms, lists);
+}
+
 static bool begin_tb(struct functional_tb *state, struct launch *launch, uint32_t index, uint64_t watchdog,
                      const uint64_t *clock)
 {
     uint32_t warps = launch->grid.tb_warps;
     *state = (struct functional_tb){.left = watchdog ? watchdog : UINT64_MAX};
-    state->tb = executor_tb_begin(launch, launch->instance->functional, &launch->functional, index);
+    uint32_t size = cluster_size(launch);
+    const struct cluster *cluster = size == 1      ? NULL
+                                    : index % size ? cluster_find(launch, index / size)
+                                                   : begin_cluster(launch, index / size);
+    if (size == 1)
+        state->tb = executor_tb_begin(launch, launch->instance->functional, &launch->functional, index);
+    else if (cluster)
+        state->tb = cluster->tbs[index % size];
     if (!state->tb)
         return false;
     state->live = state->ready = warps == 32 ? CORUN_FULL_MASK : (1u << warps) - 1;
@@ -166,50 +221,109 @@ static enum corun_status begin_next(struct flight *flight, struct launch *launch
     return CORUN_MEMORY;
 }
 
+static enum corun_status report_cluster(const struct functional_tb *state, struct corun_diagnostics *list)
+{
+    const struct corun_tb *tb = state->tb;
+    char name[300];
+    uint32_t line = tb->launch->kernel->instructions[tb->warps[lowest_bit(state->live)].stack.pc].line;
+    return corun_report(list, CORUN_DEADLOCK, (struct corun_place){tb->launch->grid.file, line, 0},
+                        "%s: the barrier of its cluster can never be met", describe_tb(tb, name, sizeof name));
+}
+
+/* A turn for each of these, which are whole clusters. */
+static enum corun_status take_turns(struct functional_tb *states, uint32_t count, uint64_t watchdog,
+                                    struct corun_diagnostics *list, struct corun_functional_result *result)
+{
+    enum corun_status status = CORUN_OK;
+    const struct functional_tb *stuck = NULL;
+    uint64_t before = result->warp_instructions;
+    for (uint32_t i = 0; i < count && status == CORUN_OK; i++) {
+        uint64_t instructions = (uint64_t)SHORT_TURN * (count_bits(states[i].ready) + 1);
+        if (!states[i].live)
+            continue;
+        status = run_tb(&states[i], instructions, SHORT_TURN, watchdog, list, result);
+        stuck = stuck ? stuck : &states[i];
+    }
+    if (status == CORUN_OK && stuck && result->warp_instructions == before)
+        status = report_cluster(stuck, list);
+    return status;
+}
+
+static bool all_ended(const struct functional_tb *states, uint32_t count)
+{
+    uint32_t live = 0;
+    for (uint32_t i = 0; i < count; i++)
+        live |= states[i].live;
+    return !live;
+}
+
+static void end_tbs(struct launch *launch, const struct functional_tb *state)
+{
+    if (state->tb->cluster)
+        cluster_end(launch, state->tb->cluster->number, &launch->functional);
+    else
+        executor_tb_end(state->tb, &launch->functional);
+}
+
 /* A turn for each of those in flight, then those that have ended are taken out. */
 static enum corun_status run_flight(struct flight *flight, struct launch *launch, uint64_t watchdog,
                                     struct corun_diagnostics *list, struct corun_functional_result *result)
 {
-    enum corun_status status = CORUN_OK;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < flight->count; i++) {
-        struct functional_tb *state = &flight->states[i];
-        uint64_t instructions = (uint64_t)SHORT_TURN * (count_bits(state->ready) + 1);
-        if (status == CORUN_OK && state->live)
-            status = run_tb(state, instructions, SHORT_TURN, watchdog, list, result);
-        if (status == CORUN_OK && !state->live)
-            executor_tb_end(state->tb, &launch->functional);
-        else
-            flight->states[kept++] = *state;
+    uint32_t kept = 0, size = cluster_size(launch);
+    enum corun_status status = take_turns(flight->states, flight->count, watchdog, list, result);
+    for (uint32_t i = 0; i < flight->count; i += size) {
+        if (status == CORUN_OK && all_ended(&flight->states[i], size)) {
+            end_tbs(launch, &flight->states[i]);
+            continue;
+        }
+        memmove(&flight->states[kept], &flight->states[i], size * sizeof *flight->states);
+        kept += size;
     }
     flight->count = kept;
     return status;
 }
 
-/* One thread block after the other, from how->first on. */
+/* The newest ones, which are a thread block or a cluster, as far as they come without others. */
+static enum corun_status run_newest(struct flight *flight, struct launch *launch, uint64_t watchdog,
+                                    struct corun_diagnostics *list, struct corun_functional_result *result)
+{
+    uint32_t size = cluster_size(launch);
+    struct functional_tb *states = &flight->states[flight->count - size];
+    if (size == 1)
+        return run_tb(states, PATIENCE, TURN, watchdog, list, result);
+    enum corun_status status = CORUN_OK;
+    uint64_t until = result->warp_instructions + (uint64_t)PATIENCE * size;
+    while (status == CORUN_OK && result->warp_instructions < until && !all_ended(states, size))
+        status = take_turns(states, size, watchdog, list, result);
+    return status;
+}
+
+/* One thread block, or one cluster, after the other, from how->first on. */
 static enum corun_status run_blocks(struct launch *launch, const struct corun_untimed *how,
                                     struct corun_diagnostics *list, struct corun_functional_result *count)
 {
     struct executor_sm *sm = launch->instance->functional;
     enum corun_status status = CORUN_OK;
     struct flight flight = {.begun = how->first};
-    uint32_t end = how->first + how->count;
+    uint32_t end = how->first + how->count, size = cluster_size(launch);
     bool together = launch->meeting_address;
     while (status == CORUN_OK && (flight.count || flight.begun < end)) {
         sm->touch = flight.begun >= how->touch_from ? how->touch : NULL;
         if (flight.begun < end && (together || flight.count < MOST_IN_FLIGHT)) {
-            status = begin_next(&flight, launch, how->watchdog, list, &count->warp_instructions);
+            for (uint32_t i = 0; i < size && status == CORUN_OK; i++)
+                status = begin_next(&flight, launch, how->watchdog, list, &count->warp_instructions);
             if (status == CORUN_OK && together)
                 continue;
             if (status == CORUN_OK)
-                status = run_tb(&flight.states[flight.count - 1], PATIENCE, TURN, how->watchdog, list, count);
+                status = run_newest(&flight, launch, how->watchdog, list, count);
         }
         if (status == CORUN_OK)
             status = run_flight(&flight, launch, how->watchdog, list, count);
         flush_text(sm, how->print, how->print_user);
     }
     for (uint32_t i = 0; i < flight.count; i++)
-        executor_tb_end(flight.states[i].tb, &launch->functional);
+        if (i % size == 0)
+            end_tbs(launch, &flight.states[i]);
     free(flight.states);
     sm->touch = NULL;
     return status;

@@ -117,7 +117,7 @@ struct corun_kernel {
         *branch_targets; /* of brx.idx, operation indices; op->target is its first, op->offset their number */
     uint32_t branch_target_count;
     const struct matrix_work *matrices; /* operations on matrices name theirs by op->target */
-    const struct bulk_work *bulks; /* bulk copies name theirs by op->target */
+    const struct bulk_work *bulks;      /* bulk copies name theirs by op->target */
     uint32_t bulk_count;
     const uint8_t *constants; /* pool, before relocation */
     uint32_t constant_slots;
@@ -128,6 +128,7 @@ struct corun_kernel {
     uint32_t dynamic_align;
     uint32_t local_bytes; /* per thread, multiple of 16 */
     uint32_t call_depth;  /* frames that can be on the stack at once, the kernel's own included */
+    bool maps;            /* names shared memory of other thread blocks (mapa) */
     bool clears;          /* may read a register that it did not write: those of a thread block start as zero */
     uint32_t barrier_count;
     struct ptx_idempotence idempotence;

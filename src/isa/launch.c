@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Launches: a kernel with its grid, parameters and dynamic shared memory, checked. */
-#include "isa/executor.h"
+#include "isa/cluster.h"
 
 #include "base/bits.h"
 
@@ -38,6 +38,46 @@ static enum corun_status check_dimensions(const struct corun_launch_description 
     return CORUN_OK;
 }
 
+/* What a launch asks for goes before what the kernel requires, which must be the same. */
+static struct corun_dim3 cluster_of(const struct corun_launch_description *description)
+{
+    const uint32_t *required = description->kernel->info.cluster;
+    struct corun_dim3 asked = description->cluster;
+    if (!asked.x && required[0])
+        asked = (struct corun_dim3){required[0], required[1], required[2]};
+    return asked.x ? asked : (struct corun_dim3){1, 1, 1};
+}
+
+static enum corun_status check_cluster(const struct corun_launch_description *description,
+                                       struct corun_diagnostics *list, struct corun_place place)
+{
+    const struct corun_kernel_info *info = &description->kernel->info;
+    const uint32_t *required = info->cluster;
+    struct corun_dim3 grid = description->grid, asked = description->cluster, cluster = cluster_of(description);
+    if (info->explicit_cluster && !required[0] && !asked.x)
+        return corun_report(list, CORUN_ARGUMENT, place, "kernel %s wants a launch with clusters (.explicitcluster)",
+                            info->name);
+    if (required[0] && (cluster.x != required[0] || cluster.y != required[1] || cluster.z != required[2]))
+        return corun_report(list, CORUN_ARGUMENT, place, "kernel %s requires clusters of (%u,%u,%u), not (%u,%u,%u)",
+                            info->name, required[0], required[1], required[2], cluster.x, cluster.y, cluster.z);
+    uint32_t most = CORUN_LARGEST_CLUSTER;
+    bool small = cluster.x <= most && cluster.y <= most && cluster.z <= most;
+    uint32_t size = small ? cluster.x * cluster.y * cluster.z : UINT32_MAX;
+    if (!cluster.y || !cluster.z || size > most)
+        return corun_report(list, CORUN_LIMIT, place,
+                            "kernel %s: clusters of (%u,%u,%u) thread blocks: 1 to %u in all are possible", info->name,
+                            cluster.x, cluster.y, cluster.z, most);
+    if (info->max_cluster_tbs && size > info->max_cluster_tbs)
+        return corun_report(list, CORUN_ARGUMENT, place,
+                            "kernel %s allows %u thread blocks in a cluster (.maxclusterrank), not %u", info->name,
+                            info->max_cluster_tbs, size);
+    if (grid.x % cluster.x || grid.y % cluster.y || grid.z % cluster.z)
+        return corun_report(list, CORUN_ARGUMENT, place,
+                            "kernel %s: grid (%u,%u,%u) is no multiple of clusters of (%u,%u,%u)", info->name, grid.x,
+                            grid.y, grid.z, cluster.x, cluster.y, cluster.z);
+    return CORUN_OK;
+}
+
 static enum corun_status check(const struct corun_launch_description *description, struct corun_diagnostics *list)
 {
     const struct corun_kernel *kernel = description->kernel;
@@ -65,7 +105,7 @@ static enum corun_status check(const struct corun_launch_description *descriptio
         return corun_report(list, CORUN_LIMIT, place,
                             "kernel %s: %u bytes of static and %u of dynamic shared memory are too much", info->name,
                             kernel->shared_bytes, description->dynamic_shared_bytes);
-    return CORUN_OK;
+    return check_cluster(description, list, place);
 }
 
 /* %tid of every lane; those behind the end of the block count further and are never active. */
@@ -118,6 +158,7 @@ static void fill_grid(struct launch *launch)
         .register_slots = kernel->register_slots,
         .predicate_slots = kernel->predicate_slots,
         .tb_count = launch->dim.x * launch->dim.y * launch->dim.z,
+        .cluster_tbs = cluster_size(launch),
         .tb_threads = threads,
         .tb_warps = (threads + CORUN_WARP_LANES - 1) / CORUN_WARP_LANES,
         .tb_shared_bytes = shared,
@@ -146,6 +187,8 @@ enum corun_status corun_grid_create(struct corun_module_instance *instance,
     launch->kernel = kernel;
     launch->dim = description->grid;
     launch->block = description->block;
+    launch->cluster = cluster_of(description);
+    launch->explicit_cluster = description->cluster.x || kernel->info.cluster[0];
     launch->dynamic_shared_bytes = description->dynamic_shared_bytes;
     launch->parameter_bytes = (uint32_t)description->parameter_bytes;
     launch->meeting_address = description->meeting_address;
@@ -163,7 +206,9 @@ enum corun_status corun_grid_create(struct corun_module_instance *instance,
     if (launch->parameter_bytes)
         memcpy(launch->parameters, description->parameters, launch->parameter_bytes);
     number_threads(launch);
-    launch->grid.idempotent = ptx_idempotence_holds(&kernel->idempotence, buffer_of, launch);
+    launch->grid.cluster_balanced = description->cluster_balanced;
+    launch->grid.idempotent =
+        cluster_size(launch) == 1 && ptx_idempotence_holds(&kernel->idempotence, buffer_of, launch);
     *grid = &launch->grid;
     return CORUN_OK;
 }
@@ -177,6 +222,7 @@ void corun_grid_destroy(struct corun_grid *grid)
         pending_drop(launch->instance->sms[i], launch);
         bulk_drop(launch->instance->sms[i], launch);
     }
+    cluster_free_all(launch);
     executor_tb_free_all(&launch->functional);
     for (uint32_t i = 0; i < launch->sm_count; i++)
         executor_tb_free_all(&launch->sms[i]);

@@ -51,6 +51,9 @@ enum operation_kind {
     OPERATION_RETURN,
     OPERATION_EXIT,
     OPERATION_BARRIER,
+    OPERATION_CLUSTER, /* what a kernel asks about its cluster; op->variant: enum cluster_question */
+    OPERATION_CLUSTER_ARRIVE,
+    OPERATION_CLUSTER_WAIT,
     OPERATION_FENCE,
     OPERATION_TRAP,
     OPERATION_PRINT, /* vprintf */

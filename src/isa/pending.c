@@ -94,7 +94,7 @@ void pending_drop(struct executor_sm *sm, const struct launch *launch)
         if (!ticket->warp || ticket->warp->tb->launch != launch)
             continue;
         bool waits = bulk_reduction_number(ticket->op) == BULK_REDUCTIONS;
-        for (uint32_t rest = waits ? ticket->lanes & ~ticket->performed : 0; rest; rest &= rest - 1)
+        for (uint32_t rest = waits ? ticket->lanes & ~ticket->performed & ~ticket->remote : 0; rest; rest &= rest - 1)
             pending_remove(&sm->pending, ticket->address[lowest_bit(rest)], i, lowest_bit(rest));
         atomic_pool_give(pool, i);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Special registers. */
-#include "isa/executor.h"
+#include "isa/cluster.h"
 
 #include <string.h>
 
@@ -12,6 +12,44 @@ static uint64_t nanoseconds(const struct launch *launch, uint64_t cycle)
 {
     const uint64_t khz = launch->clock_khz;
     return khz ? cycle / khz * 1000000 + cycle % khz * 1000000 / khz : cycle;
+}
+
+static uint64_t cluster_value(const struct corun_tb *tb, uint8_t which)
+{
+    const struct launch *launch = tb->launch;
+    struct corun_dim3 shape = launch->cluster, inside = cluster_place(launch, tb->rank);
+    switch (which) {
+    case PTX_SPECIAL_CLUSTERID_X:
+        return tb->position.x / shape.x;
+    case PTX_SPECIAL_CLUSTERID_Y:
+        return tb->position.y / shape.y;
+    case PTX_SPECIAL_CLUSTERID_Z:
+        return tb->position.z / shape.z;
+    case PTX_SPECIAL_NCLUSTERID_X:
+        return launch->dim.x / shape.x;
+    case PTX_SPECIAL_NCLUSTERID_Y:
+        return launch->dim.y / shape.y;
+    case PTX_SPECIAL_NCLUSTERID_Z:
+        return launch->dim.z / shape.z;
+    case PTX_SPECIAL_CLUSTER_CTAID_X:
+        return inside.x;
+    case PTX_SPECIAL_CLUSTER_CTAID_Y:
+        return inside.y;
+    case PTX_SPECIAL_CLUSTER_CTAID_Z:
+        return inside.z;
+    case PTX_SPECIAL_CLUSTER_NCTAID_X:
+        return shape.x;
+    case PTX_SPECIAL_CLUSTER_NCTAID_Y:
+        return shape.y;
+    case PTX_SPECIAL_CLUSTER_NCTAID_Z:
+        return shape.z;
+    case PTX_SPECIAL_CLUSTER_CTARANK:
+        return tb->rank;
+    case PTX_SPECIAL_CLUSTER_NCTARANK:
+        return cluster_size(launch);
+    default: /* %tid.w and the like */
+        return 0;
+    }
 }
 
 static uint64_t uniform_value(const struct corun_warp *warp, const struct operation *op)
@@ -27,22 +65,16 @@ static uint64_t uniform_value(const struct corun_warp *warp, const struct operat
     case PTX_SPECIAL_NTID_Z:
         return launch->block.z;
     case PTX_SPECIAL_CTAID_X:
-    case PTX_SPECIAL_CLUSTERID_X:
         return tb->position.x;
     case PTX_SPECIAL_CTAID_Y:
-    case PTX_SPECIAL_CLUSTERID_Y:
         return tb->position.y;
     case PTX_SPECIAL_CTAID_Z:
-    case PTX_SPECIAL_CLUSTERID_Z:
         return tb->position.z;
     case PTX_SPECIAL_NCTAID_X:
-    case PTX_SPECIAL_NCLUSTERID_X:
         return launch->dim.x;
     case PTX_SPECIAL_NCTAID_Y:
-    case PTX_SPECIAL_NCLUSTERID_Y:
         return launch->dim.y;
     case PTX_SPECIAL_NCTAID_Z:
-    case PTX_SPECIAL_NCLUSTERID_Z:
         return launch->dim.z;
     case PTX_SPECIAL_WARPID:
         return warp->slot;
@@ -70,11 +102,6 @@ static uint64_t uniform_value(const struct corun_warp *warp, const struct operat
         return launch->grid.tb_shared_bytes;
     case PTX_SPECIAL_DYNAMIC_SMEM_SIZE:
         return launch->dynamic_shared_bytes;
-    case PTX_SPECIAL_CLUSTER_NCTAID_X:
-    case PTX_SPECIAL_CLUSTER_NCTAID_Y:
-    case PTX_SPECIAL_CLUSTER_NCTAID_Z:
-    case PTX_SPECIAL_CLUSTER_NCTARANK:
-        return 1;
     case PTX_SPECIAL_RESERVED_SMEM_OFFSET:
         return launch->kernel->reserved_offset;
     case PTX_SPECIAL_ENVREG1:
@@ -83,8 +110,8 @@ static uint64_t uniform_value(const struct corun_warp *warp, const struct operat
         return (uint32_t)launch->meeting_address;
     case SPECIAL_LOCAL_ADDRESS:
         return warp->frame + (uint64_t)op->offset;
-    default: /* %tid.w and the like */
-        return 0;
+    default:
+        return cluster_value(tb, op->variant);
     }
 }
 

@@ -120,6 +120,8 @@ static bool equal_directives(const struct ptx_function *left, const struct ptx_f
     if (memcmp(left->maxntid, right->maxntid, sizeof left->maxntid) ||
         memcmp(left->reqntid, right->reqntid, sizeof left->reqntid) || left->minnctapersm != right->minnctapersm ||
         left->maxnctapersm != right->maxnctapersm || left->maxnreg != right->maxnreg ||
+        memcmp(left->reqnctapercluster, right->reqnctapercluster, sizeof left->reqnctapercluster) ||
+        left->maxclusterrank != right->maxclusterrank || left->explicitcluster != right->explicitcluster ||
         left->pragma_count != right->pragma_count)
         return false;
     for (uint32_t i = 0; i < left->pragma_count; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions: signatures, performance directives, bodies. */
+#include "corun/source.h"
 #include "ptx/parser.h"
 
 #include <string.h>
@@ -101,13 +102,13 @@ static bool parse_pragma(struct parser *parser, struct ptx_function *function)
     return parser_expect(parser, ';', "';'");
 }
 
-/* Clusters of one thread block are what there is without clusters. */
-static bool parse_cluster(struct parser *parser, struct ptx_place place)
+/* Blocks of a cluster, of which no GPU has more than CORUN_LARGEST_CLUSTER. */
+static bool parse_cluster(struct parser *parser, struct ptx_place place, uint32_t shape[3])
 {
-    uint32_t shape[3] = {0};
     if (!parse_numbers(parser, shape, 3))
         return false;
-    if (shape[0] == 1 && shape[1] == 1 && shape[2] == 1)
+    if (shape[0] && shape[1] && shape[2] && shape[0] <= CORUN_LARGEST_CLUSTER && shape[1] <= CORUN_LARGEST_CLUSTER &&
+        shape[2] <= CORUN_LARGEST_CLUSTER && shape[0] * shape[1] * shape[2] <= CORUN_LARGEST_CLUSTER)
         return true;
     parser_error(parser, CORUN_UNSUPPORTED, place, "not supported: clusters of %u x %u x %u thread blocks", shape[0],
                  shape[1], shape[2]);
@@ -137,11 +138,11 @@ static bool parse_directives(struct parser *parser, struct ptx_function *functio
         else if (parser_accept_dot(parser, "abi_preserve") || parser_accept_dot(parser, "abi_preserve_control"))
             ok = parse_numbers(parser, ignored, 1);
         else if (parser_accept_dot(parser, "explicitcluster"))
-            ok = true;
+            ok = function->explicitcluster = true;
         else if (parser_accept_dot(parser, "maxclusterrank"))
-            ok = parse_numbers(parser, ignored, 1);
+            ok = parse_numbers(parser, &function->maxclusterrank, 1);
         else if (parser_accept_dot(parser, "reqnctapercluster"))
-            ok = parse_cluster(parser, place);
+            ok = parse_cluster(parser, place, function->reqnctapercluster);
         else if (parser_at_dot(parser, "blocksareclusters")) {
             parser_error(parser, CORUN_UNSUPPORTED, place, "not supported: .blocksareclusters");
             return false;
@@ -428,6 +429,9 @@ static bool merge(struct parser *parser, struct ptx_function *function, const st
         function->minnctapersm = seen->minnctapersm;
         function->maxnctapersm = seen->maxnctapersm;
         function->maxnreg = seen->maxnreg;
+        memcpy(function->reqnctapercluster, seen->reqnctapercluster, sizeof seen->reqnctapercluster);
+        function->maxclusterrank = seen->maxclusterrank;
+        function->explicitcluster = seen->explicitcluster;
         function->pragmas = seen->pragmas;
         function->pragma_count = seen->pragma_count;
     }

@@ -76,6 +76,7 @@ enum ptx_suffix {
     F(scope, SCOPE) \
     F(to, TO) \
     F(space, SPACE) \
+    F(completion, COMPLETION) \
     F(cache, CACHE) \
     F(noncoherent, NONCOHERENT) \
     F(eviction, EVICTION) \
@@ -344,6 +345,8 @@ struct ptx_function {
     uint64_t parameter_bytes;                     /* of the parameter block */
     uint32_t maxntid[3], reqntid[3];              /* 0: not given; missing dimensions are 1 */
     uint32_t minnctapersm, maxnctapersm, maxnreg; /* 0: not given */
+    uint32_t reqnctapercluster[3], maxclusterrank; /* 0: not given; missing dimensions are 1 */
+    bool explicitcluster;
     const char *const *pragmas;                   /* of the function, without quotes */
     uint32_t pragma_count;
     const struct ptx_register *registers;

@@ -212,6 +212,13 @@ static void put_directives(struct printer *printer, const struct ptx_function *f
         put(printer, ".maxnctapersm %u\n", function->maxnctapersm);
     if (function->maxnreg)
         put(printer, ".maxnreg %u\n", function->maxnreg);
+    if (function->explicitcluster)
+        put(printer, ".explicitcluster\n");
+    if (function->reqnctapercluster[0])
+        put(printer, ".reqnctapercluster %u, %u, %u\n", function->reqnctapercluster[0], function->reqnctapercluster[1],
+            function->reqnctapercluster[2]);
+    if (function->maxclusterrank)
+        put(printer, ".maxclusterrank %u\n", function->maxclusterrank);
     for (uint32_t i = 0; i < function->pragma_count; i++)
         put(printer, ".pragma \"%s\";\n", function->pragmas[i]);
 }

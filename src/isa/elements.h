@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* The registers of a lane that a load fills and a store or an atomic reads. */
+#ifndef CORUN_ISA_ELEMENTS_H
+#define CORUN_ISA_ELEMENTS_H
+
+#include "isa/kernel.h"
+
+#include <string.h>
+
+static inline uint64_t element_extend(uint64_t value, const struct operation *op)
+{
+    if (!(op->extend & EXTEND_SIGN))
+        return value;
+    uint32_t shift = 64 - 8u * op->width_bytes;
+    return (uint64_t)((int64_t)(value << shift) >> shift);
+}
+
+static inline uint16_t element_slot(const struct operation *op, uint32_t element, uint16_t first)
+{
+    return element ? op->extra[element - 1] : first;
+}
+
+static inline void element_set(const struct lanes *lanes, const struct operation *op, uint16_t slot, uint32_t lane,
+                               uint64_t value)
+{
+    void *to = lanes_destination(lanes, slot);
+    if (op->extend & EXTEND_WIDE)
+        ((uint64_t *)to)[lane] = value;
+    else
+        ((uint32_t *)to)[lane] = (uint32_t)value;
+}
+
+static inline uint64_t element_get(const struct lanes *lanes, const struct operation *op, uint16_t slot, uint32_t lane)
+{
+    const void *from = lanes_source(lanes, slot);
+    return op->extend & EXTEND_WIDE ? ((const uint64_t *)from)[lane] : ((const uint32_t *)from)[lane];
+}
+
+/* What a lane has loaded, into its registers. */
+static inline void elements_load(const struct lanes *lanes, const struct operation *op, uint32_t lane,
+                                 const uint8_t *bytes)
+{
+    for (uint32_t element = 0; element < op->vector; element++) {
+        uint16_t slot = element_slot(op, element, op->destination);
+        if (slot == OPERAND_DISCARD)
+            continue;
+        uint64_t value = 0;
+        if (op->width_bytes == 4)
+            memcpy(&value, bytes + element * 4, 4);
+        else
+            memcpy(&value, bytes + element * op->width_bytes, op->width_bytes);
+        element_set(lanes, op, slot, lane, element_extend(value, op));
+    }
+}
+
+/* What a lane stores. */
+static inline void elements_store(const struct lanes *lanes, const struct operation *op, uint32_t lane, uint8_t *bytes)
+{
+    for (uint32_t element = 0; element < op->vector; element++) {
+        uint64_t value = element_get(lanes, op, element_slot(op, element, op->source[1]), lane);
+        memcpy(bytes + element * op->width_bytes, &value, op->width_bytes);
+    }
+}
+
+#endif
