@@ -112,6 +112,11 @@ static enum corun_status launch_grid(struct corun_gpu *gpu, uint32_t index, cons
         application_stop(gpu, index, CORUN_LIMIT, CORUN_NOWHERE, text);
         return CORUN_OK;
     }
+    char problem[320];
+    if (cluster_problem(gpu, grid, tbs_per_sm, problem, sizeof problem)) {
+        application_stop(gpu, index, CORUN_LIMIT, CORUN_NOWHERE, problem);
+        return CORUN_OK;
+    }
     struct launch *launch = calloc(1, sizeof *launch);
     struct machine_kernel *kernel = kernel_take(gpu, index, grid);
     if (!launch || !kernel || grid->operations->attach(grid, gpu->config.sms, gpu->config.core_clock_khz) != CORUN_OK ||
@@ -222,6 +227,7 @@ enum corun_status application_withdraw(struct corun_gpu *gpu, uint32_t index)
         withdraw_from(gpu, index, s);
     }
     preemption_remove_application(gpu, index);
+    clusters_remove_application(gpu, index);
     application_leave(gpu, index);
     return governed_moment(gpu, CORUN_EVENT_LEAVE, 0, index);
 }

@@ -294,6 +294,8 @@ static void check_possible(struct corun_archive *archive, const struct corun_gpu
 {
     if (gpu->opened)
         archive_fail(archive, CORUN_UNSUPPORTED, "a GPU that is driven from outside cannot be saved");
+    if (gpu->clusters.count || !cluster_network_is_empty(gpu->cluster_network))
+        archive_fail(archive, CORUN_UNSUPPORTED, "clusters of thread blocks that are in flight cannot be saved");
     for (uint32_t a = 0; a < gpu->application_count; a++) {
         const struct corun_grid *grid = gpu->checkpoints.grid(gpu->checkpoints.user, a, 0);
         if (grid && !grid->operations->tb_number)

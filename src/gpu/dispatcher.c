@@ -12,21 +12,6 @@ bool tb_fits(const struct corun_gpu *gpu, uint32_t sm, const struct tb_needs *ne
            use->barriers + needs->barriers <= c->barriers_per_sm;
 }
 
-void dispatcher_release(struct corun_gpu *gpu, uint32_t sm, const struct news *news)
-{
-    struct sm_use *use = &gpu->use[sm];
-    use->registers -= news->needs.registers;
-    use->shared_bytes -= news->needs.shared_bytes;
-    use->threads -= news->needs.threads;
-    use->barriers -= news->needs.barriers;
-    use->tbs--;
-    use->application_tbs[news->application]--;
-    partition_leave(gpu, sm, news->launch, news->tb_index);
-    if (news->cycle > use->freed_cycle)
-        use->freed_cycle = news->cycle;
-    gpu->dispatch_due = true;
-}
-
 static bool allowed(const struct corun_gpu *gpu, uint32_t sm, uint32_t application)
 {
     const struct sm_use *use = &gpu->use[sm];
@@ -83,73 +68,130 @@ static struct incoming_tb next_incoming(struct corun_gpu *gpu, struct applicatio
     return incoming;
 }
 
-/*
- * Thread blocks start one after the other, whichever SM they go to: this is the turn of the next that could start at `cycle`. Turns are
- * given away at once, in the order of places.
- */
-static uint64_t start_turn(struct corun_gpu *gpu, uint64_t cycle)
+bool dispatcher_allows(struct corun_gpu *gpu, uint32_t sm, const struct launch *launch, const struct tb_needs *needs)
+{
+    return !gpu->use[sm].switching && allowed(gpu, sm, launch->kernel->application) && tb_fits(gpu, sm, needs) &&
+           partition_fits(gpu, sm, launch, needs);
+}
+
+void dispatcher_take(struct corun_gpu *gpu, uint32_t sm, const struct launch *launch, uint32_t tb_index,
+                     const struct tb_needs *needs)
+{
+    struct sm_use *use = &gpu->use[sm];
+    use->registers += needs->registers;
+    use->shared_bytes += needs->shared_bytes;
+    use->threads += needs->threads;
+    use->barriers += needs->barriers;
+    use->tbs++;
+    use->application_tbs[launch->kernel->application]++;
+    partition_enter(gpu, sm, launch, tb_index, needs);
+}
+
+static void take_off(struct corun_gpu *gpu, uint32_t sm, const struct launch *launch, uint32_t tb_index,
+                     uint32_t application, const struct tb_needs *needs)
+{
+    struct sm_use *use = &gpu->use[sm];
+    use->registers -= needs->registers;
+    use->shared_bytes -= needs->shared_bytes;
+    use->threads -= needs->threads;
+    use->barriers -= needs->barriers;
+    use->tbs--;
+    use->application_tbs[application]--;
+    partition_leave(gpu, sm, launch, tb_index);
+}
+
+void dispatcher_give_back(struct corun_gpu *gpu, uint32_t sm, const struct launch *launch, uint32_t tb_index,
+                          const struct tb_needs *needs)
+{
+    take_off(gpu, sm, launch, tb_index, launch->kernel->application, needs);
+}
+
+void dispatcher_release(struct corun_gpu *gpu, uint32_t sm, const struct news *news)
+{
+    struct sm_use *use = &gpu->use[sm];
+    take_off(gpu, sm, news->launch, news->tb_index, news->application, &news->needs);
+    if (news->cycle > use->freed_cycle)
+        use->freed_cycle = news->cycle;
+    gpu->dispatch_due = true;
+}
+
+/* From the end of a thread block to the next one at its place; a launch that came later has paid for its way to the SMs. */
+static uint64_t place_turn(const struct corun_gpu *gpu, uint32_t sm, const struct launch *launch)
+{
+    return launch->earliest < gpu->use[sm].freed_cycle ? gpu->config.tb_turn_latency : 0;
+}
+
+uint64_t dispatcher_earliest(const struct corun_gpu *gpu, uint32_t sm, const struct launch *launch)
+{
+    const struct sm_use *use = &gpu->use[sm];
+    uint64_t freed = use->freed_cycle + place_turn(gpu, sm, launch);
+    uint64_t reason = later(freed, gpu->allowances_cycle) + gpu->config.dispatch_latency;
+    return later(later(reason, launch->earliest), later(gpu->now, use->next_start));
+}
+
+uint64_t dispatcher_start(struct corun_gpu *gpu, uint32_t sm, const struct launch *launch, uint64_t cycle)
 {
     if (!gpu->config.tb_start_interval)
         return cycle;
-    uint64_t turn = later(cycle * 1000, gpu->next_start);
-    gpu->next_start = turn + gpu->config.tb_start_interval;
-    return (turn + 999) / 1000;
+    uint64_t turn = place_turn(gpu, sm, launch);
+    uint64_t start = later((cycle - turn) * 1000, gpu->next_start);
+    gpu->next_start = start + gpu->config.tb_start_interval;
+    return (start + 999) / 1000 + turn;
 }
 
-/* The next thread block of the launch, or the first of those that were swapped out, which is one of it. */
-static bool place_of(struct corun_gpu *gpu, uint32_t sm, struct launch *launch)
+void dispatcher_started(struct corun_gpu *gpu, uint32_t sm, const struct incoming_tb *incoming)
 {
-    struct sm_use *use = &gpu->use[sm];
-    uint32_t application = launch->kernel->application;
-    struct tb_needs needs;
-    tb_needs_compute(&gpu->config, launch->grid, &needs);
-    if (!tb_fits(gpu, sm, &needs) || !partition_fits(gpu, sm, launch, &needs))
-        return false;
-    /* a launch that came later has paid for its way to the SMs */
-    uint64_t turn = launch->earliest < use->freed_cycle ? gpu->config.tb_turn_latency : 0;
-    uint64_t reason = later(use->freed_cycle + turn, gpu->allowances_cycle) + gpu->config.dispatch_latency;
-    uint64_t start = later(later(reason, launch->earliest), later(gpu->now, use->next_start));
-    start = start_turn(gpu, start - turn) + turn;
-    struct incoming_tb incoming = next_incoming(gpu, &gpu->applications[application], launch, start);
-    if (!sm_announce(gpu->sms[sm], &incoming)) {
-        gpu->sms[sm]->failed = true;
-        return false;
-    }
-    use->next_start = start + 1;
-    use->registers += needs.registers;
-    use->shared_bytes += needs.shared_bytes;
-    use->threads += needs.threads;
-    use->barriers += needs.barriers;
-    use->tbs++;
-    use->application_tbs[application]++;
-    partition_enter(gpu, sm, launch, incoming.tb_index, &needs);
+    struct launch *launch = incoming->launch;
+    uint64_t start = incoming->cycle;
+    gpu->use[sm].next_start = start + 1;
     preemption_place_taken(gpu, sm, start);
     if (!launch->started) {
         launch->started = true;
         launch->first_cycle = start;
     }
     observe(gpu,
-            &(struct corun_observation){.kind = incoming.saved ? CORUN_OBSERVED_TB_RESTORING : CORUN_OBSERVED_TB_START,
+            &(struct corun_observation){.kind = incoming->saved ? CORUN_OBSERVED_TB_RESTORING : CORUN_OBSERVED_TB_START,
                                         .cycle = start,
                                         .sm = sm,
-                                        .application = application,
-                                        .tb = incoming.tb_index,
+                                        .application = launch->kernel->application,
+                                        .tb = incoming->tb_index,
                                         .launch = launch->number,
                                         .grid = launch->grid});
+}
+
+/* The next thread block of the launch, or the first of those that were swapped out, which is one of it. */
+static bool place_of(struct corun_gpu *gpu, uint32_t sm, struct launch *launch)
+{
+    struct tb_needs needs;
+    tb_needs_compute(&gpu->config, launch->grid, &needs);
+    if (!tb_fits(gpu, sm, &needs) || !partition_fits(gpu, sm, launch, &needs))
+        return false;
+    uint64_t start = dispatcher_start(gpu, sm, launch, dispatcher_earliest(gpu, sm, launch));
+    struct incoming_tb incoming = next_incoming(gpu, &gpu->applications[launch->kernel->application], launch, start);
+    if (!sm_announce(gpu->sms[sm], &incoming)) {
+        gpu->sms[sm]->failed = true;
+        return false;
+    }
+    dispatcher_take(gpu, sm, launch, incoming.tb_index, &needs);
+    dispatcher_started(gpu, sm, &incoming);
     return true;
 }
 
-/* Of several grids in flight the first that has a thread block which fits. */
-static bool place(struct corun_gpu *gpu, uint32_t sm, uint32_t application)
+/* Of several grids in flight the first that has a thread block, or a cluster of them, which fits. *held: places are kept for a cluster. */
+static bool place(struct corun_gpu *gpu, uint32_t sm, uint32_t application, bool *held)
 {
     const struct application *from = &gpu->applications[application];
     if (!has_tb(from) || gpu->use[sm].switching || !allowed(gpu, sm, application))
         return false;
     if (from->preempted)
         return place_of(gpu, sm, from->preempted->launch);
-    for (struct launch *launch = from->running; launch; launch = launch->next)
-        if (has_new_tb(launch) && place_of(gpu, sm, launch))
+    for (struct launch *launch = from->running; launch; launch = launch->next) {
+        bool clustered = launch->grid->cluster_tbs > 1;
+        if (has_new_tb(launch) && (clustered ? cluster_place(gpu, sm, launch) : place_of(gpu, sm, launch)))
             return true;
+        if (clustered && has_new_tb(launch) && (*held = cluster_holds(gpu, sm, launch)))
+            return false;
+    }
     return false;
 }
 
@@ -171,8 +213,11 @@ static bool fill_one(struct corun_gpu *gpu, uint32_t sm)
         if (best == NOTHING)
             return false;
         tried |= 1u << best;
-        if (place(gpu, sm, best))
+        bool held = false;
+        if (place(gpu, sm, best, &held))
             return true;
+        if (held)
+            return false;
     }
     return false;
 }
@@ -208,6 +253,7 @@ void dispatch(struct corun_gpu *gpu)
         waiting |= has_tb(&gpu->applications[a]);
     if (!waiting)
         return;
+    clusters_hold_nothing(gpu);
     while (gpu->allowances->fill == CORUN_FILL_EMPTIEST_FIRST ? fill_emptiest(gpu) : fill_round_robin(gpu))
         ;
 }

@@ -45,15 +45,17 @@ enum corun_status corun_gpu_create(const struct corun_gpu_config *config, struct
     struct corun_machine machine = governed_machine(gpu);
     gpu->governor = governor_create(&machine);
     gpu->memory = memory_system_create(&gpu->config, perform_atomic, gpu);
+    gpu->cluster_network = cluster_network_create(&gpu->config, perform_atomic, gpu);
     gpu->sms = calloc(config->sms, sizeof *gpu->sms);
     gpu->use = calloc(config->sms, sizeof *gpu->use);
     gpu->power = calloc(config->sms, sizeof *gpu->power);
     gpu->power_next = gpu->wake = NEVER;
-    bool fine = gpu->governor && gpu->memory && gpu->sms && gpu->use && gpu->power;
+    bool fine = gpu->governor && gpu->memory && gpu->cluster_network && gpu->sms && gpu->use && gpu->power;
     for (uint32_t s = 0; fine && s < config->sms; s++)
         gpu->power[s].wanted = gpu->power[s].on = true;
     for (uint32_t s = 0; fine && s < config->sms; s++)
-        fine = (gpu->sms[s] = sm_create(&gpu->config, s, memory_system_replies(gpu->memory, s))) != NULL;
+        fine = (gpu->sms[s] = sm_create(&gpu->config, s, memory_system_replies(gpu->memory, s),
+                                        cluster_network_replies(gpu->cluster_network, s))) != NULL;
     if (!fine) {
         corun_gpu_destroy(gpu);
         return CORUN_MEMORY;
@@ -64,6 +66,8 @@ enum corun_status corun_gpu_create(const struct corun_gpu_config *config, struct
         gpu->quantum = config->dispatch_latency;
     if (gpu->quantum > LONGEST_STEP)
         gpu->quantum = LONGEST_STEP;
+    if (config->cluster_tbs && gpu->quantum > cluster_network_quantum(config))
+        gpu->quantum = cluster_network_quantum(config);
     *result = gpu;
     return CORUN_OK;
 }
@@ -76,6 +80,8 @@ void corun_gpu_destroy(struct corun_gpu *gpu)
         sm_destroy(gpu->sms[s]);
     preemption_destroy(gpu);
     memory_system_destroy(gpu->memory);
+    cluster_network_destroy(gpu->cluster_network);
+    clusters_destroy(gpu);
     for (uint32_t a = 0; a < gpu->application_count; a++)
         application_destroy(&gpu->applications[a]);
     team_destroy(gpu->team);
@@ -180,9 +186,14 @@ static bool send_packets(struct corun_gpu *gpu, uint64_t start, uint64_t end)
         }
         gpu->sms[s]->port.out_count = 0;
     }
-    for (size_t i = 0; i < count; i++)
-        memory_system_send_next(gpu->memory, gpu->sorted[i]);
-    return true;
+    bool fine = true;
+    for (size_t i = 0; i < count; i++) {
+        if (gpu->sorted[i]->kind == PACKET_CLUSTER)
+            fine &= cluster_network_send(gpu->cluster_network, gpu->sorted[i]);
+        else
+            memory_system_send_next(gpu->memory, gpu->sorted[i]);
+    }
+    return fine;
 }
 
 static void commit_stores_of(struct corun_gpu *gpu, const struct application *application,
@@ -226,6 +237,7 @@ static enum corun_status take_one_news(struct corun_gpu *gpu, uint32_t s, struct
         return CORUN_OK;
     switch (news->kind) {
     case NEWS_TB_COMPLETE:
+        cluster_tb_completed(gpu, news);
         if (gpu->leaving.count)
             preemption_completed(gpu, s, news);
         news->launch->completed++;
@@ -336,6 +348,7 @@ static uint64_t next_event(const struct corun_gpu *gpu)
             return gpu->now;
     }
     next = earliest(next, memory_system_next(gpu->memory));
+    next = earliest(next, cluster_network_next(gpu->cluster_network));
     next = earliest(next, gpu->power_next);
     return next > gpu->now ? next : gpu->now;
 }
@@ -370,8 +383,11 @@ static enum corun_status step(struct corun_gpu *gpu)
     commit_stores(gpu);
     if (!memory_system_advance(gpu->memory, end))
         return CORUN_MEMORY;
+    cluster_network_advance(gpu->cluster_network, end);
     gpu->now = end;
     enum corun_status status = take_news(gpu);
+    if (gpu->clusters.count && !clusters_follow(gpu))
+        return CORUN_MEMORY;
     if (status == CORUN_OK)
         status = applications_advance(gpu);
     if (status == CORUN_OK && gpu->now >= next_epoch) {

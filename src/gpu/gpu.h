@@ -22,11 +22,14 @@
 
 #include "corun/checkpoint.h"
 #include "govern/governor.h"
+#include "gpu/cluster.h"
+#include "gpu/cluster_network.h"
 #include "gpu/sampling.h"
 #include "gpu/sm.h"
 #include "gpu/team.h"
 
 #define DEFAULT_WATCHDOG_CYCLES UINT64_C(5000000)
+#define MOST_GPCS 64u
 #define SAMPLES_PER_EPOCH 100u /* of idle warps: ISCA 2017, section 3.6 */
 
 struct application {
@@ -52,6 +55,7 @@ struct application {
     uint64_t arrival_order;
     uint64_t progress_cycle;
     uint64_t watched_instructions; /* when the watchdog last looked */
+    uint64_t no_place_since;       /* its next cluster finds no room in any GPC as the allowances are */
     struct standstill *standstill; /* its warps, while the watchdog looks at them; NULL */
     uint64_t reached_cycle;        /* the limit on thread instructions; 0: not yet */
     uint64_t reached_thread_instructions;
@@ -119,6 +123,7 @@ struct corun_gpu {
     uint64_t now;
     uint64_t quantum;
     struct memory_system *memory;
+    struct cluster_network *cluster_network;
     struct sm **sms;
     struct sm_use *use;
     struct sm_power *power;
@@ -135,6 +140,9 @@ struct corun_gpu {
     bool dispatch_due;   /* something changed since the last dispatch */
     uint64_t next_start; /* thousandths of a cycle: the next thread block may start, on whichever SM */
     uint32_t round_robin;
+    VECTOR(struct machine_cluster) clusters; /* that have started, and not ended */
+    bool cluster_ended;                      /* a thread block of one has completed in this step */
+    uint32_t gpc_held_by[MOST_GPCS];         /* application whose cluster waits for places there; NOTHING: none */
 
     /* preemption */
     VECTOR(struct saved_tb *) saved_tbs; /* by place; NULL: free */
@@ -249,6 +257,21 @@ bool gpu_may_continue(struct corun_gpu *gpu); /* what `progress` of the limits s
 /* dispatcher.c */
 void dispatch(struct corun_gpu *gpu);
 void dispatcher_release(struct corun_gpu *gpu, uint32_t sm, const struct news *news);
+/* May a thread block of the launch start on the SM, and has it a place? */
+bool dispatcher_allows(struct corun_gpu *gpu, uint32_t sm, const struct launch *launch, const struct tb_needs *needs);
+/* Its place is taken, and given back when it does not start after all. */
+void dispatcher_take(struct corun_gpu *gpu, uint32_t sm, const struct launch *launch, uint32_t tb_index,
+                     const struct tb_needs *needs);
+void dispatcher_give_back(struct corun_gpu *gpu, uint32_t sm, const struct launch *launch, uint32_t tb_index,
+                          const struct tb_needs *needs);
+uint64_t dispatcher_earliest(const struct corun_gpu *gpu, uint32_t sm, const struct launch *launch);
+/*
+ * When the next thread block of the launch starts there, which could at `cycle`: thread blocks start one after the other, whichever SM they go
+ * to. Turns are given away at once, in the order of places.
+ */
+uint64_t dispatcher_start(struct corun_gpu *gpu, uint32_t sm, const struct launch *launch, uint64_t cycle);
+/* It is on its way. */
+void dispatcher_started(struct corun_gpu *gpu, uint32_t sm, const struct incoming_tb *incoming);
 bool tb_fits(const struct corun_gpu *gpu, uint32_t sm, const struct tb_needs *needs);
 
 /* preemption.c */

@@ -274,6 +274,7 @@ uint32_t packet_reply_flits(const struct corun_gpu_config *config, const struct 
     case PACKET_ATOMIC:
         return flits_of(config, packet->bytes < sectors ? packet->bytes : sectors);
     case PACKET_WRITE:
+    case PACKET_CLUSTER:
     case PACKET_KINDS:
         break;
     }

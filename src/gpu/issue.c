@@ -210,6 +210,9 @@ void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
     if (sm->issue.outcome == CORUN_OUTCOME_BARRIER) {
         warp_set_next(sm, slot);
         sm_barrier_arrive(sm, slot);
+    } else if (sm->issue.outcome == CORUN_OUTCOME_CLUSTER) {
+        warp_set_next(sm, slot);
+        sm_cluster_come(sm, slot);
     } else {
         warp_go_on(sm, slot);
     }

@@ -68,6 +68,7 @@ static void sweep(struct corun_gpu *gpu)
     if (!slots->retired_count || !find_heir(gpu))
         return;
     memory_system_retire(gpu->memory, &slots->retired);
+    cluster_network_retire(gpu->cluster_network, &slots->retired);
     for (uint32_t s = 0; s < gpu->config.sms; s++)
         retire_in_sm(gpu->sms[s], &slots->retired);
     for (size_t i = 0; i < gpu->vacated.count; i++)

@@ -7,13 +7,15 @@
 #include "gpu/load_store.h"
 
 #include "base/coalesced.h"
+#include "gpu/cluster_network.h"
 #include "gpu/shared_memory.h"
 #include "gpu/sm.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define TOKEN_SLOT_BITS 6u /* a store's token: warp slot and the low bits of its generation */
+#define REMOTE_LINE (UINT64_C(1) << 63) /* of a transaction with another SM, which the other bits name */
+#define TOKEN_SLOT_BITS 6u              /* a store's token: warp slot and the low bits of its generation */
 
 bool load_store_create(struct sm *sm)
 {
@@ -43,12 +45,24 @@ void load_store_destroy(struct sm *sm)
     free(sm->load_store.free_records);
 }
 
+static bool goes_to_cluster(const struct corun_issue *issue)
+{
+    bool any = false;
+    if (issue->space != CORUN_SPACE_GENERIC)
+        return false;
+    for (uint32_t rest = issue->active; rest; rest &= rest - 1)
+        any |= issue->lane_space[lowest_bit(rest)] == CORUN_SPACE_CLUSTER;
+    return any;
+}
+
 static uint32_t open_record(struct sm *sm, uint32_t slot, const struct machine_op *op, const struct corun_grid *grid)
 {
     struct sm_warp *warp = &sm->warps[slot];
     uint32_t index = sm->load_store.free_records[--sm->load_store.free_record_count];
-    bool atomic = op->flags & CORUN_ATOMIC && sm->issue.space != CORUN_SPACE_SHARED;
-    bool reduction = atomic && op->written_count == 0;
+    bool remote = goes_to_cluster(&sm->issue);
+    bool atomic = remote || (op->flags & CORUN_ATOMIC && sm->issue.space != CORUN_SPACE_SHARED);
+    bool reduction =
+        atomic && !remote && op->written_count == 0; /* a warp does not end before other SMs have answered */
     sm->load_store.records[index] = (struct load_record){.op = op,
                                                          .ticket = sm->issue.ticket,
                                                          .generation = warp->generation,
@@ -227,6 +241,42 @@ static void add_lanes(struct sm *sm, struct memory_entry *entry, const struct ma
     entry->bypass = bypass;
 }
 
+/* Sectors that lanes touch in the shared memory of one SM. */
+static uint32_t sectors_there(const struct corun_issue *issue, uint32_t lanes, uint32_t access_bytes)
+{
+    uint32_t sectors[2 * CORUN_WARP_LANES], count = 0;
+    for (; lanes; lanes &= lanes - 1) {
+        uint64_t address = issue->address[lowest_bit(lanes)];
+        for (uint64_t at = address / CLUSTER_SECTOR_BYTES; at <= (address + access_bytes - 1) / CLUSTER_SECTOR_BYTES;
+             at++) {
+            uint32_t known = 0;
+            while (known < count && sectors[known] != at)
+                known++;
+            if (known == count && count < sizeof sectors / sizeof *sectors)
+                sectors[count++] = (uint32_t)at;
+        }
+    }
+    return count;
+}
+
+/* A transaction for each SM whose shared memory is accessed: its place is the SM, with a mark that no address of memory has. */
+static void add_remote_lanes(struct sm *sm, struct memory_entry *entry, const struct machine_op *op, uint32_t lanes)
+{
+    while (lanes) {
+        struct transaction *transaction = &entry->transactions[entry->count++];
+        uint32_t target = sm->issue.lane_sm[lowest_bit(lanes)], there = 0;
+        for (uint32_t rest = lanes; rest; rest &= rest - 1)
+            there |= sm->issue.lane_sm[lowest_bit(rest)] == target ? rest & -rest : 0;
+        *transaction = (struct transaction){.line = REMOTE_LINE | target, .lanes = there};
+        transaction->touched = sectors_there(&sm->issue, there, op->access_bytes);
+        transaction->repeats =
+            shared_memory_cycles(sm->config, sm->issue.address, there, op->access_bytes, op->flags & CORUN_ATOMIC);
+        entry->counters->shared_accesses++;
+        entry->counters->shared_conflict_cycles += transaction->repeats - 1;
+        lanes &= ~there;
+    }
+}
+
 void load_store_accept(struct sm *sm, uint32_t slot, const struct machine_op *op, uint64_t start)
 {
     struct load_store *unit = &sm->load_store;
@@ -255,12 +305,16 @@ void load_store_accept(struct sm *sm, uint32_t slot, const struct machine_op *op
             add_lanes(sm, entry, op, spaces[i], lanes_in(&sm->issue, spaces[i]));
     }
     entry->counters->global_transactions += entry->count;
-    if (op->flags & (CORUN_LOAD | CORUN_ATOMIC)) {
+    uint32_t remote = sm->issue.space == CORUN_SPACE_GENERIC ? lanes_in(&sm->issue, CORUN_SPACE_CLUSTER) : 0;
+    if (!(op->flags & (CORUN_LOAD | CORUN_ATOMIC)))
+        warp->writes += entry->count;
+    if (remote)
+        add_remote_lanes(sm, entry, op, remote);
+    if (remote || op->flags & (CORUN_LOAD | CORUN_ATOMIC)) {
         entry->record = open_record(sm, slot, op, grid);
     } else {
         entry->record = NOTHING;
         entry->lanes = (uint8_t)count_bits(sm->issue.active);
-        warp->writes += entry->count;
     }
     if (op->flags & CORUN_STORE)
         sm->progress_cycle[warp->application] = sm->now;
@@ -346,6 +400,30 @@ static enum lookup serve_write(struct sm *sm, struct memory_entry *entry, const 
     return LOOKUP_MISS;
 }
 
+static enum lookup serve_remote(struct sm *sm, const struct memory_entry *entry, const struct transaction *transaction)
+{
+    bool brings = entry->flags & (CORUN_STORE | CORUN_ATOMIC), fetches = entry->flags & (CORUN_LOAD | CORUN_ATOMIC);
+    struct packet packet = {
+        .cycle = sm->now,
+        .cluster = {.target = (uint16_t)(transaction->line & ~REMOTE_LINE),
+                    .bank_cycles = (uint8_t)(transaction->repeats < UINT8_MAX ? transaction->repeats : UINT8_MAX),
+                    .request_sectors = brings ? (uint8_t)transaction->touched : 0,
+                    .reply_sectors = fetches ? (uint8_t)transaction->touched : 0},
+        .lanes = transaction->lanes,
+        .ticket = entry->ticket,
+        .token = entry->record,
+        .kernel = entry->kernel,
+        .sm = (uint16_t)sm->index,
+        .kind = PACKET_CLUSTER,
+        .application = entry->application,
+        .client = CLIENT_CLUSTER,
+    };
+    if (!port_send(&sm->port, &packet))
+        return LOOKUP_FULL;
+    sm->load_store.records[entry->record].outstanding++;
+    return LOOKUP_MISS;
+}
+
 /* A load that was not answered within the SM: its warp waits for memory. */
 static void count_miss(const struct memory_entry *entry)
 {
@@ -389,8 +467,9 @@ void load_store_tick(struct sm *sm)
         uint32_t lines = sm->config->l1_lines_per_cycle; /* as long as they hit */
         do {
             const struct transaction *transaction = &entry->transactions[entry->next];
-            result = entry->flags & (CORUN_STORE | CORUN_ATOMIC) ? serve_write(sm, entry, transaction)
-                                                                 : serve_load(sm, entry, transaction);
+            result = transaction->line & REMOTE_LINE               ? serve_remote(sm, entry, transaction)
+                     : entry->flags & (CORUN_STORE | CORUN_ATOMIC) ? serve_write(sm, entry, transaction)
+                                                                   : serve_load(sm, entry, transaction);
             if (result == LOOKUP_FULL) {
                 unit->stalled = true;
                 unit->stalled_since = sm->now;

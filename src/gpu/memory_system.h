@@ -25,13 +25,21 @@ enum packet_kind {
     PACKET_READ,   /* wants `sectors` of the line; replied to with the data */
     PACKET_WRITE,  /* carries `bytes` of data; acknowledged when accepted by the slice (L2) or DRAM queue (no L2) */
     PACKET_ATOMIC, /* lanes of an atomic that fall into this line; replied to after it was performed */
+    PACKET_CLUSTER, /* an access to shared memory of another SM: through the cluster network (cluster_network.h), not here */
     PACKET_KINDS
 };
 
 /* One request. Copied by value. */
 struct packet {
-    uint64_t cycle;   /* enters the network; later, of its reply the same */
-    uint64_t address; /* of the line (aligned to the line of the L2) */
+    uint64_t cycle; /* enters the network; later, of its reply the same */
+    union {
+        uint64_t address; /* of the line (aligned to the line of the L2) */
+        struct {
+            uint16_t target;     /* SM */
+            uint8_t bank_cycles; /* there */
+            uint8_t request_sectors, reply_sectors;
+        } cluster; /* CLUSTER */
+    };
     union {
         struct {
             uint32_t lanes;  /* ATOMIC: lanes of the warp instruction in this line */

@@ -7,12 +7,14 @@
 #include <stdlib.h>
 
 bool port_create(struct port *port, const struct corun_gpu_config *config, struct reply_ring *replies,
-                 struct wakes *wakes)
+                 struct reply_ring *cluster_replies, struct wakes *wakes)
 {
     port->limit = config->icnt_buffer;
     port->out = malloc(port->limit * sizeof *port->out);
     port->replies = replies;
+    port->cluster_replies = cluster_replies;
     replies->first_cycle = &wakes->cycle[WAKE_REPLY];
+    cluster_replies->first_cycle = &wakes->cycle[WAKE_REMOTE];
     return port->out != NULL;
 }
 
@@ -35,6 +37,9 @@ static void hand_on(struct sm *sm, const struct reply *reply)
     case CLIENT_ATOMIC:
         load_store_answered(sm, reply->token, sm->caches.by_client[CLIENT_L1].latency);
         break;
+    case CLIENT_CLUSTER:
+        load_store_answered(sm, reply->token, 0);
+        break;
     case CLIENT_SAVED_TB:
         preemption_engine_reply(sm, reply);
         break;
@@ -48,13 +53,21 @@ static void hand_on(struct sm *sm, const struct reply *reply)
     copy_engine_retry(sm);
 }
 
-void port_receive(struct sm *sm)
+static void receive(struct sm *sm, struct reply_ring *ring, uint64_t *first_cycle)
 {
-    struct reply_ring *ring = sm->port.replies;
-    uint64_t *first_cycle = &sm->wakes.cycle[WAKE_REPLY];
     while (*first_cycle <= sm->now) {
         const struct reply *reply = &ring->slots[ring->head++ & ring->mask];
         *first_cycle = ring->head != ring->tail ? ring->slots[ring->head & ring->mask].cycle : NEVER;
         hand_on(sm, reply);
     }
+}
+
+void port_receive(struct sm *sm)
+{
+    receive(sm, sm->port.replies, &sm->wakes.cycle[WAKE_REPLY]);
+}
+
+void port_receive_remote(struct sm *sm)
+{
+    receive(sm, sm->port.cluster_replies, &sm->wakes.cycle[WAKE_REMOTE]);
 }

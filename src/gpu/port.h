@@ -21,7 +21,8 @@ enum client {
     CLIENT_STORE = CLIENT_CACHES,
     CLIENT_ATOMIC,
     CLIENT_SAVED_TB,
-    CLIENT_COPY
+    CLIENT_COPY,
+    CLIENT_CLUSTER
 };
 
 struct port {
@@ -29,12 +30,12 @@ struct port {
     uint32_t out_count;
     uint32_t under_way, limit;  /* packets that were not answered, and how many may be */
     uint32_t *writes_under_way; /* [kernel slot], as many as `counters` of the SM */
-    struct reply_ring *replies;
+    struct reply_ring *replies, *cluster_replies;
 };
 
 /* false: out of memory. The memory system notes in `wakes` when the first reply is there. */
 bool port_create(struct port *port, const struct corun_gpu_config *config, struct reply_ring *replies,
-                 struct wakes *wakes);
+                 struct reply_ring *cluster_replies, struct wakes *wakes);
 void port_destroy(struct port *port);
 
 static inline bool port_has_room(const struct port *port)
@@ -63,5 +64,7 @@ static inline bool port_send(struct port *port, const struct packet *packet)
 
 /* Takes the replies that are there at sm->now, and gives each to whoever asked. */
 void port_receive(struct sm *sm);
+/* The same, those of other SMs. */
+void port_receive_remote(struct sm *sm);
 
 #endif

@@ -196,7 +196,7 @@ static uint32_t count_staying(const struct corun_gpu *gpu, uint32_t s, uint32_t 
 
 /*
  * One thread block of the application leaves: the last one that came, or is to come. One that would reach the SM
- * only when the order does is taken back.
+ * only when the order does is taken back. Thread blocks of clusters stay until they have completed: others use their shared memory.
  */
 static enum corun_status evict_youngest(struct corun_gpu *gpu, uint32_t s, uint32_t application,
                                         enum preemption preemption)
@@ -204,7 +204,7 @@ static enum corun_status evict_youngest(struct corun_gpu *gpu, uint32_t s, uint3
     struct sm *sm = gpu->sms[s];
     for (size_t i = sm->incoming.count; i-- > sm->incoming_taken;) {
         const struct incoming_tb *incoming = &sm->incoming.data[i];
-        if (incoming->launch->kernel->application != application ||
+        if (incoming->launch->kernel->application != application || incoming->launch->grid->cluster_tbs > 1 ||
             is_leaving(gpu, s, incoming->launch, incoming->tb_index))
             continue;
         if (incoming->cycle >= gpu->now + gpu->config.dispatch_latency)
@@ -215,7 +215,7 @@ static enum corun_status evict_youngest(struct corun_gpu *gpu, uint32_t s, uint3
     for (uint32_t i = 0; i < MAX_TBS; i++) {
         const struct sm_tb *tb = &sm->tbs[i];
         if (tb->source && tb->launch->kernel->application == application && (!youngest || tb->age > youngest->age) &&
-            !is_leaving(gpu, s, tb->launch, tb->index))
+            !tb->cluster.there && !is_leaving(gpu, s, tb->launch, tb->index))
             youngest = tb;
     }
     return youngest ? preemption_order(gpu, s, youngest->launch, youngest->index, preemption) : CORUN_OK;
@@ -224,7 +224,7 @@ static enum corun_status evict_youngest(struct corun_gpu *gpu, uint32_t s, uint3
 enum corun_status preemption_relocate(struct corun_gpu *gpu, uint32_t s, const struct launch *launch, uint32_t tb_index)
 {
     struct sm *sm = gpu->sms[s];
-    if (is_leaving(gpu, s, launch, tb_index))
+    if (launch->grid->cluster_tbs > 1 || is_leaving(gpu, s, launch, tb_index))
         return CORUN_OK;
     for (size_t i = sm->incoming_taken; i < sm->incoming.count; i++) {
         const struct incoming_tb *incoming = &sm->incoming.data[i];

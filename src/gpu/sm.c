@@ -15,7 +15,8 @@ static uint32_t units_of(uint32_t configured)
     return configured ? configured : 1;
 }
 
-struct sm *sm_create(const struct corun_gpu_config *config, uint32_t index, struct reply_ring *replies)
+struct sm *sm_create(const struct corun_gpu_config *config, uint32_t index, struct reply_ring *replies,
+                     struct reply_ring *cluster_replies)
 {
     struct sm *sm = allocate_lines(sizeof *sm);
     if (!sm)
@@ -44,7 +45,8 @@ struct sm *sm_create(const struct corun_gpu_config *config, uint32_t index, stru
     for (uint32_t i = 0; i < MAX_WARPS; i++) {
         sm->warps[i].bank_offset = (uint8_t)(i / sm->scheduler_count);
     }
-    if (!port_create(&sm->port, config, replies, &sm->wakes) || !sm_caches_create(sm) || !load_store_create(sm)) {
+    if (!port_create(&sm->port, config, replies, cluster_replies, &sm->wakes) || !sm_caches_create(sm) ||
+        !load_store_create(sm)) {
         sm_destroy(sm);
         return NULL;
     }
@@ -72,6 +74,7 @@ void sm_destroy(struct sm *sm)
     quota_destroy(sm);
     preemption_engine_destroy(sm);
     vector_free(&sm->incoming);
+    vector_free(&sm->cluster_releases);
     vector_free(&sm->news);
     vector_free(&sm->trace);
     free(sm);
@@ -259,6 +262,12 @@ static bool attend(struct sm *sm)
     bool replied = wake_due(wakes, WAKE_REPLY, now);
     if (replied)
         port_receive(sm);
+    if (wake_due(wakes, WAKE_REMOTE, now)) {
+        port_receive_remote(sm);
+        replied = true;
+    }
+    if (wake_due(wakes, WAKE_CLUSTER, now))
+        sm_cluster_attend(sm);
     if (wake_due(wakes, WAKE_COPY, now))
         copy_engine_attend(sm);
     if (wake_due(wakes, WAKE_INCOMING, now) || wake_due(wakes, WAKE_PREEMPTION, now) ||

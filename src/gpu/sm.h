@@ -29,6 +29,7 @@
 
 #include "base/vector.h"
 #include "gpu/barrier.h"
+#include "gpu/cluster.h"
 #include "gpu/coalescer.h"
 #include "gpu/copy_engine.h"
 #include "gpu/load_store.h"
@@ -85,6 +86,8 @@ struct sm {
     VECTOR(struct incoming_tb) incoming; /* in order of cycle; from incoming_taken on */
     size_t incoming_taken;
     VECTOR(struct news) news;
+    bool cluster_news; /* a warp of a cluster has come to its barrier, or ended, in this step */
+    VECTOR(struct cluster_release) cluster_releases;
     uint64_t next_age;
     uint64_t newest_launch; /* for the L1 flush */
     uint32_t resident_warps, resident_tbs;
@@ -113,7 +116,8 @@ struct sm {
     uint32_t index;
 };
 
-struct sm *sm_create(const struct corun_gpu_config *config, uint32_t index, struct reply_ring *replies);
+struct sm *sm_create(const struct corun_gpu_config *config, uint32_t index, struct reply_ring *replies,
+                     struct reply_ring *cluster_replies);
 void sm_destroy(struct sm *sm);
 /* Advances to cycle `until` (exclusive). Everything that happens before it has happened then. */
 void sm_run(struct sm *sm, uint64_t until);

@@ -99,6 +99,7 @@ static void tb_begin(struct sm *sm, const struct incoming_tb *incoming)
     struct corun_warp *warps[MAX_WARPS];
     uint32_t slots[MAX_WARPS];
     *tb = (struct sm_tb){.launch = incoming->launch, .index = incoming->tb_index, .age = sm->next_age++};
+    tb->cluster.there = grid->cluster_tbs > 1;
     tb_needs_compute(sm->config, grid, &tb->needs);
     tb->source = grid->operations->tb_begin(grid, incoming->tb_index, sm->index, warps);
     if (!tb->source) {

@@ -4,6 +4,7 @@
 #define CORUN_GPU_THREAD_BLOCK_H
 
 #include "gpu/barrier.h"
+#include "gpu/cluster.h"
 #include "gpu/launch.h"
 #include "gpu/preemption_engine.h"
 #include "gpu/sm_limits.h"
@@ -25,6 +26,7 @@ struct sm_tb {
     uint64_t warps;    /* of these, that have not ended */
     uint64_t waiting;  /* of these, at a barrier */
     uint32_t index;
+    struct sm_tb_cluster cluster;
     uint64_t age;                 /* order in which they came to the SM */
     uint64_t thread_instructions; /* of warps that have ended, and from before it came here */
 

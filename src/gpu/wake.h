@@ -17,6 +17,8 @@
 enum wake_source {
     WAKE_REPLY,      /* the memory system has answered a packet (port.c; noted by memory_system.c) */
     WAKE_INCOMING,   /* a thread block reaches the SM (thread_block.c) */
+    WAKE_REMOTE,     /* the cluster network has answered a packet (port.c; noted by cluster_network.c) */
+    WAKE_CLUSTER,    /* a barrier of a cluster is met (sm_cluster.c) */
     WAKE_PREEMPTION, /* a thread block has to leave, or the next packet of its state can be sent (preemption_engine.c) */
     WAKE_QUOTA,      /* an order about quotas, a completion that spends one, a refill (quota.c) */
     WAKE_COPY,       /* the copy engine can make its next request, or is done with a copy (copy_engine.c) */

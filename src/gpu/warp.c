@@ -200,6 +200,7 @@ void warp_end(struct sm *sm, uint32_t slot)
         quota_warps_changed(sm);
         sm->progress_cycle[warp->application] = sm->now;
         sm_barrier_warp_ended(sm, warp->tb);
+        sm_cluster_warp_ended(sm, tb);
     }
     if (warp->pending || warp->copies) {
         warp_set_state(sm, slot, WARP_DRAIN);

@@ -51,11 +51,12 @@ struct sm_warp {
     uint64_t fetched_line; /* line of the instruction cache it has */
     uint64_t since;        /* profile: when the state began */
     struct machine_kernel *kernel;
-    uint32_t pending;     /* loads and atomics with a result under way */
-    uint32_t writes;      /* stores and reductions under way */
-    uint32_t copies;      /* under way in the copy engine */
-    uint32_t copy_groups; /* ended so far */
-    uint32_t generation;  /* counts the warps that had this slot: late acknowledgements are recognised */
+    uint32_t pending;          /* loads and atomics with a result under way */
+    uint32_t writes;           /* stores and reductions under way */
+    uint32_t copies;           /* under way in the copy engine */
+    uint32_t copy_groups;      /* ended so far */
+    uint32_t generation;       /* counts the warps that had this slot: late acknowledgements are recognised */
+    uint32_t cluster_arrivals; /* at the barrier of its cluster */
     uint8_t tb;
     uint8_t application;
     uint8_t state;

@@ -158,6 +158,27 @@ static enum corun_status watch_application(struct corun_gpu *gpu, uint32_t index
     return gpu->now - application->progress_cycle > gpu->watchdog ? look_closer(gpu, index) : CORUN_OK;
 }
 
+/* A policy that leaves a waiting cluster no room, in any GPC, for longer than that. */
+static enum corun_status watch_clusters(struct corun_gpu *gpu, uint64_t patience)
+{
+    const struct corun_policy *policy = governor_policy(gpu->governor);
+    for (uint32_t a = 0; policy && a < gpu->application_count; a++) {
+        struct application *application = &gpu->applications[a];
+        const struct launch *waiting = application->running;
+        while (waiting && (waiting->grid->cluster_tbs <= 1 || waiting->next_tb >= waiting->tbs))
+            waiting = waiting->next;
+        if (application->state != CORUN_APPLICATION_RUNNING || !waiting || cluster_is_possible(gpu, waiting))
+            application->no_place_since = gpu->now;
+        else if (gpu->now - application->no_place_since > patience)
+            return corun_report(gpu->list, CORUN_POLICY, CORUN_NOWHERE,
+                                "policy %s has left no GPC room for a cluster of %u thread blocks of kernel %s of %s "
+                                "for %llu cycles",
+                                policy->name, waiting->grid->cluster_tbs, waiting->grid->name, application->name,
+                                (unsigned long long)patience);
+    }
+    return CORUN_OK;
+}
+
 enum corun_status watchdog_look(struct corun_gpu *gpu)
 {
     bool running = false, resident = false, moves = false;
@@ -176,6 +197,9 @@ enum corun_status watchdog_look(struct corun_gpu *gpu)
     uint64_t patience = 2 * (uint64_t)gpu->config.epoch_cycles;
     if (patience < gpu->watchdog)
         patience = gpu->watchdog;
+    status = watch_clusters(gpu, patience);
+    if (status != CORUN_OK)
+        return status;
     const struct corun_policy *policy = governor_policy(gpu->governor);
     if (!running || resident)
         gpu->no_tb_since = gpu->now;

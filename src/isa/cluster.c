@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-struct corun_dim3 cluster_place(const struct launch *launch, uint32_t rank)
+struct corun_dim3 cluster_inside(const struct launch *launch, uint32_t rank)
 {
     struct corun_dim3 shape = launch->cluster;
     return (struct corun_dim3){rank % shape.x, rank / shape.x % shape.y, rank / shape.x / shape.y};
@@ -14,7 +14,7 @@ struct corun_dim3 cluster_place(const struct launch *launch, uint32_t rank)
 
 struct corun_dim3 cluster_position(const struct launch *launch, uint32_t index)
 {
-    struct corun_dim3 shape = launch->cluster, inside = cluster_place(launch, index % cluster_size(launch));
+    struct corun_dim3 shape = launch->cluster, inside = cluster_inside(launch, index % cluster_size(launch));
     uint32_t number = index / cluster_size(launch), x = launch->dim.x / shape.x, y = launch->dim.y / shape.y;
     return (struct corun_dim3){number % x * shape.x + inside.x, number / x % y * shape.y + inside.y,
                                number / x / y * shape.z + inside.z};

@@ -35,7 +35,7 @@ static inline uint32_t cluster_size(const struct launch *launch)
 /* Where a thread block of the launch is, by its index; its rank in its cluster is the index modulo cluster_size. */
 struct corun_dim3 cluster_position(const struct launch *launch, uint32_t index);
 /* In x, y, z. */
-struct corun_dim3 cluster_place(const struct launch *launch, uint32_t rank);
+struct corun_dim3 cluster_inside(const struct launch *launch, uint32_t rank);
 
 /* sms, lists: of each rank; NULL when out of memory. */
 struct cluster *cluster_begin(struct launch *launch, uint32_t number, struct executor_sm *const *sms,

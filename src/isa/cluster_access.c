@@ -43,13 +43,10 @@ static bool is_supported(struct corun_warp *warp, const struct operation *op, ui
     switch ((enum operation_kind)op->kind) {
     case OPERATION_LOAD:
     case OPERATION_STORE:
-    case OPERATION_BULK_STORE:
         return (uint32_t)op->width_bytes * op->vector <= TICKET_BYTES ||
                refuse(warp, lane, "an access of more than 16 bytes");
     case OPERATION_ATOMIC:
         return true;
-    case OPERATION_BULK_LOAD:
-        return refuse(warp, lane, "what a bulk copy reads");
     default:
         return refuse(warp, lane, "an operation of matrices");
     }

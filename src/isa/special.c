@@ -17,7 +17,7 @@ static uint64_t nanoseconds(const struct launch *launch, uint64_t cycle)
 static uint64_t cluster_value(const struct corun_tb *tb, uint8_t which)
 {
     const struct launch *launch = tb->launch;
-    struct corun_dim3 shape = launch->cluster, inside = cluster_place(launch, tb->rank);
+    struct corun_dim3 shape = launch->cluster, inside = cluster_inside(launch, tb->rank);
     switch (which) {
     case PTX_SPECIAL_CLUSTERID_X:
         return tb->position.x / shape.x;

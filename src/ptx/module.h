@@ -66,8 +66,6 @@ enum ptx_suffix {
     F(copy_to, COPY_TO) \
     F(copy_from, COPY_FROM) \
     F(copy_mode, COPY_MODE) \
-    F(completion, COMPLETION) \
-    F(multicast, MULTICAST) \
     F(map_mode, MAP_MODE) \
     F(map_field, MAP_FIELD) \
     F(sync, SYNC) \
@@ -77,6 +75,7 @@ enum ptx_suffix {
     F(to, TO) \
     F(space, SPACE) \
     F(completion, COMPLETION) \
+    F(multicast, MULTICAST) \
     F(cache, CACHE) \
     F(noncoherent, NONCOHERENT) \
     F(eviction, EVICTION) \
