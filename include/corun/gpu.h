@@ -390,6 +390,8 @@ void corun_gpu_observe(struct corun_gpu *gpu, uint64_t sample_cycles,
  * "thread blocks". 0 if one does not fit.
  */
 uint32_t corun_gpu_occupancy(const struct corun_gpu_config *config, const struct corun_grid *grid, const char **limit);
+/* How many clusters of so many thread blocks an empty GPU holds whose SMs hold `tbs_per_sm` of these: each cluster is on SMs of one GPC. */
+uint32_t corun_gpu_clusters(const struct corun_gpu_config *config, uint32_t tbs_per_sm, uint32_t cluster_tbs);
 /*
  * Shared memory that an SM is set to for a grid, in bytes, and what that leaves of the L1. Where both share a memory (l1_split), it is
  * the smallest setting that holds as many thread blocks as the rest of the SM does (CUDA C++ Programming Guide, compute capability

@@ -119,7 +119,7 @@ struct abi_launch_attribute {
         unsigned cluster[3];
     } value;
 };
-enum { LAUNCH_COOPERATIVE = 2, LAUNCH_CLUSTER = 4, LAUNCH_PRIORITY = 8 };
+enum { LAUNCH_COOPERATIVE = 2, LAUNCH_CLUSTER = 4, LAUNCH_CLUSTER_POLICY = 5, LAUNCH_PRIORITY = 8 };
 
 /* cudaLaunchKernelExC */
 struct abi_launch_config {

@@ -94,8 +94,16 @@ int api_launch_request(const struct api_launch *launch, struct launch_request *r
         error = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     if (error != CUDA_SUCCESS)
         return error;
+    struct launch_cluster cluster = launch->cluster;
+    error = launch_cluster_settle(function, launch->grid, &cluster);
+    if (error != CUDA_SUCCESS)
+        return error;
     uint64_t tbs = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
-    if (launch->cooperative && tbs > (uint64_t)fits * function->module->context->device->config.sms)
+    uint32_t size = cluster.shape.x ? cluster.shape.x * cluster.shape.y * cluster.shape.z : 1;
+    uint64_t most = (uint64_t)corun_gpu_clusters(&function->module->context->device->config, fits, size) * size;
+    if (!most)
+        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    if (launch->cooperative && tbs > most)
         return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
     *request = (struct launch_request){.function = function,
                                        .host = launch->host,
@@ -103,6 +111,7 @@ int api_launch_request(const struct api_launch *launch, struct launch_request *r
                                        .block = launch->block,
                                        .dynamic_shared_bytes = (uint32_t)launch->dynamic_shared_bytes,
                                        .cooperative = launch->cooperative,
+                                       .cluster = cluster,
                                        .parameters = calloc(1, info.parameter_bytes + 1),
                                        .parameter_bytes = info.parameter_bytes};
     if (!request->parameters)

@@ -8,6 +8,7 @@
 
 #include "cuda/abi.h"
 #include "cuda/copy.h"
+#include "cuda/launch_cluster.h"
 
 struct call;
 struct context;
@@ -28,6 +29,7 @@ struct api_launch {
     void *stream;
     void **arguments, **extra;
     bool cooperative;
+    struct launch_cluster cluster;
 };
 int api_launch(struct call *call, const struct api_launch *launch);
 /* Checks and copies; request->parameters is the caller's. */

@@ -457,6 +457,8 @@ void capture_launch(struct process *process, const struct task *task, const stru
     uint64_t module = (uintptr_t)pointer_map_get(&capture->modules, request->function->module);
     if (!module)
         capture_refuse(process, "kernel %s is of a module that was not seen", request->function->name);
+    if (request->cluster.shape.x)
+        capture_refuse(process, "kernel %s is launched with clusters of thread blocks", request->function->name);
     uint64_t stream = stream_number(process, task->stream);
     PUT(process, CAPTURE_LAUNCH, stream, module - 1, request->grid.x, request->grid.y, request->grid.z,
         request->block.x, request->block.y, request->block.z, request->dynamic_shared_bytes,

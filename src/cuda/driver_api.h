@@ -149,6 +149,9 @@ ENTRY(int, cuLaunchKernel, void *function, unsigned gx, unsigned gy, unsigned gz
       unsigned shared, void *stream, void **arguments, void **extra);
 ENTRY(int, cuLaunchCooperativeKernel, void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
       unsigned bz, unsigned shared, void *stream, void **arguments);
+ENTRY(int, cuOccupancyMaxActiveClusters, int *clusters, void *function, const struct abi_driver_launch_config *config);
+ENTRY(int, cuOccupancyMaxPotentialClusterSize, int *size, void *function,
+      const struct abi_driver_launch_config *config);
 ENTRY(int, cuLaunchKernelEx, const struct abi_driver_launch_config *config, void *function, void **arguments,
       void **extra);
 ENTRY(int, cuFuncSetBlockShape, void *function, int x, int y, int z);

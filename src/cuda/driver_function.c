@@ -47,7 +47,7 @@ enum {
     FUNCTION_CACHE_MODE,
     FUNCTION_DYNAMIC_SHARED,
     FUNCTION_CARVEOUT,
-    FUNCTION_LAST = FUNCTION_CARVEOUT + 6 /* of clusters */
+    FUNCTION_LAST = FUNCTION_CLUSTER_LAST
 };
 
 static int function_attribute(struct function *function, int attribute, int *value)
@@ -59,11 +59,21 @@ static int function_attribute(struct function *function, int attribute, int *val
     struct abi_function_attributes described;
     function_describe(function, &described);
     const int values[FUNCTION_LAST + 1] = {
-        [FUNCTION_MAX_THREADS] = described.max_threads,       [FUNCTION_SHARED] = (int)described.shared_bytes,
-        [FUNCTION_CONSTANT] = (int)described.constant_bytes,  [FUNCTION_LOCAL] = (int)described.local_bytes,
-        [FUNCTION_REGISTERS] = described.registers,           [FUNCTION_PTX_VERSION] = described.ptx_version,
-        [FUNCTION_BINARY_VERSION] = described.binary_version, [FUNCTION_DYNAMIC_SHARED] = described.max_dynamic_shared,
+        [FUNCTION_MAX_THREADS] = described.max_threads,
+        [FUNCTION_SHARED] = (int)described.shared_bytes,
+        [FUNCTION_CONSTANT] = (int)described.constant_bytes,
+        [FUNCTION_LOCAL] = (int)described.local_bytes,
+        [FUNCTION_REGISTERS] = described.registers,
+        [FUNCTION_PTX_VERSION] = described.ptx_version,
+        [FUNCTION_BINARY_VERSION] = described.binary_version,
+        [FUNCTION_DYNAMIC_SHARED] = described.max_dynamic_shared,
         [FUNCTION_CARVEOUT] = described.preferred_carveout,
+        [FUNCTION_CLUSTER_FIRST] = described.cluster_must_be_set,
+        [FUNCTION_CLUSTER_FIRST + 1] = described.cluster_width,
+        [FUNCTION_CLUSTER_FIRST + 2] = described.cluster_height,
+        [FUNCTION_CLUSTER_FIRST + 3] = described.cluster_depth,
+        [FUNCTION_CLUSTER_FIRST + 4] = described.cluster_non_portable,
+        [FUNCTION_CLUSTER_LAST] = described.cluster_policy,
     };
     *value = values[attribute];
     return CUDA_SUCCESS;

@@ -13,7 +13,7 @@
 #include <string.h>
 
 static int launch(void *handle, struct corun_dim3 grid, struct corun_dim3 block, unsigned shared, void *stream,
-                  void **arguments, void **extra, bool cooperative)
+                  void **arguments, void **extra, bool cooperative, struct launch_cluster cluster)
 {
     struct call call;
     if (driver_begin(&call)) {
@@ -24,7 +24,8 @@ static int launch(void *handle, struct corun_dim3 grid, struct corun_dim3 block,
                                      .stream = stream,
                                      .arguments = arguments,
                                      .extra = extra,
-                                     .cooperative = cooperative};
+                                     .cooperative = cooperative,
+                                     .cluster = cluster};
         call.error = request.function ? api_launch(&call, &request) : CUDA_ERROR_INVALID_HANDLE;
         if (call.error == CUDA_ERROR_INVALID_CONFIGURATION)
             call.error = CUDA_ERROR_INVALID_VALUE; /* the driver's name for it */
@@ -36,27 +37,30 @@ ENTRY(int, cuLaunchKernel, void *function, unsigned gx, unsigned gy, unsigned gz
       unsigned shared, void *stream, void **arguments, void **extra)
 {
     return launch(function, (struct corun_dim3){gx, gy, gz}, (struct corun_dim3){bx, by, bz}, shared, stream, arguments,
-                  extra, false);
+                  extra, false, (struct launch_cluster){0});
 }
 
 ENTRY(int, cuLaunchCooperativeKernel, void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
       unsigned bz, unsigned shared, void *stream, void **arguments)
 {
     return launch(function, (struct corun_dim3){gx, gy, gz}, (struct corun_dim3){bx, by, bz}, shared, stream, arguments,
-                  NULL, true);
+                  NULL, true, (struct launch_cluster){0});
 }
 
 ENTRY(int, cuLaunchKernelEx, const struct abi_driver_launch_config *config, void *function, void **arguments,
       void **extra)
 {
     bool cooperative = false;
+    struct launch_cluster cluster = {0};
     if (!config)
         return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < config->attribute_count; i++)
         if (config->attributes[i].id == LAUNCH_COOPERATIVE)
             cooperative = config->attributes[i].value.number != 0;
+        else
+            (void)launch_cluster_take(&cluster, &config->attributes[i]);
     return launch(function, config->grid, config->block, config->dynamic_shared, config->stream, arguments, extra,
-                  cooperative);
+                  cooperative, cluster);
 }
 
 /*

@@ -150,7 +150,10 @@ static enum corun_status make_grid(struct process *process, struct task *task, s
                                                    .block = request->block,
                                                    .dynamic_shared_bytes = request->dynamic_shared_bytes,
                                                    .parameters = request->parameters,
-                                                   .parameter_bytes = request->parameter_bytes};
+                                                   .parameter_bytes = request->parameter_bytes,
+                                                   .cluster = request->cluster.shape,
+                                                   .cluster_balanced =
+                                                       request->cluster.policy == CLUSTER_POLICY_BALANCED};
     if (request->cooperative && !(description.meeting_address = meeting_address(context)))
         return CORUN_MEMORY;
     process->launches += !task->launch.walk;

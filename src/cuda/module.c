@@ -299,6 +299,7 @@ void function_describe(struct function *function, struct abi_function_attributes
         .max_dynamic_shared = (int)function->dynamic_shared_limit,
         .preferred_carveout = function->carveout,
     };
+    function_cluster_describe(function, attributes);
 }
 
 /* The handles are dead; code and addresses stay, because the machine may know them. */

@@ -5,6 +5,7 @@
 
 #include "base/vector.h"
 #include "corun/module.h"
+#include "cuda/launch_cluster.h"
 #include "cuda/object.h"
 #include "cuda/pointer_map.h"
 #include "rewrite/rewritten.h"
@@ -31,6 +32,7 @@ struct function {
     const char *name;
     uint32_t dynamic_shared_limit;
     int carveout;
+    struct function_cluster cluster;
     struct occupancy occupancy;    /* of the shape that was asked for last: most launches are as the one before */
     struct old_launch *old_launch; /* driver_launch.c; NULL: none */
 };

@@ -27,10 +27,13 @@ int occupancy_of_function(struct function *function, uint32_t threads, size_t dy
         return CUDA_ERROR_OUT_OF_MEMORY;
     struct corun_launch_description description = {.kernel = function->kernel,
                                                    .grid = {1, 1, 1},
+                                                   .cluster = {1, 1, 1},
                                                    .block = {threads, 1, 1},
                                                    .dynamic_shared_bytes = (uint32_t)dynamic_shared,
                                                    .parameters = zeros,
                                                    .parameter_bytes = info.parameter_bytes};
+    if (info.cluster[0])
+        description.grid = description.cluster = (struct corun_dim3){info.cluster[0], info.cluster[1], info.cluster[2]};
     struct corun_grid *grid;
     const char *limit;
     enum corun_status status = dynamic_shared > UINT32_MAX

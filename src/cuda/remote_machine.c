@@ -80,14 +80,17 @@ static enum corun_status launch(void *machine, uint32_t application, const struc
 {
     struct remote *remote = machine;
     const struct launch *made = (const struct launch *)grid;
-    struct wire_launch body = {.memory = application,
-                               .kernel = made->kernel->index,
-                               .grid = made->dim,
-                               .block = made->block,
-                               .dynamic_shared_bytes = made->dynamic_shared_bytes,
-                               .priority = priority,
-                               .meeting_address = made->meeting_address,
-                               .cycle = cycle};
+    struct wire_launch body = {
+        .memory = application,
+        .kernel = made->kernel->index,
+        .grid = made->dim,
+        .block = made->block,
+        .dynamic_shared_bytes = made->dynamic_shared_bytes,
+        .priority = priority,
+        .cluster = {(uint8_t)made->cluster.x, (uint8_t)made->cluster.y, (uint8_t)made->cluster.z},
+        .cluster_balanced = grid->cluster_balanced,
+        .meeting_address = made->meeting_address,
+        .cycle = cycle};
     struct wire_frame frame;
     struct wire_launched launched;
     if (made->parameter_bytes > WIRE_MOST_PARAMETERS ||

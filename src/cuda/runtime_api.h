@@ -166,6 +166,8 @@ ENTRY(int, cudaGetKernel, void **kernel, const void *host);
 ENTRY(int, cudaOccupancyMaxActiveBlocksPerMultiprocessor, int *blocks, const void *host, int threads, size_t shared);
 ENTRY(int, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int *blocks, const void *host, int threads,
       size_t shared, unsigned flags);
+ENTRY(int, cudaOccupancyMaxActiveClusters, int *clusters, const void *host, const struct abi_launch_config *config);
+ENTRY(int, cudaOccupancyMaxPotentialClusterSize, int *size, const void *host, const struct abi_launch_config *config);
 ENTRY(int, cudaOccupancyAvailableDynamicSMemPerBlock, size_t *bytes, const void *host, int blocks, int threads);
 ENTRY(int, cudaKernelSetAttributeForDevice, void *kernel, int attribute, int value, int device);
 ENTRY(int, __cudaGetKernel, void **kernel, const void *host);

@@ -62,6 +62,8 @@ ENTRY(int, cudaFuncSetAttribute, const void *host, int attribute, int value)
             function->dynamic_shared_limit = (uint32_t)value;
         else if (attribute == ATTRIBUTE_CARVEOUT && value >= -1 && value <= 100)
             function->carveout = value;
+        else if (attribute >= FUNCTION_CLUSTER_FIRST && attribute <= FUNCTION_CLUSTER_LAST)
+            call.error = function_cluster_set(function, attribute, value);
         else
             call.error = CUDA_ERROR_INVALID_VALUE;
     }

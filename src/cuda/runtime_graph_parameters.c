@@ -11,6 +11,7 @@
 #include "cuda/task.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 ENTRY(int, cudaGraphKernelNodeGetParams, void *handle, struct abi_kernel_node *values)
 {
@@ -21,13 +22,37 @@ ENTRY(int, cudaGraphKernelNodeGetParams, void *handle, struct abi_kernel_node *v
     return runtime_end(&call);
 }
 
-/* Attributes of launches: that of a cooperative one can be read and changed. */
+static int cluster_attribute(struct launch_request *request, int attribute, void *value, bool set)
+{
+    struct abi_launch_attribute given = {.id = attribute};
+    struct launch_cluster cluster = request->cluster;
+    unsigned *shape = value;
+    if (set) {
+        memcpy(&given.value, value, attribute == LAUNCH_CLUSTER ? sizeof given.value.cluster : sizeof(int));
+        (void)launch_cluster_take(&cluster, &given);
+        int error = launch_cluster_settle(request->function, request->grid, &cluster);
+        request->cluster = error == CUDA_SUCCESS ? cluster : request->cluster;
+        return error;
+    }
+    if (attribute == LAUNCH_CLUSTER_POLICY) {
+        *(int *)value = cluster.policy;
+        return CUDA_SUCCESS;
+    }
+    shape[0] = cluster.shape.x ? cluster.shape.x : 1;
+    shape[1] = cluster.shape.y ? cluster.shape.y : 1;
+    shape[2] = cluster.shape.z ? cluster.shape.z : 1;
+    return CUDA_SUCCESS;
+}
+
+/* Attributes of launches: those of a cooperative one and of clusters can be read and changed. */
 static int kernel_attribute(void *handle, int attribute, void *value, bool set)
 {
     struct call call;
     struct graph_node *node = graph_node_begin(&call, NULL, false, handle, TASK_LAUNCH, value);
     int *number = value;
-    if (node && attribute != LAUNCH_COOPERATIVE)
+    if (node && (attribute == LAUNCH_CLUSTER || attribute == LAUNCH_CLUSTER_POLICY))
+        call.error = cluster_attribute(&node->task->launch.request, attribute, value, set);
+    else if (node && attribute != LAUNCH_COOPERATIVE)
         call.error = CUDA_ERROR_NOT_SUPPORTED;
     else if (node && set)
         node->task->launch.request.cooperative = *number != 0;
@@ -53,8 +78,10 @@ ENTRY(int, cudaGraphKernelNodeCopyAttributes, void *to, void *from)
     const struct graph_node *source = target ? object_find(call.process, from, OBJECT_GRAPH_NODE) : NULL;
     if (target && (!source || source->kind != TASK_LAUNCH))
         call.error = CUDA_ERROR_INVALID_VALUE;
-    else if (target)
+    else if (target) {
         target->task->launch.request.cooperative = source->task->launch.request.cooperative;
+        target->task->launch.request.cluster = source->task->launch.request.cluster;
+    }
     return runtime_end(&call);
 }
 

@@ -64,7 +64,7 @@ static int error_as_launched(struct process *process, const void *host, enum lau
 }
 
 static int launch(const void *host, struct corun_dim3 grid, struct corun_dim3 block, void **arguments, size_t shared,
-                  void *stream, enum launched_as as)
+                  void *stream, enum launched_as as, struct launch_cluster cluster)
 {
     struct call call;
     if (runtime_begin(&call)) {
@@ -74,7 +74,8 @@ static int launch(const void *host, struct corun_dim3 grid, struct corun_dim3 bl
                                      .dynamic_shared_bytes = shared,
                                      .stream = stream,
                                      .arguments = arguments,
-                                     .cooperative = as == LAUNCHED_TOGETHER};
+                                     .cooperative = as == LAUNCHED_TOGETHER,
+                                     .cluster = cluster};
         call.error = function_of_host(call.process, call.context, host, &request.function);
         refuse_module(call.process, host, call.error);
         if (call.error == CUDA_SUCCESS)
@@ -87,47 +88,40 @@ static int launch(const void *host, struct corun_dim3 grid, struct corun_dim3 bl
 ENTRY(int, cudaLaunchKernel, const void *host, struct corun_dim3 grid, struct corun_dim3 block, void **arguments,
       size_t shared, void *stream)
 {
-    return launch(host, grid, block, arguments, shared, stream, LAUNCHED_FUNCTION);
+    return launch(host, grid, block, arguments, shared, stream, LAUNCHED_FUNCTION, (struct launch_cluster){0});
 }
 
 ENTRY(int, cudaLaunchKernel_13, const void *host, struct corun_dim3 grid, struct corun_dim3 block, void **arguments,
       size_t shared, void *stream)
 {
-    return launch(host, grid, block, arguments, shared, stream, LAUNCHED_EITHER);
+    return launch(host, grid, block, arguments, shared, stream, LAUNCHED_EITHER, (struct launch_cluster){0});
 }
 
 ENTRY(int, cudaLaunchKernel_of_handle, const void *kernel, struct corun_dim3 grid, struct corun_dim3 block,
       void **arguments, size_t shared, void *stream)
 {
-    return launch(kernel, grid, block, arguments, shared, stream, LAUNCHED_HANDLE);
+    return launch(kernel, grid, block, arguments, shared, stream, LAUNCHED_HANDLE, (struct launch_cluster){0});
 }
 
 ENTRY(int, cudaLaunchCooperativeKernel, const void *host, struct corun_dim3 grid, struct corun_dim3 block,
       void **arguments, size_t shared, void *stream)
 {
-    return launch(host, grid, block, arguments, shared, stream, LAUNCHED_TOGETHER);
+    return launch(host, grid, block, arguments, shared, stream, LAUNCHED_TOGETHER, (struct launch_cluster){0});
 }
 
 ENTRY(int, cudaLaunchKernelExC, const struct abi_launch_config *config, const void *host, void **arguments)
 {
     bool cooperative = false;
+    struct launch_cluster cluster = {0};
     for (unsigned i = 0; config && i < config->attribute_count; i++) {
         const struct abi_launch_attribute *attribute = &config->attributes[i];
         if (attribute->id == LAUNCH_COOPERATIVE)
             cooperative = attribute->value.number != 0;
-        if (attribute->id == LAUNCH_CLUSTER &&
-            (attribute->value.cluster[0] > 1 || attribute->value.cluster[1] > 1 || attribute->value.cluster[2] > 1)) {
-            struct process *process = process_get();
-            pthread_mutex_lock(&process->lock);
-            const char *name = function_name_of_host(process, host);
-            launch_refuse(process, host, name ? name : "?", "not supported: launches with thread block clusters");
-            pthread_mutex_unlock(&process->lock);
-            thread_get()->last_error = CUDA_ERROR_NOT_SUPPORTED;
-            return CUDA_ERROR_NOT_SUPPORTED;
-        }
+        else
+            (void)launch_cluster_take(&cluster, attribute);
     }
     if (!config)
         return thread_get()->last_error = CUDA_ERROR_INVALID_VALUE;
     return launch(host, config->grid, config->block, arguments, config->dynamic_shared, config->stream,
-                  cooperative ? LAUNCHED_TOGETHER : LAUNCHED_FUNCTION);
+                  cooperative ? LAUNCHED_TOGETHER : LAUNCHED_FUNCTION, cluster);
 }

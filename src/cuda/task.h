@@ -6,6 +6,7 @@
 #include "corun/gpu.h"
 #include "cuda/abi.h"
 #include "cuda/copy.h"
+#include "cuda/launch_cluster.h"
 #include "cuda/parts.h"
 #include "stream/scheduler.h"
 
@@ -33,6 +34,7 @@ struct launch_request {
     struct corun_dim3 grid, block;
     uint32_t dynamic_shared_bytes;
     bool cooperative;
+    struct launch_cluster cluster;
     uint8_t *parameters; /* owned; NULL if there are none */
     size_t parameter_bytes;
 };

@@ -296,13 +296,16 @@ static enum corun_status make_grid(struct space *space, const struct wire_launch
     const struct corun_kernel *kernel = corun_module_kernel_at(space->modules.data[launch->module], launch->kernel);
     if (!kernel)
         return CORUN_ARGUMENT;
-    struct corun_launch_description description = {.kernel = kernel,
-                                                   .grid = launch->grid,
-                                                   .block = launch->block,
-                                                   .dynamic_shared_bytes = launch->dynamic_shared_bytes,
-                                                   .parameters = parameters,
-                                                   .parameter_bytes = bytes,
-                                                   .meeting_address = launch->meeting_address};
+    struct corun_launch_description description = {
+        .kernel = kernel,
+        .grid = launch->grid,
+        .block = launch->block,
+        .dynamic_shared_bytes = launch->dynamic_shared_bytes,
+        .parameters = parameters,
+        .parameter_bytes = bytes,
+        .meeting_address = launch->meeting_address,
+        .cluster = {launch->cluster[0], launch->cluster[1], launch->cluster[2]},
+        .cluster_balanced = launch->cluster_balanced};
     return corun_grid_create(space->instances.data[launch->module], &description, space->list, grid);
 }
 

@@ -47,6 +47,19 @@ const char *cluster_problem(const struct corun_gpu *gpu, const struct corun_grid
     return text;
 }
 
+uint32_t corun_gpu_clusters(const struct corun_gpu_config *config, uint32_t tbs_per_sm, uint32_t cluster_tbs)
+{
+    uint64_t sum = 0;
+    uint32_t first, end;
+    if (cluster_tbs <= 1 || cluster_tbs > config->cluster_tbs)
+        return cluster_tbs <= 1 ? tbs_per_sm * config->sms : 0;
+    for (uint32_t sm = 0; sm < config->sms; sm = end) {
+        cluster_gpc(config, sm, &first, &end);
+        sum += (uint64_t)(end - first) * tbs_per_sm / cluster_tbs;
+    }
+    return (uint32_t)sum;
+}
+
 /* ---- places ---- */
 
 /* Thread blocks of the launch that the allowances leave room for on an empty SM. */

@@ -102,7 +102,7 @@ struct wire_launch {
     struct corun_dim3 grid, block;
     uint32_t dynamic_shared_bytes;
     int32_t priority;
-    uint32_t unused;
+    uint8_t cluster[3], cluster_balanced; /* 0: no clusters */
     uint64_t meeting_address, cycle;
 };
 
