@@ -114,7 +114,7 @@ static bool is_inside(const struct corun_tb *tb, uint64_t address, bool own)
     return address >> WINDOW_SHIFT == WINDOW_SHARED && (!own || rank == 0 || rank == tb->rank + 1);
 }
 
-void cluster_answer(struct corun_warp *warp, const struct operation *op, uint32_t mask)
+static void answer(struct corun_warp *warp, const struct operation *op, uint32_t mask)
 {
     const struct corun_tb *tb = warp->tb;
     if (op->variant == CLUSTER_MAP) {
@@ -162,7 +162,7 @@ static void come(struct corun_warp *warp, struct corun_issue *result, bool arriv
  * The warp arrives when all its lanes have, or when some of them wait. Lanes that come later owe the arrival of a phase that counts already: it is
  * none of the next one, and they wait for nothing behind it.
  */
-void cluster_arrive(struct corun_warp *warp, uint32_t mask, struct corun_issue *result)
+static void arrive(struct corun_warp *warp, uint32_t mask, struct corun_issue *result)
 {
     uint32_t late = mask & warp->cluster_late;
     warp->cluster_late &= ~late;
@@ -172,10 +172,20 @@ void cluster_arrive(struct corun_warp *warp, uint32_t mask, struct corun_issue *
         come(warp, result, true, false);
 }
 
-void cluster_wait(struct corun_warp *warp, uint32_t mask, struct corun_issue *result)
+static void wait_there(struct corun_warp *warp, uint32_t mask, struct corun_issue *result)
 {
     uint32_t waiting = mask & ~warp->cluster_passing;
     warp->cluster_passing &= ~mask;
     if (waiting)
         come(warp, result, warp->cluster_arrived != 0, true);
+}
+
+void cluster_execute(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result)
+{
+    if (op->kind == OPERATION_CLUSTER)
+        answer(warp, op, mask);
+    else if (op->kind == OPERATION_CLUSTER_ARRIVE)
+        arrive(warp, mask, result);
+    else
+        wait_there(warp, mask, result);
 }

@@ -46,9 +46,8 @@ struct cluster *cluster_find(const struct launch *launch, uint32_t number);
 /* Those that have not ended; their thread blocks stay in the lists where they were made. */
 void cluster_free_all(struct launch *launch);
 
-void cluster_answer(struct corun_warp *warp, const struct operation *op, uint32_t mask);
-void cluster_arrive(struct corun_warp *warp, uint32_t mask, struct corun_issue *result);
-void cluster_wait(struct corun_warp *warp, uint32_t mask, struct corun_issue *result);
+/* The lanes `mask` (not 0) ask about their cluster, or come to its barrier. */
+void cluster_execute(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result);
 
 /*
  * Of the lanes `mask`, whose addresses are in shared memory: takes the rank off those that are in the warp's own thread block, *remote gets the

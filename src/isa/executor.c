@@ -191,15 +191,6 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
         case OPERATION_BARRIER:
             good = barrier_arrive(warp, op, mask, result);
             break;
-        case OPERATION_CLUSTER:
-            cluster_answer(warp, op, mask);
-            break;
-        case OPERATION_CLUSTER_ARRIVE:
-            cluster_arrive(warp, mask, result);
-            break;
-        case OPERATION_CLUSTER_WAIT:
-            cluster_wait(warp, mask, result);
-            break;
         case OPERATION_TRAP:
             stop(warp, op, mask);
             good = false;
@@ -210,6 +201,8 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
         default:
             if (op->kind >= OPERATION_MATRIX && op->kind <= OPERATION_MATRIX_STORE)
                 good = execute_matrix(warp, op, mask, result, timed);
+            else if (op->kind >= OPERATION_CLUSTER && op->kind <= OPERATION_CLUSTER_WAIT)
+                cluster_execute(warp, op, mask, result);
             break;
         }
     }

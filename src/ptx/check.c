@@ -73,12 +73,6 @@ static const char *missing_suffix(const struct ptx_instruction *instruction)
     case PTX_OP_BAR_RED:
     case PTX_OP_BARRIER_RED:
         return instruction->reduction ? NULL : "needs .popc, .and or .or";
-    case PTX_OP_ST_ASYNC:
-        return instruction->completion ? NULL : "needs .mbarrier::complete_tx::bytes";
-    case PTX_OP_RED_ASYNC:
-        if (!instruction->completion)
-            return "needs .mbarrier::complete_tx::bytes";
-        return instruction->atomic ? NULL : "needs an operation such as .add";
     case PTX_OP_ATOM:
     case PTX_OP_RED:
     case PTX_OP_REDUX_SYNC:
@@ -92,7 +86,7 @@ static const char *missing_suffix(const struct ptx_instruction *instruction)
     case PTX_OP_PREFETCHU:
         return instruction->level ? NULL : "needs .L1 or .L2";
     default:
-        return NULL;
+        return ptx_cluster_problem(instruction);
     }
 }
 
@@ -143,7 +137,7 @@ static const char *wrong_atomic(const struct ptx_instruction *instruction)
         return type == PTX_TYPE_U32 ? NULL : "takes type .u32 only";
     case PTX_ATOMIC_CAS:
     case PTX_ATOMIC_EXCH:
-        if (instruction->opcode == PTX_OP_RED || instruction->opcode == PTX_OP_RED_ASYNC)
+        if (instruction->opcode == PTX_OP_RED)
             return "has no result, which is all that .exch and .cas are for";
         return is_float || ptx_type_is_signed(type) ? "takes untyped bits only" : NULL;
     default:
@@ -269,18 +263,6 @@ static const char *wrong_memory(const struct ptx_instruction *instruction)
     case PTX_OP_RED:
         return space && space != PTX_SPACE_GLOBAL && space != PTX_SPACE_SHARED ? "works on .global and .shared only"
                                                                                : NULL;
-    case PTX_OP_MAPA:
-    case PTX_OP_GETCTARANK:
-    case PTX_OP_ST_ASYNC:
-    case PTX_OP_RED_ASYNC:
-        return space && space != PTX_SPACE_SHARED ? "works on .shared::cluster only" : NULL;
-    case PTX_OP_BARRIER_CLUSTER_ARRIVE:
-        return instruction->semantics && instruction->semantics != PTX_SEMANTICS_RELEASE &&
-                       instruction->semantics != PTX_SEMANTICS_RELAXED
-                   ? "has .release or .relaxed only"
-                   : NULL;
-    case PTX_OP_BARRIER_CLUSTER_WAIT:
-        return instruction->semantics && instruction->semantics != PTX_SEMANTICS_ACQUIRE ? "has .acquire only" : NULL;
     case PTX_OP_VOTE:
         return (instruction->vote == PTX_VOTE_BALLOT) != (instruction->types[0] == PTX_TYPE_B32)
                    ? "needs type .b32 with .ballot, else .pred"
@@ -390,10 +372,10 @@ static bool immediate_fits(const struct expectation *expected, struct ptx_operan
 
 static bool special_fits(const struct expectation *expected, uint32_t special)
 {
-    uint32_t bits = ptx_types[ptx_special_registers[special].type].bits;
-    bool truth = ptx_special_registers[special].type == PTX_TYPE_PRED;
-    if (truth || ptx_type_is_float(expected->type) || expected->type == PTX_TYPE_PRED)
-        return truth && expected->type == PTX_TYPE_PRED;
+    enum ptx_type type = ptx_special_registers[special].type;
+    if (type == PTX_TYPE_PRED || expected->type == PTX_TYPE_PRED || ptx_type_is_float(expected->type))
+        return type == expected->type;
+    uint32_t bits = ptx_types[type].bits;
     return expected->bits == bits || (bits == 32 && expected->bits == 16) || special == PTX_SPECIAL_GRIDID;
 }
 

@@ -196,6 +196,8 @@ bool parse_call(struct parser *parser, struct ptx_instruction *instruction);
 /* Do the suffixes make sense together? `mnemonic` is the instruction as written. False after an error was reported. */
 bool check_suffixes(struct parser *parser, const struct ptx_instruction *instruction, const char *mnemonic,
                     struct ptx_place place);
+/* check_cluster.c: the same, of what concerns clusters: what is wrong; NULL: nothing. */
+const char *ptx_cluster_problem(const struct ptx_instruction *instruction);
 /* Number and types of operands; converts float immediates to the type that is read. */
 bool check_operands(struct parser *parser, struct ptx_instruction *instruction, struct parsed_operand *operands,
                     uint32_t count, const char *mnemonic);
