@@ -372,10 +372,9 @@ static bool immediate_fits(const struct expectation *expected, struct ptx_operan
 
 static bool special_fits(const struct expectation *expected, uint32_t special)
 {
-    enum ptx_type type = ptx_special_registers[special].type;
+    uint32_t type = ptx_special_registers[special].type, bits = ptx_types[type].bits;
     if (type == PTX_TYPE_PRED || expected->type == PTX_TYPE_PRED || ptx_type_is_float(expected->type))
         return type == expected->type;
-    uint32_t bits = ptx_types[type].bits;
     return expected->bits == bits || (bits == 32 && expected->bits == 16) || special == PTX_SPECIAL_GRIDID;
 }
 
