@@ -130,6 +130,17 @@ static bool execute_matrix(struct corun_warp *warp, const struct operation *op, 
     }
 }
 
+/* What warps or thread blocks do together. */
+static bool execute_group(struct corun_warp *warp, const struct operation *op, uint32_t mask,
+                          struct corun_issue *result, bool timed)
+{
+    if (op->kind >= OPERATION_MATRIX && op->kind <= OPERATION_MATRIX_STORE)
+        return execute_matrix(warp, op, mask, result, timed);
+    if (op->kind >= OPERATION_CLUSTER && op->kind <= OPERATION_CLUSTER_WAIT)
+        cluster_execute(warp, op, mask, result);
+    return true;
+}
+
 /* What the machine is told of an access to an array: where its GPU has these bytes. */
 static void arrange(struct corun_warp *warp, const struct operation *op, struct corun_issue *result, bool timed)
 {
@@ -199,10 +210,7 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
             good = print_run(warp, op, mask);
             break;
         default:
-            if (op->kind >= OPERATION_MATRIX && op->kind <= OPERATION_MATRIX_STORE)
-                good = execute_matrix(warp, op, mask, result, timed);
-            else if (op->kind >= OPERATION_CLUSTER && op->kind <= OPERATION_CLUSTER_WAIT)
-                cluster_execute(warp, op, mask, result);
+            good = execute_group(warp, op, mask, result, timed);
             break;
         }
     }
