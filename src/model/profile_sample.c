@@ -256,6 +256,9 @@ enum corun_status model_profile_sample(const struct corun_gpu_config *config, co
     struct sample sample = {.config = config, .grid = grid, .list = list};
     if (samples == 0 || grid->tb_count == 0 || grid->tb_warps == 0 || grid->tb_warps > CORUN_WARP_LANES)
         return CORUN_ARGUMENT;
+    if (grid->cluster_tbs > 1)
+        return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE,
+                            "not supported: a profile of kernel %s, which has clusters of thread blocks", grid->name);
     if (samples > grid->tb_count)
         samples = grid->tb_count;
     struct model_gpu gpu;

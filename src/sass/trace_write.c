@@ -294,6 +294,9 @@ static enum corun_status write_tb(struct writer *writer, uint32_t index)
 enum corun_status sass_kernel_write(const struct corun_grid *grid, uint32_t number, FILE *stream,
                                     struct corun_diagnostics *list)
 {
+    if (grid->cluster_tbs > 1)
+        return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE,
+                            "not supported: a trace of kernel %s, which has clusters of thread blocks", grid->name);
     struct writer *writer = calloc(1, sizeof *writer);
     if (!writer || grid->operations->attach(grid, 1, 1000000) != CORUN_OK) {
         free(writer);

@@ -140,6 +140,10 @@ static enum corun_status profile_kernel(struct server *server, const struct mode
         status =
             corun_report(server->list, CORUN_LIMIT, CORUN_NOWHERE, "%s: no thread block of kernel %s fits an SM of %s",
                          kernel->name, kernel->function, request->gpu->name);
+    else if (grid->cluster_tbs > 1)
+        status =
+            corun_report(server->list, CORUN_UNSUPPORTED, CORUN_NOWHERE,
+                         "not supported: slices of kernel %s, which has clusters of thread blocks", kernel->function);
     if (status == CORUN_OK)
         status = profile_grid(server, gpu, k, grid, profile);
     corun_instance_destroy(instance);

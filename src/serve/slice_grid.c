@@ -78,5 +78,6 @@ void slice_grid_make(struct slice_grid *slice, const struct corun_grid *whole, u
     slice->operations.copy_done = copy_done;
     slice->operations.commit = commit;
     slice->operations.dirty = dirty;
+    slice->operations.cluster_begin = NULL; /* clusters are not divided */
     slice->operations.printed = printed;
 }
