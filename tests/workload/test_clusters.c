@@ -7,6 +7,8 @@
 #include "corun/gpu.h"
 #include "corun/memory.h"
 #include "corun/module.h"
+#include "corun/policy.h"
+#include "corun/workload.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -246,10 +248,213 @@ static void test_random_kernels(void **state)
     }
 }
 
+/* A kernel without clusters whose thread blocks take long, or one with clusters that meet now and then. */
+static const char alone_text[] =
+    HEAD "mov.u32 %r1, 0;\nNEXT: add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 300;\n@%p1 bra NEXT;\n"
+         "mov.u32 %r2, %ctaid.x;\nmul.wide.u32 %rd1, %r2, 4;\nadd.u64 %rd1, %rd1, %out;\n"
+         "st.global.u32 [%rd1], %r1;\nret;\n}\n";
+static const char together_text[] =
+    HEAD "mov.u32 %r1, 0;\nNEXT: " MEET "add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 5;\n@%p1 bra NEXT;\n"
+         "mov.u32 %r2, %ctaid.x;\nmul.wide.u32 %rd1, %r2, 4;\nadd.u64 %rd1, %rd1, %out;\n"
+         "st.global.u32 [%rd1], %r1;\nret;\n}\n";
+
+static void expect_all(const struct program *program, uint32_t blocks, uint32_t value)
+{
+    static uint32_t words[OUT_BYTES / 4];
+    program_read(program, words);
+    for (uint32_t i = 0; i < blocks; i++)
+        assert_int_equal(words[i], value);
+}
+
+/* Thread blocks that need nearly a whole SM: clusters of both kernels want all SMs of a GPC. Neither waits for the other for ever. */
+static void test_two_with_clusters(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = small_config();
+    for (uint32_t size = 2; size <= 3; size++) {
+        struct program programs[2];
+        for (uint32_t i = 0; i < 2; i++)
+            program_load(&programs[i], i, together_text, (struct corun_dim3){size * 8, 1, 1}, 64,
+                         (struct corun_dim3){size, 1, 1}, i, 40000);
+        struct outcome outcome = simulate(&config, programs, 2, 1, NULL, 0);
+        assert_int_equal(outcome.status, CORUN_OK);
+        assert_string_equal(outcome.message, "");
+        for (uint32_t i = 0; i < 2; i++) {
+            expect_all(&programs[i], size * 8, 5);
+            program_free(&programs[i]);
+        }
+    }
+}
+
+/* The places of single thread blocks get free one by one; they are kept for a cluster that came first. */
+static void test_places_are_kept(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = small_config();
+    struct program programs[2];
+    config.sms = 4;
+    config.gpcs = 1;
+    program_load(&programs[0], 0, together_text, (struct corun_dim3){40, 1, 1}, 64, (struct corun_dim3){4, 1, 1}, false,
+                 40000);
+    program_load(&programs[1], 1, alone_text, (struct corun_dim3){4000, 1, 1}, 64, (struct corun_dim3){1, 1, 1}, false,
+                 40000);
+    struct outcome outcome = simulate(&config, programs, 2, 1, NULL, 0);
+    assert_int_equal(outcome.status, CORUN_OK);
+    expect_all(&programs[0], 40, 5);
+    expect_all(&programs[1], 4000, 300);
+    assert_true(outcome.applications[0].ended_cycle < outcome.applications[1].ended_cycle / 2);
+    program_free(&programs[0]);
+    program_free(&programs[1]);
+}
+
+/* One place in each of some SMs: never all that a cluster needs. */
+static enum corun_status start_thrifty(void *state, const struct corun_view *view, const double *parameters,
+                                       struct corun_allowances *allowances)
+{
+    (void)state;
+    (void)parameters;
+    for (uint32_t i = 0; i < view->sm_count * view->application_count; i++)
+        allowances->tb_limit[i] = i % 3 == 0;
+    return CORUN_OK;
+}
+
+static void decide_nothing(void *state, const struct corun_view *view, struct corun_policy_moment moment,
+                           struct corun_allowances *allowances)
+{
+    (void)state;
+    (void)view;
+    (void)moment;
+    (void)allowances;
+}
+
+/* Much, then little, and what is too much is to be swapped out: thread blocks of clusters drain. */
+static void decide_by_turns(void *state, const struct corun_view *view, struct corun_policy_moment moment,
+                            struct corun_allowances *allowances)
+{
+    (void)state;
+    if (moment.event != CORUN_EVENT_EPOCH)
+        return;
+    bool much = view->cycle / 1000 % 3 != 0;
+    for (uint32_t i = 0; i < view->sm_count * view->application_count; i++) {
+        allowances->tb_limit[i] = much ? CORUN_UNLIMITED : 0;
+        allowances->reclaim[i] = view->cycle / 1000 % 2 ? CORUN_RECLAIM_SWAP_TB : CORUN_RECLAIM_DROP;
+    }
+}
+
+static enum corun_status start_open(void *state, const struct corun_view *view, const double *parameters,
+                                    struct corun_allowances *allowances)
+{
+    (void)state;
+    (void)view;
+    (void)parameters;
+    (void)allowances;
+    return CORUN_OK;
+}
+
+static void test_policies(void **state)
+{
+    (void)state;
+    const struct corun_policy thrifty = {.version = CORUN_POLICY_VERSION,
+                                         .name = "thrifty",
+                                         .summary = "one place on some SMs",
+                                         .paper = "",
+                                         .state_bytes = 1,
+                                         .start = start_thrifty,
+                                         .decide = decide_nothing};
+    const struct corun_policy turns = {.version = CORUN_POLICY_VERSION,
+                                       .name = "turns",
+                                       .needs = 1u << CORUN_CAN_SWAP_TB | 1u << CORUN_CAN_DROP,
+                                       .summary = "much, then nothing",
+                                       .paper = "",
+                                       .state_bytes = 1,
+                                       .start = start_open,
+                                       .decide = decide_by_turns};
+    struct corun_gpu_config config = small_config();
+    struct program program;
+    program_load(&program, 0, together_text, (struct corun_dim3){64, 1, 1}, 64, (struct corun_dim3){4, 1, 1}, false, 0);
+    struct outcome outcome = simulate(&config, &program, 1, 1, &thrifty, 20000000);
+    assert_int_equal(outcome.status, CORUN_POLICY);
+    assert_non_null(strstr(outcome.message, "policy thrifty has left no GPC room for a cluster of 4 thread blocks of "
+                                            "kernel k of first for"));
+    program_free(&program);
+    program_load(&program, 0, together_text, (struct corun_dim3){400, 1, 1}, 64, (struct corun_dim3){4, 1, 1}, false,
+                 9000);
+    outcome = simulate(&config, &program, 1, 1, &turns, 0);
+    assert_int_equal(outcome.status, CORUN_OK);
+    assert_string_equal(outcome.message, "");
+    expect_all(&program, 400, 5);
+    program_free(&program);
+}
+
+static void test_refused_by_the_gpu(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = small_config();
+    const struct {
+        uint32_t cluster, most, shared;
+        const char *message;
+    } rows[] = {
+        {4, 0, 0, "kernel k: clusters of 4 thread blocks, and default has no clusters"},
+        {4, 3, 0, "kernel k: clusters of 4 thread blocks, and default has at most 3"},
+        {8, 16, 40000, "kernel k: a cluster of 8 thread blocks can never fit a GPC of default, which holds 6"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct program program;
+        config.cluster_tbs = rows[i].most;
+        program_load(&program, 0, together_text, (struct corun_dim3){rows[i].cluster, 1, 1}, 32,
+                     (struct corun_dim3){rows[i].cluster, 1, 1}, false, rows[i].shared);
+        struct outcome outcome = simulate(&config, &program, 1, 1, NULL, 0);
+        assert_int_equal(outcome.applications[0].status, CORUN_LIMIT);
+        if (!strstr(outcome.message, rows[i].message))
+            fail_msg("%s", outcome.message);
+        program_free(&program);
+    }
+}
+
+/* One thread follows `turns` addresses in the shared memory of thread block `target`; the cycles of it. */
+static uint32_t chase(const struct corun_gpu_config *config, uint32_t target, uint32_t lanes)
+{
+    static char text[8192];
+    uint32_t words[OUT_BYTES / 4];
+    struct program program;
+    snprintf(text, sizeof text, "%s",
+             HEAD "mov.u32 %base, own;\nshl.b32 %r8, %t, 2;\nadd.u32 %r8, %r8, %base;\nmov.u32 %r1, 0;\n"
+                  "st.shared.u32 [%r8], %r1;\n" MEET "setp.ne.u32 %p1, %rank, 0;\n@%p1 bra END;\n");
+    add(text, sizeof text, "mov.u32 %%r9, %u;\n", target);
+    snprintf(text + strlen(text), sizeof text - strlen(text), "%s",
+             "mapa.shared::cluster.u32 %r2, %r8, %r9;\nmov.u32 %r3, 0;\nmov.u32 %r4, %clock;\n"
+             "NEXT: ld.shared::cluster.u32 %r5, [%r2];\nadd.u32 %r2, %r2, %r5;\nadd.u32 %r3, %r3, 1;\n"
+             "setp.lt.u32 %p2, %r3, 100;\n@%p2 bra NEXT;\nmov.u32 %r6, %clock;\nsub.u32 %r6, %r6, %r4;\n"
+             "st.global.u32 [%out], %r6;\nEND: " MEET "ret;\n}\n");
+    program_load(&program, 0, text, (struct corun_dim3){4, 1, 1}, lanes, (struct corun_dim3){4, 1, 1}, false, 0);
+    struct outcome outcome = simulate(config, &program, 1, 1, NULL, 0);
+    assert_int_equal(outcome.status, CORUN_OK);
+    program_read(&program, words);
+    program_free(&program);
+    return words[0] / 100;
+}
+
+/* A load from another SM takes what the configuration says, more than a load from its own by what was measured, and a wide one its time at a port. */
+static void test_latency(void **state)
+{
+    (void)state;
+    char data[4096];
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    struct corun_gpu_config config;
+    assert_int_equal(corun_data_directory(data, sizeof data, list), CORUN_OK);
+    assert_int_equal(corun_gpu_config_load("h100", data, list, &config), CORUN_OK);
+    corun_diagnostics_destroy(list);
+    uint32_t own = chase(&config, 0, 1), other = chase(&config, 1, 1), wide = chase(&config, 3, 32);
+    assert_in_range(other - own, 165, 180); /* 190 to 213 less 33 where both were measured */
+    assert_in_range(wide - other, 6, 8);    /* 128 bytes of a port of 16, and 32 are there as the first */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_kernels),
+        cmocka_unit_test(test_random_kernels),  cmocka_unit_test(test_two_with_clusters),
+        cmocka_unit_test(test_places_are_kept), cmocka_unit_test(test_refused_by_the_gpu),
+        cmocka_unit_test(test_latency),         cmocka_unit_test(test_policies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
