@@ -28,7 +28,7 @@ struct program {
     struct corun_module *module;
     struct corun_module_instance *instance;
     struct corun_grid *grid;
-    uint64_t out;
+    uint64_t out, start_cycle;
 };
 
 static void program_load(struct program *program, uint32_t application, const char *text, struct corun_dim3 grid,
@@ -92,8 +92,11 @@ static struct outcome simulate(const struct corun_gpu_config *config, struct pro
     if (policy)
         assert_int_equal(corun_gpu_set_policy(gpu, policy, NULL, list), CORUN_OK);
     for (uint32_t i = 0; i < count; i++) {
-        const struct corun_application_description description = {
-            .name = i ? "second" : "first", .goal = CORUN_GOAL_NONE, .grid = only_grid, .user = &programs[i]};
+        const struct corun_application_description description = {.name = i ? "second" : "first",
+                                                                  .goal = CORUN_GOAL_NONE,
+                                                                  .grid = only_grid,
+                                                                  .start_cycle = programs[i].start_cycle,
+                                                                  .user = &programs[i]};
         uint32_t index;
         assert_int_equal(corun_gpu_add(gpu, &description, &index), CORUN_OK);
     }
@@ -250,7 +253,8 @@ static void test_random_kernels(void **state)
 
 /* A kernel without clusters whose thread blocks take long, or one with clusters that meet now and then. */
 static const char alone_text[] =
-    HEAD "mov.u32 %r1, 0;\nNEXT: add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 300;\n@%p1 bra NEXT;\n"
+    HEAD "mov.u32 %r1, 0;\nmov.u32 %r3, %ctaid.x;\nmul.lo.u32 %r3, %r3, 7919;\nand.b32 %r3, %r3, 511;\n"
+         "NEXT: add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, %r3;\n@%p1 bra NEXT;\n"
          "mov.u32 %r2, %ctaid.x;\nmul.wide.u32 %rd1, %r2, 4;\nadd.u64 %rd1, %rd1, %out;\n"
          "st.global.u32 [%rd1], %r1;\nret;\n}\n";
 static const char together_text[] =
@@ -284,27 +288,6 @@ static void test_two_with_clusters(void **state)
             program_free(&programs[i]);
         }
     }
-}
-
-/* The places of single thread blocks get free one by one; they are kept for a cluster that came first. */
-static void test_places_are_kept(void **state)
-{
-    (void)state;
-    struct corun_gpu_config config = small_config();
-    struct program programs[2];
-    config.sms = 4;
-    config.gpcs = 1;
-    program_load(&programs[0], 0, together_text, (struct corun_dim3){40, 1, 1}, 64, (struct corun_dim3){4, 1, 1}, false,
-                 40000);
-    program_load(&programs[1], 1, alone_text, (struct corun_dim3){4000, 1, 1}, 64, (struct corun_dim3){1, 1, 1}, false,
-                 40000);
-    struct outcome outcome = simulate(&config, programs, 2, 1, NULL, 0);
-    assert_int_equal(outcome.status, CORUN_OK);
-    expect_all(&programs[0], 40, 5);
-    expect_all(&programs[1], 4000, 300);
-    assert_true(outcome.applications[0].ended_cycle < outcome.applications[1].ended_cycle / 2);
-    program_free(&programs[0]);
-    program_free(&programs[1]);
 }
 
 /* One place in each of some SMs: never all that a cluster needs. */
@@ -349,6 +332,48 @@ static enum corun_status start_open(void *state, const struct corun_view *view, 
     (void)parameters;
     (void)allowances;
     return CORUN_OK;
+}
+
+/* Whoever came last goes first. */
+static enum corun_status start_last_first(void *state, const struct corun_view *view, const double *parameters,
+                                          struct corun_allowances *allowances)
+{
+    (void)state;
+    (void)parameters;
+    for (uint32_t i = 0; i < view->sm_count * view->application_count; i++)
+        allowances->order[i] = view->application_count - i % view->application_count;
+    return CORUN_OK;
+}
+
+/* The places of single thread blocks get free one by one: they are kept for a cluster that goes first. */
+static void test_places_are_kept(void **state)
+{
+    (void)state;
+    const struct corun_policy last_first = {.version = CORUN_POLICY_VERSION,
+                                            .name = "last-first",
+                                            .summary = "the last goes first",
+                                            .paper = "",
+                                            .needs = 1u << CORUN_CAN_ORDER,
+                                            .state_bytes = 1,
+                                            .start = start_last_first,
+                                            .decide = decide_nothing};
+    struct corun_gpu_config config = small_config();
+    struct program programs[2];
+    config.sms = 4;
+    config.gpcs = 1;
+    config.tbs_per_sm = 1;
+    program_load(&programs[0], 0, alone_text, (struct corun_dim3){2000, 1, 1}, 64, (struct corun_dim3){1, 1, 1}, false,
+                 0);
+    program_load(&programs[1], 1, together_text, (struct corun_dim3){40, 1, 1}, 64, (struct corun_dim3){4, 1, 1}, false,
+                 0);
+    programs[1].start_cycle = 5000;
+    struct outcome outcome = simulate(&config, programs, 2, 1, &last_first, 0);
+    assert_int_equal(outcome.status, CORUN_OK);
+    expect_all(&programs[1], 40, 5);
+    assert_true(outcome.applications[1].ended_cycle < 100000);
+    assert_true(outcome.applications[0].ended_cycle > 500000);
+    program_free(&programs[0]);
+    program_free(&programs[1]);
 }
 
 static void test_policies(void **state)
