@@ -420,7 +420,7 @@ void sm_caches_archive(struct corun_archive *archive, struct sm *sm)
     uint32_t mshrs = pool_size(sm), waiters = mshrs * sm->config->l1_mshr_merge;
     struct sm_caches *caches = &sm->caches;
     archive_same(archive, waiters, "loads that wait for MSHRs");
-    ARCHIVE_RECORD(archive, caches, holes);
+    ARCHIVE_LARGE_RECORD(archive, caches, holes); /* it has a gap behind an array: see ARCHIVE_CLEAR_PADDING */
     archive_bytes(archive, caches->mshrs, mshrs * sizeof *caches->mshrs);
     archive_bytes(archive, caches->waiters, waiters * sizeof *caches->waiters);
     for (uint32_t i = 0; i < CLIENT_CACHES && archive_fine(archive); i++) {
