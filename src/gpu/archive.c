@@ -262,6 +262,8 @@ static void archive_machine(struct corun_archive *archive, struct corun_gpu *gpu
                                                 ARCHIVE_HOLE(struct corun_gpu, power),
                                                 ARCHIVE_HOLE(struct corun_gpu, applications),
                                                 ARCHIVE_HOLE(struct corun_gpu, kernels),
+                                                ARCHIVE_HOLE(struct corun_gpu, cluster_network),
+                                                ARCHIVE_HOLE(struct corun_gpu, clusters),
                                                 ARCHIVE_HOLE(struct corun_gpu, team),
                                                 ARCHIVE_HOLE(struct corun_gpu, sampling),
                                                 ARCHIVE_HOLE(struct corun_gpu, saved_tbs),

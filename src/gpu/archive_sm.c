@@ -403,6 +403,7 @@ static void archive_plain(struct corun_archive *archive, struct sm *sm)
                                                 ARCHIVE_HOLE(struct sm, incoming),
                                                 ARCHIVE_HOLE(struct sm, incoming_taken),
                                                 ARCHIVE_HOLE(struct sm, news),
+                                                ARCHIVE_HOLE(struct sm, cluster_releases),
                                                 ARCHIVE_HOLE(struct sm, application_counters),
                                                 ARCHIVE_HOLE(struct sm, counters),
                                                 ARCHIVE_HOLE(struct sm, counters_capacity),
