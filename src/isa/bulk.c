@@ -294,6 +294,7 @@ static bool reduce_part(struct executor_sm *sm, const struct bulk_copy *copy, co
     ticket->op = op;
     ticket->warp = copy->warp;
     ticket->lanes = count >= CORUN_WARP_LANES ? CORUN_FULL_MASK : (1u << count) - 1;
+    ticket->remote = 0;
     ticket->performed = 0;
     ticket->barriers_met = copy->warp->tb->barriers_met;
     struct memory_cache cache = {0};
