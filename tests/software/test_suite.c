@@ -2,6 +2,7 @@
 /*
  * The suite as workers on the software machine: what each run leaves is compared, byte for byte, with a run without timing, while a policy moves
  * owners and limits at random; with --slices in slices, while it grants at random. Arguments: workloads; without any, those of a moment.
+ * CORUN_TEST_CAPABILITY: compute capability of the GPU in CORUN_CUDA_GPU; without it that of a gtx980.
  */
 #include "software/software.h"
 
@@ -12,9 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COMPUTE_CAPABILITY 52 /* of the GPU in CORUN_CUDA_GPU, gtx980 */
-
 static uint64_t draws;
+
+static uint32_t compute_capability(void)
+{
+    const char *known = getenv("CORUN_TEST_CAPABILITY");
+    return known ? (uint32_t)strtoul(known, NULL, 10) : 52;
+}
 
 static enum corun_status restless_start(void *state, const struct corun_view *view, const double *parameters,
                                         struct corun_allowances *allowances)
@@ -79,7 +84,7 @@ static struct workload_commands *load(const char *specification, struct corun_di
     if (status == CORUN_OK)
         status = corun_workload_load(specification, data, list, &workload);
     if (status == CORUN_OK)
-        (void)workload_commands_create(workload, WORKLOAD_ALL_LAUNCHES, 1, COMPUTE_CAPABILITY, list, &commands);
+        (void)workload_commands_create(workload, WORKLOAD_ALL_LAUNCHES, 1, compute_capability(), list, &commands);
     corun_workload_destroy(workload);
     return commands;
 }

@@ -14,9 +14,16 @@ for architecture; do
     *) continue ;; # this one is too old, or too new
     esac
     for ptx in "$folder"/*/*.ptx; do
-        target=$(sed -n 's/^\.target sm_\([0-9]*\).*/\1/p' "$ptx" | head -n 1)
-        [ "$target" -le "$architecture" ] || continue # a kernel of a later GPU
-        "$ptxas" "-arch=sm_$architecture" "$ptx" -o /dev/null || { echo "$ptx: not for sm_$architecture" >&2; status=1; }
+        target=$(sed -n 's/^\.target sm_\([0-9]*a\{0,1\}\).*/\1/p' "$ptx" | head -n 1)
+        case $target in
+        *a) # of no other GPU
+            [ "$target" = "${architecture}a" ] || continue
+            assembled=$target ;;
+        *)
+            [ "$target" -le "$architecture" ] || continue # a kernel of a later GPU
+            assembled=$architecture ;;
+        esac
+        "$ptxas" "-arch=sm_$assembled" "$ptx" -o /dev/null || { echo "$ptx: not for sm_$assembled" >&2; status=1; }
         count=$((count + 1))
     done
 done
