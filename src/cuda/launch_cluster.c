@@ -210,7 +210,7 @@ static int ask_driver(int *result, void *handle, const struct abi_driver_launch_
     struct function *function = driver_begin_object(&call, handle, OBJECT_FUNCTION, result ? config : NULL);
     if (function && !function->kernel)
         call.error = CUDA_ERROR_NOT_SUPPORTED;
-    else if (function) {
+    else if (function && result) {
         *result = 0;
         call.error = ask(function, config->grid, config->block, config->dynamic_shared, config->attributes,
                          config->attribute_count, largest, result);
