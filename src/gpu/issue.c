@@ -138,15 +138,11 @@ __attribute__((cold, noinline)) static void post_fault(struct sm *sm, uint32_t s
 }
 
 /* When registers that are written can be read. */
-static void set_ready(struct sm_warp *warp, const struct machine_op *op, uint64_t done)
+static inline void set_ready(struct sm_warp *warp, const struct machine_op *op, uint64_t done)
 {
     uint64_t ready = ready_entry(done, false);
-    if (op->flags & CORUN_COMMIT)
-        for (uint32_t i = op->written_count; i-- > 1;)
-            warp->ready[op->written[i]] = warp->ready[op->written[i - 1]];
-    else
-        for (uint32_t i = 0; i < op->written_count; i++)
-            warp->ready[op->written[i]] = ready;
+    for (uint32_t i = 0; i < op->written_count; i++)
+        warp->ready[op->written[i]] = ready;
 }
 
 /* A product that reads matrices there takes its bandwidth from loads and stores. */
@@ -157,6 +153,29 @@ static void take_shared_memory(struct sm *sm, struct corun_counters *counters, u
     unit->product_bytes = owed % width;
     unit->busy_until = (unit->busy_until > sm->now ? unit->busy_until : sm->now) + owed / width;
     counters->shared_accesses += owed / width;
+}
+
+/* Copies that go on by themselves and their groups, products of warpgroups and theirs. */
+#define RARE_FLAGS (CORUN_COPY | CORUN_COPY_GROUP | CORUN_WARPGROUP | CORUN_COMMIT)
+
+static __attribute__((noinline)) void issue_rare(struct sm *sm, uint32_t slot, const struct machine_op *op,
+                                                 uint64_t start)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    bool active = sm->issue.active != 0;
+    if (op->flags & CORUN_COPY) {
+        if (active && sm->issue.outcome != CORUN_OUTCOME_FAULT)
+            copy_engine_accept(sm, slot, op, start);
+    } else if (op->flags & CORUN_COMMIT) {
+        for (uint32_t i = op->written_count; i-- > 1;)
+            warp->ready[op->written[i]] = warp->ready[op->written[i - 1]];
+    } else {
+        set_ready(warp, op, start + op->latency);
+    }
+    if (op->shared_bytes && active)
+        take_shared_memory(sm, warp->counters, op->shared_bytes);
+    if (op->flags & CORUN_COPY_GROUP && active)
+        warp->copy_groups++;
 }
 
 void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
@@ -175,19 +194,13 @@ void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
     scheduler->last = slot;
     scheduler->free_at = sm->now + sm->config->warp_issue_cycles;
 
-    if (op->flags & CORUN_COPY) {
-        if (sm->issue.active && sm->issue.outcome != CORUN_OUTCOME_FAULT)
-            copy_engine_accept(sm, slot, op, start);
-    } else if (op->pipe == PIPE_MEMORY && sm->issue.active && sm->issue.outcome != CORUN_OUTCOME_FAULT &&
-               op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC)) {
+    if (op->flags & RARE_FLAGS)
+        issue_rare(sm, slot, op, start);
+    else if (op->pipe == PIPE_MEMORY && sm->issue.active && sm->issue.outcome != CORUN_OUTCOME_FAULT &&
+             op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC))
         load_store_accept(sm, slot, op, start);
-    } else {
+    else
         set_ready(warp, op, start + op->latency);
-        if (op->shared_bytes && sm->issue.active)
-            take_shared_memory(sm, warp->counters, op->shared_bytes);
-    }
-    if (op->flags & CORUN_COPY_GROUP && sm->issue.active)
-        warp->copy_groups++;
     if (sm->quota.on)
         quota_issued(sm, index, slot, op, start + op->latency);
 
