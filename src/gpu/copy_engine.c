@@ -209,7 +209,7 @@ static bool make_request(struct sm *sm)
 void copy_engine_attend(struct sm *sm)
 {
     struct copy_engine *engine = &sm->copy_engine;
-    sm->wakes.cycle[WAKE_COPY] = NEVER;
+    wake_not_before(&sm->wakes, WAKE_COPY, NEVER);
     while (engine->first) {
         const struct copy_under_way *copy = &engine->copies[engine->first - 1];
         uint64_t cycle = copy->ready > engine->next_send ? copy->ready : engine->next_send;

@@ -385,7 +385,7 @@ void preemption_engine_attend(struct sm *sm)
 {
     struct preemption_engine *engine = &sm->preemption;
     uint64_t next = NEVER;
-    sm->wakes.cycle[WAKE_PREEMPTION] = NEVER;
+    wake_not_before(&sm->wakes, WAKE_PREEMPTION, NEVER);
     while (engine->orders_taken < engine->orders.count && engine->orders.data[engine->orders_taken].cycle <= sm->now) {
         struct leave_order order = engine->orders.data[engine->orders_taken++];
         follow(sm, &order);

@@ -313,7 +313,7 @@ void quota_attend(struct sm *sm)
             follow(sm, 0, a);
     for (uint32_t row = 0; quota->on && row < row_count(sm); row++)
         look(sm, row);
-    sm->wakes.cycle[WAKE_QUOTA] = next_attention(sm);
+    wake_not_before(&sm->wakes, WAKE_QUOTA, next_attention(sm));
 }
 
 void quota_warps_changed(struct sm *sm)

@@ -254,18 +254,10 @@ static void sample_idle_warps(struct sm *sm)
     sm->next_sample += sm->sample_cycles;
 }
 
-/* What others have for the SM at this cycle, in this order. Returns whether there were replies. */
-static bool attend(struct sm *sm)
+static __attribute__((noinline)) void attend_occasion(struct sm *sm)
 {
     struct wakes *wakes = &sm->wakes;
     uint64_t now = sm->now;
-    bool replied = wake_due(wakes, WAKE_REPLY, now);
-    if (replied)
-        port_receive(sm);
-    if (wake_due(wakes, WAKE_REMOTE, now)) {
-        port_receive_remote(sm);
-        replied = true;
-    }
     if (wake_due(wakes, WAKE_CLUSTER, now))
         sm_cluster_attend(sm);
     if (wake_due(wakes, WAKE_COPY, now))
@@ -278,6 +270,22 @@ static bool attend(struct sm *sm)
         if (wake_due(wakes, WAKE_QUOTA, now))
             quota_attend(sm);
     }
+}
+
+/* What others have for the SM at this cycle, in this order. Returns whether there were replies. */
+static bool attend(struct sm *sm)
+{
+    const struct wakes *wakes = &sm->wakes;
+    uint64_t now = sm->now;
+    bool replied = wake_due(wakes, WAKE_REPLY, now);
+    if (replied)
+        port_receive(sm);
+    if (wake_due(wakes, WAKE_REMOTE, now)) {
+        port_receive_remote(sm);
+        replied = true;
+    }
+    if (wake_due(wakes, WAKE_OCCASION, now))
+        attend_occasion(sm);
     return replied;
 }
 
@@ -340,8 +348,8 @@ static uint64_t quiet_until(const struct sm *sm, uint64_t until)
     const uint64_t *cycle = sm->wakes.cycle;
     uint64_t next = sm->next_sample < until ? sm->next_sample : until;
     /* A reply can let any warp try to fetch again. */
-    for (uint32_t source = sm->config->icache_perfect ? WAKE_INCOMING : WAKE_REPLY; source <= WAKE_WARP; source++)
-        next = cycle[source] < next ? cycle[source] : next;
+    uint64_t first = wake_first(&sm->wakes, sm->config->icache_perfect ? WAKE_REMOTE : WAKE_REPLY, WAKE_LOAD_STORE);
+    next = first < next ? first : next;
     return cycle[WAKE_ISSUE] < next ? cycle[WAKE_ISSUE] : next;
 }
 

@@ -69,7 +69,7 @@ bool sm_cluster_release(struct sm *sm, struct sm_tb *tb, uint64_t cycle)
 void sm_cluster_attend(struct sm *sm)
 {
     size_t kept = 0;
-    sm->wakes.cycle[WAKE_CLUSTER] = NEVER;
+    wake_not_before(&sm->wakes, WAKE_CLUSTER, NEVER);
     for (size_t i = 0; i < sm->cluster_releases.count; i++) {
         const struct cluster_release release = sm->cluster_releases.data[i];
         struct sm_tb *tb = &sm->tbs[release.tb];

@@ -130,7 +130,7 @@ void sm_tb_receive(struct sm *sm)
         else
             tb_begin(sm, &incoming);
     }
-    sm->wakes.cycle[WAKE_INCOMING] = first ? first->cycle : NEVER;
+    wake_not_before(&sm->wakes, WAKE_INCOMING, first ? first->cycle : NEVER);
 }
 
 void sm_tb_complete(struct sm *sm, struct sm_tb *tb)
