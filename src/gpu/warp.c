@@ -36,6 +36,7 @@ bool warp_begin(struct sm *sm, uint32_t slot, uint32_t tb_slot, struct corun_war
     warp->since = sm->now;
     warp->pending = warp->writes = 0;
     warp->copies = warp->copy_groups = 0;
+    warp->cluster_arrivals = 0;
     sm->warp_thread_instructions[slot] = 0;
     warp->generation++;
     warp->tb = (uint8_t)tb_slot;

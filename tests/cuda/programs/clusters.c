@@ -88,6 +88,11 @@ static const char histogram_text[] =
     "look: setp.eq.u32 %p3, %r11, %r1; @%p3 bra skip; ld.shared.u32 %r13, [%r12]; max.u32 %r5, %r5, %r13;\n"
     "skip: add.u32 %r12, %r12, 4; add.u32 %r11, %r11, 1; setp.lt.u32 %p3, %r11, 8; @%p3 bra look;\n"
     "add.u64 %d5, %d2, %d1; st.global.u32 [%d5], %r5;\nlast: barrier.cluster.arrive; barrier.cluster.wait; ret;\n}\n"
+    /* Works between its arrival and its wait, which finds the barrier met. */
+    ".visible .entry late(.param .u64 from, .param .u64 to)\n{\n.reg .pred %p; .reg .b32 %r<3>;\n"
+    "mov.u32 %r0, 0; mov.u32 %r1, %tid.x;\nbarrier.cluster.arrive;\n"
+    "more: mad.lo.u32 %r1, %r1, %r1, %r0; add.u32 %r0, %r0, 1; setp.lt.u32 %p, %r0, 400; @%p bra more;\n"
+    "setp.eq.u32 %p, %r1, 12345; @%p trap;\nbarrier.cluster.wait; ret;\n}\n"
     ".visible .entry few(.param .u64 from, .param .u64 to)\n.maxclusterrank 2\n{ ret; }\n"
     ".visible .entry must(.param .u64 from, .param .u64 to)\n.explicitcluster\n{ ret; }\n";
 
@@ -134,6 +139,15 @@ static void ring(void)
         for (unsigned k = i / 8 * 8; k < i / 8 * 8 + 8; k++)
             largest = values[k] > largest ? values[k] : largest;
         CHECK(result[i] == largest);
+    }
+}
+
+/* Warps begin anew: what earlier launches had of barriers is forgotten. */
+static void late(void)
+{
+    for (unsigned cluster = 8; cluster; cluster /= 2) {
+        GOOD(launch(function_of("late"), 8, 64, 0, cluster, 1, 0));
+        GOOD(cuCtxSynchronize());
     }
 }
 
@@ -206,6 +220,7 @@ int main(int argc, char **argv)
     for (unsigned cluster = 1; cluster <= 8; cluster *= 2)
         histogram(cluster, (int)cluster % 3);
     ring();
+    late();
     errors();
     histogram(16, 2);
     attributes();
