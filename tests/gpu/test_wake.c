@@ -21,19 +21,37 @@ static void nothing_wakes_what_waits_for_nothing(void **state)
         assert_false(wake_due(&wakes, source, UINT64_C(1) << 60));
 }
 
+static void note(struct wakes *wakes, uint32_t source, uint64_t cycle)
+{
+    if (source < WAKE_LOOKED_AT)
+        wakes->cycle[source] = cycle;
+    else
+        wake_by(wakes, source, cycle);
+}
+
 static void each_source_can_be_the_earliest(void **state)
 {
     (void)state;
     for (uint32_t source = 0; source < WAKE_SOURCES; source++) {
+        if (source == WAKE_OCCASION)
+            continue; /* no source of its own: the first of those behind it */
         struct wakes wakes = asleep();
         for (uint32_t other = 0; other < WAKE_SOURCES; other++)
-            wake_by(&wakes, other, 1000 + other);
-        wake_by(&wakes, source, 7);
+            if (other != WAKE_OCCASION)
+                note(&wakes, other, 1000 + other);
+        note(&wakes, source, 7);
         assert_int_equal(wake_next(&wakes), 7);
         assert_false(wake_due(&wakes, source, 6));
         assert_true(wake_due(&wakes, source, 7));
-        wakes.cycle[source] = NEVER; /* attended to: the others are as they were */
-        assert_int_equal(wake_next(&wakes), source == 0 ? 1001 : 1000);
+        assert_true(wake_due(&wakes, WAKE_OCCASION, 7) == (source >= WAKE_LOOKED_AT));
+        if (source < WAKE_LOOKED_AT)
+            wakes.cycle[source] = NEVER;
+        else
+            wake_not_before(&wakes, source, NEVER);
+        /* attended to: the others are as they were */
+        assert_int_equal(wake_next(&wakes), source == WAKE_REPLY ? 1000 + WAKE_REMOTE : 1000 + WAKE_REPLY);
+        assert_int_equal(wakes.cycle[WAKE_OCCASION],
+                         source == WAKE_INCOMING ? 1000 + WAKE_INCOMING + 1 : 1000 + WAKE_INCOMING);
     }
 }
 
