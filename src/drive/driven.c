@@ -20,6 +20,7 @@ struct handed {
 struct served {
     size_t number;
     const struct workload_commands *commands;
+    bool submitted;      /* and not only brought */
     bool ready;          /* the queue has been told */
     bool here;           /* its data are on the device */
     bool stays;          /* its results are not copied */
@@ -197,33 +198,6 @@ static enum corun_status give(struct driven *driven, uint32_t job, size_t index)
     return status == CORUN_FAULT ? CORUN_OK : status; /* runtime_wait looks after that */
 }
 
-enum corun_status driven_submit(struct driven *driven, size_t number, uint32_t kind)
-{
-    uint32_t job;
-    struct served *served = calloc(1, sizeof *served);
-    if (!served)
-        return CORUN_MEMORY;
-    served->number = number;
-    served->commands = driven->kinds[kind];
-    enum corun_status status = runtime_submit(driven->runtime, driven->workloads[kind], &job);
-    while (status == CORUN_OK && driven->jobs.count <= job)
-        status = vector_push(&driven->jobs, NULL) ? CORUN_OK : CORUN_MEMORY;
-    while (status == CORUN_OK && driven->numbers.count <= number)
-        status = vector_push(&driven->numbers, UINT32_MAX) ? CORUN_OK : CORUN_MEMORY;
-    if (status != CORUN_OK) {
-        free(served);
-        return status;
-    }
-    served->stays = driven->seen && driven->seen[kind];
-    if (served->stays)
-        runtime_leave_results(driven->runtime, job);
-    if (driven->seen)
-        driven->seen[kind] = true;
-    driven->jobs.data[job] = served;
-    driven->numbers.data[number] = job;
-    return CORUN_OK;
-}
-
 /* Nothing of a launch that is gone runs any more; the queue still hands out the rest of it. */
 static enum corun_status end_at_once(struct driven *driven, struct served *served, const struct queue_slice *slice)
 {
@@ -268,9 +242,9 @@ static enum corun_status ready(struct driven *driven, uint32_t job, struct drive
     enum corun_status status = CORUN_OK;
     served->here = true;
     if (!served->ready) {
-        served->ready = true;
+        served->ready = served->submitted;
         event->what = DRIVEN_READY;
-        return tell(driven, event) ? CORUN_OK : CORUN_MEMORY;
+        return !served->ready || tell(driven, event) ? CORUN_OK : CORUN_MEMORY;
     }
     for (size_t i = 0; i < served->slices.count && status == CORUN_OK; i++)
         status = give(driven, job, i);
@@ -310,9 +284,9 @@ static enum corun_status finish(struct driven *driven, uint32_t job, const char 
             status = end_at_once(driven, served, &served->slices.data[i].slice);
         served->slices.data[i].told = true;
     }
-    if (status == CORUN_OK && !served->ready) /* it never came to the queue */
+    if (status == CORUN_OK && !served->ready && served->submitted) /* it never came to the queue */
         status = tell(driven, &event) ? CORUN_OK : CORUN_MEMORY;
-    served->ready = true;
+    served->ready = served->submitted;
     return status == CORUN_OK && all ? over(driven, job) : status;
 }
 
@@ -348,6 +322,61 @@ static enum corun_status take(struct driven *driven, const struct runtime_event 
             check(driven, from->job);
         return finish(driven, from->job, NULL);
     }
+}
+
+/* Its data are on their way from now on. */
+static enum corun_status bring(struct driven *driven, size_t number, uint32_t kind)
+{
+    uint32_t job;
+    struct served *served = calloc(1, sizeof *served);
+    if (!served)
+        return CORUN_MEMORY;
+    served->number = number;
+    served->commands = driven->kinds[kind];
+    enum corun_status status = runtime_submit(driven->runtime, driven->workloads[kind], &job);
+    while (status == CORUN_OK && driven->jobs.count <= job)
+        status = vector_push(&driven->jobs, NULL) ? CORUN_OK : CORUN_MEMORY;
+    while (status == CORUN_OK && driven->numbers.count <= number)
+        status = vector_push(&driven->numbers, UINT32_MAX) ? CORUN_OK : CORUN_MEMORY;
+    if (status != CORUN_OK) {
+        free(served);
+        return status;
+    }
+    served->stays = driven->seen && driven->seen[kind];
+    if (served->stays)
+        runtime_leave_results(driven->runtime, job);
+    if (driven->seen)
+        driven->seen[kind] = true;
+    driven->jobs.data[job] = served;
+    driven->numbers.data[number] = job;
+    return CORUN_OK;
+}
+
+enum corun_status driven_bring(struct driven *driven, const uint32_t *kinds, size_t count)
+{
+    enum corun_status status = CORUN_OK;
+    struct runtime_event seen = {.kind = RUNTIME_LAUNCH_ENDED};
+    for (size_t i = 0; i < count && status == CORUN_OK; i++)
+        status = bring(driven, i, kinds[i]);
+    while (status == CORUN_OK && seen.kind != RUNTIME_NONE) {
+        status = runtime_wait(driven->runtime, UINT64_MAX, driven->list, &seen);
+        if (status == CORUN_OK)
+            status = take(driven, &seen);
+    }
+    return status;
+}
+
+enum corun_status driven_submit(struct driven *driven, size_t number, uint32_t kind)
+{
+    bool brought = number < driven->numbers.count && driven->numbers.data[number] != UINT32_MAX;
+    enum corun_status status = brought ? CORUN_OK : bring(driven, number, kind);
+    if (status != CORUN_OK)
+        return status;
+    struct served *served = driven->jobs.data[driven->numbers.data[number]];
+    struct driven_event event = {.what = DRIVEN_READY, .tick = driven->last_tick, .number = number};
+    served->submitted = true;
+    served->ready = served->here || served->gone;
+    return !served->ready || tell(driven, &event) ? CORUN_OK : CORUN_MEMORY;
 }
 
 enum corun_status driven_wait(struct driven *driven, uint64_t until, struct driven_event *event)

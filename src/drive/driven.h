@@ -45,6 +45,12 @@ enum corun_status driven_smallest_slice(struct driven *driven, uint32_t kind, do
  * modules are loaded, data that stay are there, and the time of what follows has none of that in it. To be called before driven_start. Statuses as above.
  */
 enum corun_status driven_prepare(struct driven *driven, uint32_t submissions);
+/*
+ * Data of the submissions 0 to count - 1 come, of these kinds; returns when they have come, as far as there is memory. The submissions
+ * themselves come later (driven_submit), and are ready at once. For data that are on the device before time begins (Case I): to be called
+ * before driven_start. What runtime_wait returns.
+ */
+enum corun_status driven_bring(struct driven *driven, const uint32_t *kinds, size_t count);
 /* Submission `number`, a small one that no other has, comes now; of that kind. MEMORY. */
 enum corun_status driven_submit(struct driven *driven, size_t number, uint32_t kind);
 /* Begins a slice of the submission, which is ready. What runtime_slice returns. */
@@ -65,7 +71,7 @@ struct driven_event {
     const char *failure; /* OVER: NULL, or the error's name */
 };
 
-/* It is tick `tick` now; to be called before the first submission. */
+/* It is tick `tick` now; to be called before the first driven_submit. */
 void driven_start(struct driven *driven, uint64_t tick);
 /* The next event, but not beyond the tick `until` (UINT64_MAX: for ever). What runtime_wait returns. */
 enum corun_status driven_wait(struct driven *driven, uint64_t until, struct driven_event *event);

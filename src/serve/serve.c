@@ -377,6 +377,19 @@ static enum corun_status measure_driven(struct server *server, struct driven *dr
     return status;
 }
 
+/* Case I: data are on the device before time begins. */
+static enum corun_status bring_data(const struct server *server, struct driven *driven)
+{
+    const struct serve_request *request = server->request;
+    size_t count = (size_t)request->kernel_count * request->load.instances;
+    uint32_t *kinds = calloc(count + 1, sizeof *kinds);
+    for (size_t i = 0; i < count && kinds; i++)
+        kinds[i] = server->submissions[i].kind;
+    enum corun_status status = kinds ? driven_bring(driven, kinds, count) : CORUN_MEMORY;
+    free(kinds);
+    return status;
+}
+
 static enum corun_status run_driven(struct server *server, const struct workload_commands *const *kinds)
 {
     const struct serve_request *request = server->request;
@@ -396,6 +409,8 @@ static enum corun_status run_driven(struct server *server, const struct workload
         status = measure_driven(server, machine.driven);
     if (status == CORUN_OK)
         status = driven_prepare(machine.driven, request->load.instances);
+    if (status == CORUN_OK && !request->transfers)
+        status = bring_data(server, machine.driven);
     if (status != CORUN_OK) {
         driven_destroy(machine.driven);
         return status;

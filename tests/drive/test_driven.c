@@ -222,6 +222,50 @@ static void results_stay(void **state)
     finish(&stage);
 }
 
+/* Data that are brought before time begins: submissions are ready when they come, and nothing is copied in after that. */
+static void data_are_brought_before(void **state)
+{
+    (void)state;
+    static const uint32_t kinds[] = {0, 1, 1, 0, 1, 0};
+    struct stage stage = {.results_stay = true};
+    struct runtime_statistics statistics;
+    struct driven_event event;
+    begin(&stage, 0, false);
+    assert_int_equal(driven_bring(stage.driven, kinds, 6), CORUN_OK);
+    driven_start(stage.driven, 1000);
+    for (uint32_t i = 0; i < 6; i++)
+        submit(&stage, kinds[i]);
+    for (uint32_t i = 0; i < 6; i++) {
+        assert_int_equal(driven_wait(stage.driven, UINT64_MAX, &event), CORUN_OK);
+        assert_int_equal(event.what, DRIVEN_READY);
+        assert_int_equal(event.number, i);
+        assert_int_equal(event.tick, 1000);
+        take(&stage, &event);
+    }
+    while (stage.over < stage.submitted) {
+        assert_int_equal(driven_wait(stage.driven, UINT64_MAX, &event), CORUN_OK);
+        take(&stage, &event);
+    }
+    runtime_statistics(driven_runtime(stage.driven), &statistics);
+    assert_int_equal(statistics.bytes_in, 0);
+    finish(&stage);
+}
+
+/* Of ten, some fit the memory; a kernel fails, and its data that were brought come again. */
+static void what_was_brought_survives_a_fault(void **state)
+{
+    (void)state;
+    static const uint32_t kinds[] = {0, 1, 2, 1, 0, 1, 0, 2, 1, 0};
+    struct stage stage = {0};
+    begin(&stage, 400 << 10, false);
+    assert_int_equal(driven_bring(stage.driven, kinds, 10), CORUN_OK);
+    driven_start(stage.driven, 0);
+    for (uint32_t i = 0; i < 10; i++)
+        submit(&stage, kinds[i]);
+    finish(&stage);
+    assert_int_equal(stage.failed, 2);
+}
+
 static void in_little_memory_and_in_turns(void **state)
 {
     (void)state;
@@ -265,6 +309,8 @@ int main(void)
         cmocka_unit_test(launches_in_pairs),
         cmocka_unit_test(one_slice_waits),
         cmocka_unit_test(results_stay),
+        cmocka_unit_test(data_are_brought_before),
+        cmocka_unit_test(what_was_brought_survives_a_fault),
         cmocka_unit_test(in_little_memory_and_in_turns),
         cmocka_unit_test(others_do_not_notice_a_fault),
         cmocka_unit_test(waits_until_a_tick),
