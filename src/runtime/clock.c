@@ -37,8 +37,8 @@ bool clock_reached(struct runtime *runtime, void *event, uint64_t *time)
     int result = runtime->driver.event_elapsed(&milliseconds, runtime->base_event, event);
     if (result == NOT_READY || !runtime_worked(runtime, result))
         return false;
-    /* The host has seen it: what it asks for from now on, it asks for after that. */
-    if (!CALL(runtime, event_query(event)))
+    /* The host has seen it: what it asks a simulated GPU for from now on, it asks for after that. */
+    if (runtime->driver.simulated && !CALL(runtime, event_query(event)))
         return false;
     int64_t nanoseconds = llround(1e6 * (double)milliseconds); /* below 0: it was before the base */
     uint64_t base = runtime->base_time + runtime->idle_time;

@@ -6,21 +6,38 @@
 
 struct measured {
     uint32_t workload, launch, streams;
-    uint64_t slice, begin, nanoseconds;
+    uint64_t slice, most, begin, nanoseconds; /* most: slices in flight */
+    uint64_t tbs, size, first,
+        given; /* of the launch under way: thread blocks of it, of a slice, given; slices given */
 };
 
-static enum corun_status give(struct runtime *runtime, struct measured *measured, const struct runtime_event *ready)
+/* Up to so many slices. */
+static enum corun_status give(struct runtime *runtime, struct measured *measured, uint32_t job, uint64_t most)
 {
-    uint64_t tbs = runtime->workloads.data[measured->workload].launches[ready->launch].tbs;
-    bool cut = ready->launch == measured->launch && measured->slice && measured->slice < tbs;
-    uint64_t size = cut ? measured->slice : tbs;
     enum corun_status status = CORUN_OK;
-    if (ready->launch == measured->launch)
-        measured->begin = runtime_now(runtime);
-    for (uint64_t first = 0, i = 0; first < tbs && status == CORUN_OK; first += size, i++)
-        status = runtime_slice(runtime, ready->job, first, size < tbs - first ? size : tbs - first,
-                               (uint32_t)(i % measured->streams));
+    for (uint64_t i = 0; i < most && measured->first < measured->tbs && status == CORUN_OK; i++) {
+        uint64_t left = measured->tbs - measured->first, count = measured->size < left ? measured->size : left;
+        status = runtime_slice(runtime, job, measured->first, count, (uint32_t)(measured->given++ % measured->streams));
+        measured->first += count;
+    }
     return status == CORUN_FAULT ? CORUN_OK : status; /* runtime_wait says so */
+}
+
+static enum corun_status take(struct runtime *runtime, struct measured *measured, const struct runtime_event *event)
+{
+    bool meant = event->launch == measured->launch;
+    if (event->kind == RUNTIME_READY) {
+        measured->tbs = runtime->workloads.data[measured->workload].launches[event->launch].tbs;
+        measured->size = meant && measured->slice && measured->slice < measured->tbs ? measured->slice : measured->tbs;
+        measured->first = measured->given = 0;
+        measured->begin = meant ? runtime_now(runtime) : measured->begin;
+        return give(runtime, measured, event->job, measured->most);
+    }
+    if (event->kind == RUNTIME_SLICE_ENDED)
+        return give(runtime, measured, event->job, 1);
+    if (event->kind == RUNTIME_LAUNCH_ENDED && meant)
+        measured->nanoseconds = event->time - measured->begin;
+    return CORUN_OK;
 }
 
 static bool is_alone(const struct runtime *runtime)
@@ -31,32 +48,37 @@ static bool is_alone(const struct runtime *runtime)
     return true;
 }
 
-enum corun_status runtime_measure(struct runtime *runtime, uint32_t workload, uint32_t launch, uint64_t slice,
-                                  uint32_t streams, struct corun_diagnostics *list, uint64_t *nanoseconds)
+static enum corun_status measure(struct runtime *runtime, struct measured *measured, struct corun_diagnostics *list)
 {
-    struct measured measured = {.workload = workload, .launch = launch, .streams = streams, .slice = slice};
     struct runtime_launch about;
     struct runtime_event event = {0};
     uint32_t job;
-    runtime_launch_at(runtime, workload, launch, &about);
-    if (slice && slice < about.tbs && about.refusal)
+    runtime_launch_at(runtime, measured->workload, measured->launch, &about);
+    if (measured->slice && measured->slice < about.tbs && about.refusal)
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "kernel %s cannot be sliced: %s", about.kernel,
                             about.refusal);
-    if (!streams || streams > runtime->options.streams || !is_alone(runtime))
+    if (!measured->streams || measured->streams > runtime->options.streams || !is_alone(runtime))
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s is to be measured alone, in up to %u streams",
                             about.kernel, runtime->options.streams);
-    enum corun_status status = runtime_submit(runtime, workload, &job);
+    enum corun_status status = runtime_submit(runtime, measured->workload, &job);
     while (status == CORUN_OK && event.kind != RUNTIME_ENDED && event.kind != RUNTIME_FAILED) {
         status = runtime_wait(runtime, UINT64_MAX, list, &event);
-        if (status == CORUN_OK && event.kind == RUNTIME_READY)
-            status = give(runtime, &measured, &event);
-        if (event.kind == RUNTIME_LAUNCH_ENDED && event.launch == launch)
-            measured.nanoseconds = event.time - measured.begin;
+        if (status == CORUN_OK)
+            status = take(runtime, measured, &event);
     }
     if (status == CORUN_OK && event.kind == RUNTIME_FAILED)
         status = corun_report(list, CORUN_FAULT, CORUN_NOWHERE, "kernel %s: %s", about.kernel, event.failure);
     if (event.kind == RUNTIME_ENDED || event.kind == RUNTIME_FAILED)
         runtime_release(runtime, job);
+    return status;
+}
+
+enum corun_status runtime_measure(struct runtime *runtime, uint32_t workload, uint32_t launch, uint64_t slice,
+                                  uint32_t streams, struct corun_diagnostics *list, uint64_t *nanoseconds)
+{
+    struct measured measured = {
+        .workload = workload, .launch = launch, .streams = streams, .slice = slice, .most = UINT64_MAX};
+    enum corun_status status = measure(runtime, &measured, list);
     *nanoseconds = measured.nanoseconds;
     return status;
 }
@@ -69,16 +91,20 @@ static uint32_t streams_for(const struct runtime *runtime, const struct runtime_
     return count < runtime->options.streams ? (uint32_t)count : runtime->options.streams;
 }
 
-/* The least of three on a GPU, whose times vary; on a simulated one they do not. */
+/*
+ * The least of three on a GPU, whose times vary; on a simulated one they do not. Slices are given as a queue does it: the next one when one has been
+ * seen to end, so that what the host does for each is in the time. One more than fits waits behind the oldest.
+ */
 static enum corun_status measure_least(struct runtime *runtime, uint32_t workload, uint32_t launch, uint64_t slice,
                                        uint32_t streams, struct corun_diagnostics *list, uint64_t *nanoseconds)
 {
     enum corun_status status = CORUN_OK;
     *nanoseconds = UINT64_MAX;
     for (int i = 0; i < (runtime->info.simulated ? 1 : 3) && status == CORUN_OK; i++) {
-        uint64_t time = 0;
-        status = runtime_measure(runtime, workload, launch, slice, streams, list, &time);
-        *nanoseconds = time < *nanoseconds ? time : *nanoseconds;
+        struct measured measured = {
+            .workload = workload, .launch = launch, .streams = streams, .slice = slice, .most = streams + 1};
+        status = measure(runtime, &measured, list);
+        *nanoseconds = measured.nanoseconds < *nanoseconds ? measured.nanoseconds : *nanoseconds;
     }
     return status;
 }

@@ -18,7 +18,8 @@ enum corun_status runtime_measure(struct runtime *runtime, uint32_t workload, ui
 
 /*
  * The smallest slice, a multiple of the SMs, that makes the launch longer by no more than the share `most` (0.02 in the paper), with as
- * many streams as fill the GPU and one more; and its time whole, *nanoseconds. *slice is the number of thread blocks of the launch if no smaller one does, or if it cannot
+ * many streams as fill the GPU and one more; and its time whole, *nanoseconds. Slices are given one by one, as those before end, and one
+ * waits: what the host does for a slice in a queue is in the time. *slice is the number of thread blocks of the launch if no smaller one does, or if it cannot
  * be sliced. Looks at 1, 2, 3, 4 thread blocks for each SM, then at half as many more each time, up to half the grid. Statuses as above.
  */
 enum corun_status runtime_smallest_slice(struct runtime *runtime, uint32_t workload, uint32_t launch, double most,
