@@ -366,17 +366,17 @@ enum corun_status driven_bring(struct driven *driven, const uint32_t *kinds, siz
     return status;
 }
 
-enum corun_status driven_submit(struct driven *driven, size_t number, uint32_t kind)
+enum corun_status driven_submit(struct driven *driven, size_t number, uint32_t kind, bool *ready)
 {
     bool brought = number < driven->numbers.count && driven->numbers.data[number] != UINT32_MAX;
     enum corun_status status = brought ? CORUN_OK : bring(driven, number, kind);
+    *ready = false;
     if (status != CORUN_OK)
         return status;
     struct served *served = driven->jobs.data[driven->numbers.data[number]];
-    struct driven_event event = {.what = DRIVEN_READY, .tick = driven->last_tick, .number = number};
     served->submitted = true;
-    served->ready = served->here || served->gone;
-    return !served->ready || tell(driven, &event) ? CORUN_OK : CORUN_MEMORY;
+    *ready = served->ready = served->here || served->gone;
+    return status;
 }
 
 enum corun_status driven_wait(struct driven *driven, uint64_t until, struct driven_event *event)

@@ -51,8 +51,11 @@ enum corun_status driven_prepare(struct driven *driven, uint32_t submissions);
  * before driven_start. What runtime_wait returns.
  */
 enum corun_status driven_bring(struct driven *driven, const uint32_t *kinds, size_t count);
-/* Submission `number`, a small one that no other has, comes now; of that kind. MEMORY. */
-enum corun_status driven_submit(struct driven *driven, size_t number, uint32_t kind);
+/*
+ * Submission `number`, a small one that no other has, comes now; of that kind. *ready: its data had been brought, and no event says that it is
+ * ready. MEMORY.
+ */
+enum corun_status driven_submit(struct driven *driven, size_t number, uint32_t kind, bool *ready);
 /* Begins a slice of the submission, which is ready. What runtime_slice returns. */
 enum corun_status driven_launch(struct driven *driven, size_t number, const struct queue_slice *slice);
 

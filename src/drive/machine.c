@@ -10,7 +10,10 @@ static enum corun_status submit(void *user, uint64_t now, size_t number, uint32_
     if (!machine->started)
         driven_start(machine->driven, now);
     machine->started = true;
-    return driven_submit(machine->driven, number, kind);
+    bool ready;
+    enum corun_status status = driven_submit(machine->driven, number, kind, &ready);
+    struct driven_event event = {.what = DRIVEN_READY, .tick = now, .number = number};
+    return status != CORUN_OK || !ready || vector_push(&machine->moved, event) ? status : CORUN_MEMORY;
 }
 
 static enum corun_status launch(void *user, uint64_t now, const struct queue_slice *slice)
