@@ -120,12 +120,23 @@ void pass_refuse(struct pass *pass, const char *reason, struct ptx_place place)
     kernel->place = place;
 }
 
+/* Its launches come in clusters, which a part of a grid cannot keep together. Those that only a launch asks for, who launches refuses. */
+static bool has_clusters(const struct ptx_function *function)
+{
+    bool any = function->explicitcluster;
+    for (uint32_t i = 0; i < 3; i++)
+        any |= function->reqnctapercluster[i] > 1;
+    return any;
+}
+
 static void decide_on_parameter(struct pass *pass, const struct ptx_function *function)
 {
     const struct grid_reads *row = &pass->reads[function->index];
     uint64_t align = pass->rules->parameter_align, behind = (function->parameter_bytes + align - 1) & ~(align - 1);
     if (row->obstacle)
         pass_refuse(pass, row->obstacle, row->place);
+    if (has_clusters(function))
+        pass_refuse(pass, "its thread blocks come in clusters", function->place);
     if (row->address_taken)
         pass_refuse(pass, "its address is taken: who launches it through that gives it its old parameters",
                     function->place);

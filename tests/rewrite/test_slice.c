@@ -252,6 +252,23 @@ static void expect_refusal(const struct rewrite_case *item, const char *name, ui
     assert_int_equal(kernel->registers_before, kernel->registers_after);
 }
 
+/* Clusters of several thread blocks stay together; one of a single thread block is none. */
+static void clusters(void **state)
+{
+    (void)state;
+    static const char text[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+                               ".entry pairs() .reqnctapercluster 1, 2\n{ ret; }\n"
+                               ".entry of_launches() .explicitcluster\n{ ret; }\n"
+                               ".entry single() .reqnctapercluster 1, 1, 1\n{ ret; }\n"
+                               ".entry most() .maxclusterrank 8\n{ ret; }\n";
+    struct rewrite_case item = rewrite_case_create(slice_module, text, sizeof text - 1);
+    expect_refusal(&item, "pairs", 4, "its thread blocks come in clusters");
+    expect_refusal(&item, "of_launches", 6, "its thread blocks come in clusters");
+    assert_null(rewrite_case_kernel(&item, "single")->refusal);
+    assert_null(rewrite_case_kernel(&item, "most")->refusal);
+    rewrite_case_destroy(&item);
+}
+
 /* What cannot be sliced is refused with its place; the other kernels of the module are sliced. */
 static void refusals(void **state)
 {
@@ -376,6 +393,7 @@ int main(void)
         cmocka_unit_test(large_grids),
         cmocka_unit_test(functions_are_told),
         cmocka_unit_test(recursion),
+        cmocka_unit_test(clusters),
         cmocka_unit_test(refusals),
         cmocka_unit_test(refused_kernel_hands_on),
         cmocka_unit_test(parameter_is_behind_the_others),
