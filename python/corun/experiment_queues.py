@@ -155,8 +155,10 @@ def profits(_, outcomes):
     ranked = sorted(balanced.values(), key=lambda one: one["predicted_profit"])
     signs = sum((one["predicted_profit"] > 0) == (one["measured_profit"] > 0) for one in ranked)
     better = sum(a["measured_profit"] < b["measured_profit"] for i, a in enumerate(ranked) for b in ranked[i + 1:])
-    blocks = ["In the ratio that equation 7 gives, and the best ratio that was measured; thread blocks of each on an SM. Profit is the share of the time that is saved "
-              "against one after the other.", (["pair", "ratio", "predicted", "measured", "best ratio", "measured"], rows)]
+    others = len(every) > len(ranked)
+    heads = ["pair", "ratio", "predicted", "measured"] + (["best ratio", "measured"] if others else [])
+    blocks = [f"In the ratio that equation 7 gives{', and the best ratio that was measured' if others else ''}; thread blocks of each on an SM. Profit is the share of the "
+              "time that is saved against one after the other.", (heads, [row[:len(heads)] for row in rows])]
     if len(ranked) > 1:
         blocks.append(f"Over all {len(errors)} co-schedules the prediction is off by {100 * errors[len(errors) // 2]:.1f} points in the median and "
                       f"{100 * errors[len(errors) * 9 // 10]:.1f} in the ninth decile. {signs} of {len(ranked)} signs are right, and of two pairs the one with the "
@@ -180,8 +182,8 @@ def ipc(_, outcomes):
     every = [(sum(one["predicted_ipc"]), sum(one["measured_ipc"])) for outcome in outcomes for one in outcome.result["pairs"]]
     return [f"Warp instructions per core cycle and SM, of each kernel of a pair and of both, in the ratio that equation 7 gives; the last column in parts of the peak, {peak:.3g}.",
             (["pair", "predicted", "", "both", "measured", "", "both", "difference"], rows),
-            f"Within ±20 % of the peak: {within(alone, peak)} kernels alone, {within(both, peak)} pairs, {within(every, peak)} co-schedules in all ratios. The paper says "
-            "that most of its predictions are."]
+            f"Within ±20 % of the peak: {within(alone, peak)} kernels alone, {within(both, peak)} pairs, {within(every, peak)} co-schedules{' in all ratios' if len(every) > len(both) else ''}. "
+            "The paper says that most of its predictions are."]
 
 
 def pruning(_, outcomes, measured):

@@ -28,6 +28,7 @@ static const struct command_option options[] = {
     {.name = "profile"},
     {.name = "full", .flag = true},
     {.name = "pairs", .flag = true},
+    {.name = "balanced-pairs", .flag = true},
     {.name = "driver", .flag = true},
     {.name = "native", .refused = "its times are those of this machine, which runs other cases meanwhile"},
     {.name = "json", .refused = TO_FILE},
@@ -76,6 +77,7 @@ static enum corun_status read_request(const struct corun_campaign_case *item, st
     }
     request->full = command_has(item, "full");
     request->pairs = command_has(item, "pairs");
+    request->balanced_pairs = command_has(item, "balanced-pairs");
     return CORUN_OK;
 }
 
@@ -158,7 +160,7 @@ static void add_request(const struct serve_request *request, bool driver, struct
     content_digest_add(digest, "rate", &request->load.rate_per_second, sizeof request->load.rate_per_second);
     content_digest_add(digest, "slicing", &request->slicing_cost, sizeof request->slicing_cost);
     content_digest_add_number(digest, "full", request->full);
-    content_digest_add_number(digest, "pairs", request->pairs);
+    content_digest_add_number(digest, "pairs", request->pairs ? 1 : request->balanced_pairs ? 2 : 0);
     content_digest_add_number(digest, "driver", driver);
     content_digest_add_number(digest, "transfers", request->transfers);
     content_digest_add_number(digest, "overlap", request->overlap);

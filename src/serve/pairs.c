@@ -17,6 +17,7 @@ struct pairs {
     struct model_kernel *models;
     VECTOR(struct corun_queue_co_schedule) list;
     VECTOR(struct serve_pair) rows;
+    bool balanced_only;
 };
 
 static struct corun_queue_co_schedule co_schedule_of(const struct pairs *pairs, const uint32_t kernels[2],
@@ -65,6 +66,8 @@ static enum corun_status predict_pair(struct pairs *pairs, uint32_t a, uint32_t 
         return status;
     const struct model_co_schedule *balanced = model_balanced(list, count);
     for (uint32_t i = 0; i < count; i++) {
+        if (pairs->balanced_only && &list[i] != balanced)
+            continue;
         const struct serve_pair row = {.kernels = {a, b},
                                        .residents = {list[i].residents[0], list[i].residents[1]},
                                        .balanced = &list[i] == balanced,
@@ -114,11 +117,13 @@ static enum corun_status look_up(struct pairs *pairs)
     return CORUN_OK;
 }
 
-enum corun_status pairs_measure(struct steady *steady, struct serve_result *result, struct corun_diagnostics *list)
+enum corun_status pairs_measure(struct steady *steady, bool balanced_only, struct serve_result *result,
+                                struct corun_diagnostics *list)
 {
     uint32_t count = result->kernel_count;
     struct pairs pairs = {.steady = steady,
                           .result = result,
+                          .balanced_only = balanced_only,
                           .kinds = ARENA_ARRAY(result->arena, struct corun_queue_kind, count + 1),
                           .models = ARENA_ARRAY(result->arena, struct model_kernel, count + 1)};
     if (!pairs.kinds || !pairs.models)

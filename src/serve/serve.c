@@ -445,11 +445,11 @@ static enum corun_status make_commands(struct server *server)
 static enum corun_status run_all(struct server *server)
 {
     const struct serve_request *request = server->request;
-    bool all = false;
+    bool all = request->pairs;
     for (uint32_t i = 0; i < request->scheduler_count; i++)
         all |= request->schedulers[i].scheduler->needs_measured;
     enum corun_status status =
-        all || request->pairs ? pairs_measure(server->steady, server->result, server->list) : CORUN_OK;
+        all || request->balanced_pairs ? pairs_measure(server->steady, !all, server->result, server->list) : CORUN_OK;
     double ticks_per_second = 1e3 * server->result->device.clock_khz;
     server->submissions = arrivals_make(request->kernel_count, request->load.instances,
                                         request->load.rate_per_second / ticks_per_second, request->seed);
@@ -481,7 +481,7 @@ static enum corun_status check(const struct serve_request *request, struct corun
     if (request->sampled && !request->driver)
         return corun_report(list, CORUN_USAGE, CORUN_NOWHERE,
                             "--profile sample: the times of kernels come from a driver: --driver or --native");
-    bool measured = request->pairs;
+    bool measured = request->pairs || request->balanced_pairs;
     for (uint32_t i = 0; i < request->scheduler_count; i++)
         measured |= request->schedulers[i].scheduler->needs_measured;
     if (request->sampled && measured)

@@ -42,7 +42,9 @@ struct serve_request {
      * is simulated (serve/sampled.h). USAGE with `pairs` or a scheduler that needs measured co-schedules.
      */
     bool sampled;
-    bool pairs; /* every co-schedule of every pair is predicted and measured */
+    bool pairs; /* every co-schedule of every pair is predicted and measured, */
+    bool
+        balanced_pairs; /* of each pair the one that equation 7 gives; all with `pairs`, or where a scheduler needs them */
     bool
         transfers; /* every launch brings its data, over PCI Express as the GPU's parameters say, from page-locked memory */
     bool overlap;          /* of copies and kernels; with transfers */

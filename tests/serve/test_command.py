@@ -48,6 +48,8 @@ class Queue(unittest.TestCase):
             self.assertEqual([kernel["launches"] for kernel in run["kernels"]], [3, 3])
             self.assertLessEqual(run["busy_ticks"], run["makespan_ticks"])
         self.assertEqual(sum(pair["balanced"] for pair in result["pairs"]), 1)
+        text = self.queue("-q", "-g", GPU, "-n", "3", "-s", "base", "--balanced-pairs", "-j", "-", *KERNELS).stdout
+        self.assertEqual(json.loads(text)["pairs"], [pair for pair in result["pairs"] if pair["balanced"]])
 
     def test_a_faster_bus(self):
         """Nothing is measured again where only copies are faster, and copies take less time; where SMs are fewer, it is."""
