@@ -176,6 +176,11 @@ class Queue(unittest.TestCase):
         self.compile(EXAMPLE, "quarters.so")
         result = json.loads(self.queue("-g", GPU, "-n", "2", "-s", "./quarters.so", "-j", "-", *KERNELS).stdout)
         self.assertEqual([kernel["slices"] for kernel in result["runs"][0]["kernels"]], [8, 8])
+        self.compile(pathlib.Path(EXAMPLE).with_name("ratio.c"), "ratio.so")
+        text = self.queue("-g", GPU, "-n", "2", "-s", "./ratio.so:first=1,second=0,first_tbs=2,second_tbs=6", "-j", "-", *KERNELS).stdout
+        kernel = json.loads(text)["runs"][0]["kernels"][0]
+        self.assertGreater(kernel["beside_ticks"][KERNELS[1]], 0)
+        self.assertIn("are the same kind", self.queue("-g", GPU, "-s", "./ratio.so:second=0", *KERNELS, status=POLICY).stderr)
         source = self.folder / "idle.c"
         source.write_text(pathlib.Path(EXAMPLE).read_text(encoding="utf-8").replace("plan->grant_count = 1;", ""), encoding="utf-8")
         self.compile(source, "idle.so")
