@@ -77,7 +77,7 @@ struct corun_split_task {
      * Enqueues [begin, end) on corun_split_gpu_stream and returns without waiting: by corun_split_gpu_launch, by the
      * driver API, or by the runtime API (`<<<>>>`; the device's primary context is current, a CUstream is a cudaStream_t).
      * Parts may run on a GPU at once, and the CPU may compute the same iterations meanwhile; then only one result counts.
-     * Called on a thread of the library. Any status but OK means that this GPU has failed; others do its part. NULL: no GPUs.
+     * Called on the thread that runs the task, or on one of the library. Any status but OK means that this GPU has failed; others do its part. NULL: no GPUs.
      */
     enum corun_status (*gpu)(void *user, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end);
     void *user;

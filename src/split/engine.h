@@ -70,6 +70,7 @@ struct corun_split {
 
     /* from run to run */
     double handing[CORUN_SPLIT_MAX_DEVICES]; /* the least that the host has needed to enqueue a part; 0: not known */
+    bool handed[CORUN_SPLIT_MAX_DEVICES];    /* a part has told; until then it is what the driver's calls took */
     double stale_before[CORUN_SPLIT_MAX_DEVICES]; /* so long a device has had stale parts at the end of runs */
     bool knows;                                   /* `learned` holds */
     double learned[CORUN_SPLIT_MAX_DEVICES], last_imbalance;

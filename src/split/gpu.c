@@ -2,6 +2,7 @@
 /* A GPU is opened and closed, launches kernels, and notes which bytes of its buffers are valid. */
 #include "split/gpu_state.h"
 
+#include "split/clock.h"
 #include "split/file.h"
 #include "split/repeat.h"
 
@@ -14,15 +15,13 @@
 bool gpu_find_driver(struct driver *driver)
 {
     static const enum driver_entry needed[] = {
-        DRIVER_device_get,        DRIVER_device_name,     DRIVER_device_attribute,
-        DRIVER_context_flags,     DRIVER_context_retain,  DRIVER_context_release,
-        DRIVER_context_get,       DRIVER_context_set,     DRIVER_memory_allocate,
-        DRIVER_memory_free,       DRIVER_host_register,   DRIVER_host_unregister,
-        DRIVER_copy_in,           DRIVER_copy_out,        DRIVER_stream_create,
-        DRIVER_stream_destroy,    DRIVER_stream_wait,     DRIVER_stream_synchronize,
-        DRIVER_event_create,      DRIVER_event_destroy,   DRIVER_event_record,
-        DRIVER_event_synchronize, DRIVER_event_elapsed,   DRIVER_module_load,
-        DRIVER_module_unload,     DRIVER_module_function, DRIVER_launch};
+        DRIVER_device_get,      DRIVER_device_name,        DRIVER_device_attribute,  DRIVER_context_flags,
+        DRIVER_context_retain,  DRIVER_context_release,    DRIVER_context_get,       DRIVER_context_set,
+        DRIVER_memory_allocate, DRIVER_memory_free,        DRIVER_host_register,     DRIVER_host_unregister,
+        DRIVER_copy_in,         DRIVER_copy_out,           DRIVER_stream_create,     DRIVER_stream_destroy,
+        DRIVER_stream_wait,     DRIVER_stream_synchronize, DRIVER_event_create,      DRIVER_event_destroy,
+        DRIVER_event_record,    DRIVER_event_query,        DRIVER_event_synchronize, DRIVER_event_elapsed,
+        DRIVER_module_load,     DRIVER_module_unload,      DRIVER_module_function,   DRIVER_launch};
     return driver_open(driver, NULL, needed, sizeof needed / sizeof *needed, NULL) == CORUN_OK;
 }
 
@@ -59,6 +58,12 @@ uint64_t gpu_full(const struct corun_split_gpu *gpu)
 uint64_t gpu_piece(const struct corun_split_gpu *gpu)
 {
     return gpu->piece;
+}
+
+double gpu_handing(const struct corun_split_gpu *gpu)
+{
+    enum { CALLS = 4 }; /* a part waits for what it needs, has an event on both sides, and a launch */
+    return CALLS * gpu->call_seconds;
 }
 
 /* The text does not change once it is there. */
@@ -175,10 +180,16 @@ static void **stream_at(struct corun_split_gpu *gpu, uint32_t index)
 static bool use_streams(struct corun_split_gpu *gpu)
 {
     void **place;
-    for (uint32_t i = 0; !gpu->driver->simulated && (place = stream_at(gpu, i)); i++)
-        if (!TRY(gpu, event_record(gpu->origin, *place), "an event") ||
-            !TRY(gpu, event_synchronize(gpu->origin), "an event"))
+    gpu->call_seconds = INFINITY;
+    for (uint32_t i = 0; !gpu->driver->simulated && (place = stream_at(gpu, i)); i++) {
+        double before = clock_seconds();
+        if (!TRY(gpu, event_record(gpu->origin, *place), "an event"))
             return false;
+        gpu->call_seconds = fmin(gpu->call_seconds, clock_seconds() - before);
+        if (!TRY(gpu, event_synchronize(gpu->origin), "an event"))
+            return false;
+    }
+    gpu->call_seconds = isinf(gpu->call_seconds) ? 0 : gpu->call_seconds;
     return true;
 }
 

@@ -25,6 +25,8 @@ const char *gpu_name(const struct corun_split_gpu *gpu);
 uint64_t gpu_flat(const struct corun_split_gpu *gpu);
 uint64_t gpu_full(const struct corun_split_gpu *gpu);
 uint64_t gpu_piece(const struct corun_split_gpu *gpu);
+double
+gpu_handing(const struct corun_split_gpu *gpu); /* seconds to enqueue a part, at the least; 0: its time is simulated */
 const char *gpu_failure(struct corun_split_gpu *gpu); /* NULL: it works */
 
 /* Makes the GPU's context current and returns the one that was; the program on this thread may use another. */
@@ -46,6 +48,12 @@ void gpu_begin_part(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end, b
  * since the origin.
  */
 void gpu_end_part(struct corun_split_gpu *gpu, struct executor_event *event);
+/*
+ * Whether the oldest part, or delivery, has ended or failed, so that gpu_end_part, or gpu_end_delivery, returns at once. What follows upon the
+ * computed chunks of a part is enqueued on the way. For real GPUs, by whoever would wait.
+ */
+bool gpu_part_over(struct corun_split_gpu *gpu);
+bool gpu_delivery_over(struct corun_split_gpu *gpu);
 /* Moves the results of fed parts back: enqueues that, and waits for the oldest. At most MOST_DELIVERIES at a time. */
 void gpu_begin_delivery(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end);
 void gpu_end_delivery(struct corun_split_gpu *gpu, struct executor_event *event);

@@ -153,7 +153,9 @@ void gpu_begin_part(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end, b
     flight->begin = begin;
     flight->end = end;
     flight->fed = fed;
-    flight->sets_up = false;
+    flight->sets_up = flight->writing = false;
+    flight->computed = flight->sent = 0;
+    flight->from = begin;
     flight->setup_bytes = flight->setup_kept = 0;
     flight->traffic = (struct traffic){0};
     flight->saved = NULL;
@@ -196,45 +198,60 @@ static void end_writing(struct corun_split_gpu *gpu)
     pthread_mutex_unlock(&gpu->mutex);
 }
 
-static bool await_chunks(struct corun_split_gpu *gpu, struct flight *flight)
+/* Whether an event of a part has come, or its GPU has failed, which the part notes. `wait`: until then. */
+static bool has_come(struct corun_split_gpu *gpu, struct flight *flight, void *event, bool wait)
 {
-    for (uint32_t i = 0; i < flight->chunks; i++)
-        if (!TRY(gpu, event_synchronize(flight->ends[i]), gpu->task->name))
-            return false;
+    int result = wait ? gpu->driver->event_synchronize(event) : gpu->driver->event_query(event);
+    if (result == NOT_READY)
+        return false;
+    flight->ok = gpu_worked(gpu, result, gpu->task->name);
     return true;
 }
 
-/* Moves back as chunks are computed, when enough has gathered for the time of a copy to exceed its latency. */
-static bool move_back(struct corun_split_gpu *gpu, struct flight *flight)
+/* Enqueues the way back of what is computed, when enough has gathered for the time of a copy to exceed its latency. */
+static bool send_back(struct corun_split_gpu *gpu, struct flight *flight)
 {
-    uint64_t from = flight->begin;
-    for (uint32_t i = 1; i <= flight->chunks; i++) {
-        uint64_t to = chunk_border(gpu, flight, i);
-        if (!TRY(gpu, event_synchronize(flight->ends[i - 1]), gpu->task->name))
-            return false;
-        if (i < flight->chunks && bytes_written(gpu->task, from, to) < GATHERED * gpu->copy_bytes)
+    flight->writing = flight->writing || begin_writing(gpu);
+    if (!flight->writing)
+        return false;
+    while (flight->sent < flight->computed) {
+        uint64_t to = chunk_border(gpu, flight, ++flight->sent);
+        if (flight->sent < flight->chunks && bytes_written(gpu->task, flight->from, to) < GATHERED * gpu->copy_bytes)
             continue;
-        if (!move_out(gpu, from, to, &flight->traffic))
+        if (!move_out(gpu, flight->from, to, &flight->traffic))
             return false;
-        from = to;
+        flight->from = to;
     }
-    return TRY(gpu, event_record(flight->final, gpu->out), "an event") &&
-           TRY(gpu, event_synchronize(flight->final), gpu->task->name);
+    return flight->sent < flight->chunks || TRY(gpu, event_record(flight->final, gpu->out), "an event");
 }
 
-/* Waits for the kernels and, unless the part is fed, for the results. What is changed in place goes back when all of it is computed. */
+/*
+ * Goes on with a part as far as its kernels and, unless the part is fed, its results are. What is changed in place goes back when all of it
+ * is computed. true: the part is over, or has failed. `wait`: until then.
+ */
+static bool advance(struct corun_split_gpu *gpu, struct flight *flight, bool wait)
+{
+    while (flight->ok && flight->computed < flight->chunks) {
+        if (!has_come(gpu, flight, flight->ends[flight->computed], wait))
+            return false;
+        if (!flight->ok)
+            return true;
+        flight->computed++;
+        if (!flight->fed && (!flight->saved || flight->computed == flight->chunks))
+            flight->ok = send_back(gpu, flight);
+    }
+    return !flight->ok || flight->fed || has_come(gpu, flight, flight->final, wait);
+}
+
+/* Waits for the kernels and, unless the part is fed, for the results. */
 static bool finish(struct corun_split_gpu *gpu, struct flight *flight)
 {
-    if (flight->fed)
-        return await_chunks(gpu, flight);
-    if (!TRY(gpu, event_synchronize(flight->ends[0]), gpu->task->name) ||
-        (flight->saved && !await_chunks(gpu, flight)) || !begin_writing(gpu))
-        return false;
-    bool ok = move_back(gpu, flight);
-    if (!ok)
+    (void)advance(gpu, flight, true);
+    if (!flight->ok && flight->writing)
         give_up(gpu, flight->saved);
-    end_writing(gpu);
-    return ok;
+    if (flight->writing)
+        end_writing(gpu);
+    return flight->ok;
 }
 
 /* When the part ended, since the event `from`: its results are back, or the last of its kernels is done. */
@@ -251,7 +268,7 @@ void gpu_end_part(struct corun_split_gpu *gpu, struct executor_event *event)
     struct flight *flight = &gpu->flights[gpu->ended++ % MOST_PARTS];
     void *outside = gpu_enter(gpu);
     double working = 0, setup = 0;
-    bool ok = flight->ok && finish(gpu, flight);
+    bool ok = finish(gpu, flight);
     snapshot_free(flight->saved);
     flight->saved = NULL;
     for (uint32_t i = 0; i < flight->chunks && ok; i++)
@@ -353,4 +370,21 @@ void gpu_work_for(struct corun_split_gpu *gpu, double seconds)
     (void)driver_sleep(gpu->driver,
                        (uint64_t)(seconds * 1e9)); /* a GPU that has failed says so when it is waited for */
     gpu_leave(gpu, outside);
+}
+
+bool gpu_part_over(struct corun_split_gpu *gpu)
+{
+    void *outside = gpu_enter(gpu);
+    bool over = advance(gpu, &gpu->flights[gpu->ended % MOST_PARTS], false);
+    gpu_leave(gpu, outside);
+    return over;
+}
+
+bool gpu_delivery_over(struct corun_split_gpu *gpu)
+{
+    const struct delivery *delivery = &gpu->deliveries[gpu->deliveries_ended % MOST_DELIVERIES];
+    void *outside = gpu_enter(gpu);
+    bool over = !delivery->ok || gpu->driver->event_query(delivery->final) != NOT_READY;
+    gpu_leave(gpu, outside);
+    return over;
 }

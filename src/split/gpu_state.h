@@ -13,6 +13,7 @@
 
 enum { MULTIPROCESSORS = 16, THREADS_PER_MULTIPROCESSOR = 39 }; /* attributes of a device */
 enum { CONTEXT_BLOCKING = 4, STREAM_ON_ITS_OWN = 1, EVENT_BLOCKING = 1 };
+enum { NOT_READY = 600 }; /* CUDA_ERROR_NOT_READY */
 
 struct mirror {
     unsigned long long address;
@@ -33,6 +34,9 @@ struct traffic {
 struct flight {
     uint64_t begin, end;
     uint32_t chunks;
+    uint32_t computed, sent;          /* chunks: known to be computed; of these, looked at for the way back */
+    uint64_t from;                    /* what is before that is on its way back */
+    bool writing;                     /* its results may be on their way back */
     bool fed, ok;                     /* fed: its results are moved back by a delivery */
     bool sets_up;                     /* it moves what every part needs, up to the event `set` */
     double started;                   /* by the clock */
@@ -71,6 +75,7 @@ struct corun_split_gpu {
     void *arrived; /* an event of a flight: all that was moved in so far is there; NULL: nothing was */
     bool moving;   /* something has been moved in since that event */
     uint32_t next_work;
+    double call_seconds;               /* that the shortest call of a real driver has taken; 0: not known */
     void *origin;                      /* an event: simulated times count from it */
     uint64_t begun, ended;             /* parts; the first changes with gpu_begin_part, the second with gpu_end_part */
     struct flight flights[MOST_PARTS]; /* a ring */

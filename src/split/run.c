@@ -173,7 +173,9 @@ static enum corun_status begin_step(struct corun_split *split, const struct coru
         cut(split, place, d, decision->parts[d], decision->feed && d != CPU);
         split->lines[d].steps[split->lines[d].count++] = index;
     }
-    for (uint32_t d = 0; d < split->device_count; d++) {
+    for (uint32_t i = 1; i <= split->device_count;
+         i++) { /* GPUs first: the CPU's threads would hinder what is enqueued */
+        uint32_t d = i % split->device_count;
         const struct corun_split_part *part = &split->steps.data[index].part[d];
         if (part->busy)
             split->executor->operations->start(split->executor, d, part->begin, part->end, decision->feed && d != CPU);
@@ -299,8 +301,8 @@ static enum corun_status note_end(struct corun_split *split, const struct execut
     if (d != CPU && split->raced_device == d && split->raced_step == index)
         end_race(split, part);
     if (event->handing_seconds > 0)
-        split->handing[d] =
-            split->handing[d] > 0 ? fmin(split->handing[d], event->handing_seconds) : event->handing_seconds;
+        split->handing[d] = split->handed[d] ? fmin(split->handing[d], event->handing_seconds) : event->handing_seconds;
+    split->handed[d] = split->handed[d] || event->handing_seconds > 0;
     uint64_t begin = part->begin, end = part->end;
     *part = event->part;
     part->fed = fed;

@@ -163,10 +163,13 @@ static enum corun_status create_devices(struct corun_split *split, const struct 
         split->names[1 + i] = strdup(gpu_name(split->gpus[i]));
     pin_buffers(split);
     if (split->has_cpu) {
-        split->team = split_team_create(threads, split->simulated, split->parameters.chunk_us * 1e-6, &split->task);
+        split->team = split_team_create(threads, split->simulated, split->gpu_count && !split->simulated,
+                                        split->parameters.chunk_us * 1e-6, &split->task);
         if (!split->team)
             return CORUN_MEMORY;
     }
+    for (uint32_t i = 0; i < split->gpu_count; i++)
+        split->handing[1 + i] = gpu_handing(split->gpus[i]);
     split->executor = split->simulated ? virtual_create(split) : wall_create(split);
     return split->executor ? CORUN_OK : CORUN_MEMORY;
 }

@@ -15,7 +15,8 @@ struct team {
     double chunk_seconds;
     pthread_mutex_t mutex;
     pthread_cond_t work; /* there are chunks to take */
-    uint32_t thread_count, computing;
+    uint32_t thread_count, computing, asleep;
+    bool yields; /* others wait for the threads' processors */
     pthread_t *threads;
     bool quit, active;
     /* the part */
@@ -100,7 +101,8 @@ static void end_if_over(struct team *team)
     pthread_mutex_lock(&team->mutex);
 }
 
-static void compute_chunk(struct team *team, uint32_t index)
+/* `unbroken`: processor time of this thread since it has offered its processor to others. */
+static void compute_chunk(struct team *team, uint32_t index, double *unbroken)
 {
     if (team->limit_seconds > 0 && team->cursor > team->begin && elapsed(team) >= team->limit_seconds) {
         team->end = team->cursor;
@@ -110,11 +112,20 @@ static void compute_chunk(struct team *team, uint32_t index)
     uint64_t begin = team->cursor, end = chunk_end(team);
     team->cursor = end;
     team->computing++;
+    if (team->asleep &&
+        team->cursor < team->end) /* each thread wakes the next: who starts a part has other things to do */
+        pthread_cond_signal(&team->work);
     bool measured = team->measured;
     pthread_mutex_unlock(&team->mutex);
     double before = measured ? clock_thread_seconds() : clock_seconds();
     enum corun_status status = team->task->cpu(team->task->user, begin, end, index);
     double seconds = (measured ? clock_thread_seconds() : clock_seconds()) - before;
+    *unbroken += seconds;
+    if (team->yields &&
+        *unbroken >= team->chunk_seconds) { /* a thread that wakes up waits no longer than for a chunk */
+        sched_yield();
+        *unbroken = 0;
+    }
     pthread_mutex_lock(&team->mutex);
     team->processor_seconds += seconds;
     team->longest_seconds = seconds > team->longest_seconds ? seconds : team->longest_seconds;
@@ -134,21 +145,25 @@ static void *member_main(void *argument)
     struct member *member = argument;
     struct team *team = member->team;
     uint32_t index = member->index;
+    double unbroken = 0;
     if (member->pinned)
         pin(index);
     free(member);
     pthread_mutex_lock(&team->mutex);
     while (!team->quit) {
-        if (team->active && team->cursor < team->end)
-            compute_chunk(team, index);
-        else
-            pthread_cond_wait(&team->work, &team->mutex);
+        if (team->active && team->cursor < team->end) {
+            compute_chunk(team, index, &unbroken);
+            continue;
+        }
+        team->asleep++;
+        pthread_cond_wait(&team->work, &team->mutex);
+        team->asleep--;
     }
     pthread_mutex_unlock(&team->mutex);
     return NULL;
 }
 
-struct team *split_team_create(uint32_t threads, bool measured, double chunk_seconds,
+struct team *split_team_create(uint32_t threads, bool measured, bool yields, double chunk_seconds,
                                const struct corun_split_task *task)
 {
     struct team *team = calloc(1, sizeof *team);
@@ -158,6 +173,7 @@ struct team *split_team_create(uint32_t threads, bool measured, double chunk_sec
     team->chunk_seconds = chunk_seconds;
     team->chunk = task->granularity;
     team->measured = measured;
+    team->yields = yields;
     pthread_mutex_init(&team->mutex, NULL);
     pthread_cond_init(&team->work, NULL);
     team->threads = calloc(threads, sizeof *team->threads);
@@ -211,7 +227,7 @@ void split_team_start(struct team *team, uint64_t begin, uint64_t end, double li
     team->user = user;
     team->active = true;
     team->start = clock_seconds();
-    pthread_cond_broadcast(&team->work);
+    pthread_cond_signal(&team->work);
     pthread_mutex_unlock(&team->mutex);
 }
 

@@ -17,7 +17,7 @@ struct team_result {
  * `measured`: each thread stays on a processor of its own, and what counts is its processor time, so that others on the machine do
  * not matter. NULL: out of memory, or no thread could be made.
  */
-struct team *split_team_create(uint32_t threads, bool measured, double chunk_seconds,
+struct team *split_team_create(uint32_t threads, bool measured, bool yields, double chunk_seconds,
                                const struct corun_split_task *task);
 void split_team_destroy(struct team *team);
 /*

@@ -2,6 +2,10 @@
 /*
  * Devices work side by side: the CPU's team, and for each GPU a thread that enqueues parts and moves results back, and one that sleeps in
  * the driver until the oldest part has ended. The program's thread sleeps until one of them tells of an end.
+ *
+ * Beside a GPU that needs half a millisecond for everything, the way from thread to thread is long. So where there is one GPU, and all its
+ * copies are of pinned memory, the program's thread enqueues by itself, and watches the GPU for `spin_us`. Then it sleeps, and the GPU's
+ * threads sleep in the driver: one until the oldest part has ended, the other until the oldest delivery has.
  */
 #include "split/engine.h"
 
@@ -10,6 +14,7 @@
 #include "split/team.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -23,10 +28,12 @@ enum { MOST_ORDERS = MOST_PARTS + MOST_DELIVERIES, MOST_NEWS = MOST_ORDERS + 1 }
 struct desk { /* what lies on a device's desk */
     struct order orders[MOST_ORDERS];
     uint32_t order_count;
-    bool enqueuing; /* an order is being carried out */
-    uint32_t begun; /* parts that are enqueued and have not ended */
-    uint32_t stale; /* of the parts that are ordered or begun: so many of the oldest */
-    bool silent;    /* it has been given up: whatever it still says is not heard */
+    bool enqueuing;                    /* an order is being carried out */
+    uint32_t begun;                    /* parts that are enqueued and have not ended */
+    uint32_t delivering;               /* deliveries that the program's thread has enqueued and that have not ended */
+    bool awaits_part, awaits_delivery; /* the GPU's threads have gone to sleep in the driver */
+    uint32_t stale;                    /* of the parts that are ordered or begun: so many of the oldest */
+    bool silent;                       /* it has been given up: whatever it still says is not heard */
     struct executor_event news[MOST_NEWS];
     uint32_t news_count;
 };
@@ -38,6 +45,8 @@ struct wall {
     pthread_cond_t news;   /* something has ended */
     pthread_cond_t orders; /* a GPU's threads have something to do */
     bool quit, hung;       /* hung: threads of a GPU may never come back */
+    bool direct;           /* the program's thread enqueues */
+    bool watching;         /* and looks for ends: the GPU's threads do not */
     double start;
     struct desk desks[CORUN_SPLIT_MAX_DEVICES];
     uint32_t thread_count;
@@ -92,6 +101,48 @@ static void carry_out(struct wall *wall, uint32_t device, const struct order *or
         wall->desks[device].begun++;
 }
 
+/* Waits for the oldest delivery that the program's thread has enqueued; the mutex is free meanwhile. */
+static void end_delivery(struct wall *wall, uint32_t device)
+{
+    struct desk *desk = &wall->desks[device];
+    struct executor_event event = {.news = NEWS_DELIVERED, .device = device};
+    desk->awaits_delivery = true;
+    pthread_mutex_unlock(&wall->mutex);
+    gpu_end_delivery(wall->split->gpus[device - 1], &event);
+    event.time = clock_seconds() - wall->start;
+    pthread_mutex_lock(&wall->mutex);
+    desk->awaits_delivery = false;
+    desk->delivering--;
+    tell(wall, event);
+    if (desk->awaits_part) /* it may have failed, and waits for quiet */
+        pthread_cond_broadcast(&wall->orders);
+}
+
+/* Waits for the oldest part; the mutex is free meanwhile. */
+static void end_part(struct wall *wall, uint32_t device)
+{
+    struct desk *desk = &wall->desks[device];
+    struct executor_event event = {.news = NEWS_ENDED, .device = device};
+    desk->awaits_part = true;
+    pthread_mutex_unlock(&wall->mutex);
+    gpu_end_part(wall->split->gpus[device - 1], &event);
+    pthread_mutex_lock(&wall->mutex);
+    if (event.status != CORUN_OK) /* who does the work again must not meet results that are on their way */
+        desk->order_count = 0;
+    while (event.status != CORUN_OK && (desk->enqueuing || desk->delivering) && !desk->silent) {
+        if (desk->delivering && !desk->awaits_delivery)
+            end_delivery(wall, device);
+        else
+            pthread_cond_wait(&wall->orders, &wall->mutex);
+    }
+    event.time = clock_seconds() - wall->start;
+    desk->awaits_part = false;
+    desk->begun--;
+    event.news = desk->stale ? NEWS_NONE : NEWS_ENDED;
+    desk->stale -= desk->stale > 0;
+    tell(wall, event);
+}
+
 static void *enqueue(void *argument)
 {
     struct manager manager = *(struct manager *)argument;
@@ -99,15 +150,20 @@ static void *enqueue(void *argument)
     struct desk *desk = &wall->desks[manager.device];
     free(argument);
     pthread_mutex_lock(&wall->mutex);
-    while (!wall->quit) {
-        if (!desk->order_count) {
+    while (!wall->quit || desk->delivering) {
+        bool waits = desk->delivering && !desk->awaits_delivery && !wall->watching;
+        if (!desk->order_count && !waits) {
             pthread_cond_wait(&wall->orders, &wall->mutex);
             continue;
         }
-        struct order order = next_order(desk);
-        desk->enqueuing = true;
-        carry_out(wall, manager.device, &order);
-        desk->enqueuing = false;
+        if (waits) {
+            end_delivery(wall, manager.device);
+        } else {
+            struct order order = next_order(desk);
+            desk->enqueuing = true;
+            carry_out(wall, manager.device, &order);
+            desk->enqueuing = false;
+        }
         pthread_cond_broadcast(&wall->orders); /* for who waits for parts, or for quiet */
     }
     pthread_mutex_unlock(&wall->mutex);
@@ -122,23 +178,11 @@ static void *await_parts(void *argument)
     free(argument);
     pthread_mutex_lock(&wall->mutex);
     while (!wall->quit || desk->begun) {
-        if (!desk->begun) {
+        if (!desk->begun || wall->watching || desk->awaits_part) {
             pthread_cond_wait(&wall->orders, &wall->mutex);
             continue;
         }
-        struct executor_event event = {.news = NEWS_ENDED, .device = manager.device};
-        pthread_mutex_unlock(&wall->mutex);
-        gpu_end_part(wall->split->gpus[manager.device - 1], &event);
-        pthread_mutex_lock(&wall->mutex);
-        if (event.status != CORUN_OK) /* who does the work again must not meet results that are on their way */
-            desk->order_count = 0;
-        while (event.status != CORUN_OK && desk->enqueuing && !desk->silent)
-            pthread_cond_wait(&wall->orders, &wall->mutex);
-        event.time = clock_seconds() - wall->start;
-        desk->begun--;
-        event.news = desk->stale ? NEWS_NONE : NEWS_ENDED;
-        desk->stale -= desk->stale > 0;
-        tell(wall, event);
+        end_part(wall, manager.device);
     }
     pthread_mutex_unlock(&wall->mutex);
     return NULL;
@@ -162,6 +206,7 @@ static void begin_run(struct executor *executor)
     struct wall *wall = wall_of(executor);
     pthread_mutex_lock(&wall->mutex);
     wall->start = clock_seconds();
+    wall->watching = wall->direct;
     pthread_mutex_unlock(&wall->mutex);
 }
 
@@ -182,15 +227,29 @@ static void order(struct wall *wall, uint32_t device, struct order order)
 static void start(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end, bool fed)
 {
     struct wall *wall = wall_of(executor);
-    if (device == CPU)
+    if (device == CPU) {
         split_team_start(wall->split->team, begin, end, 0, fed, cpu_ended, wall);
-    else
+    } else if (wall->direct) {
+        gpu_begin_part(wall->split->gpus[device - 1], begin, end, fed);
+        pthread_mutex_lock(&wall->mutex);
+        wall->desks[device].begun++;
+        pthread_mutex_unlock(&wall->mutex);
+    } else {
         order(wall, device, (struct order){.begin = begin, .end = end, .fed = fed});
+    }
 }
 
 static void deliver(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end)
 {
-    order(wall_of(executor), device, (struct order){.begin = begin, .end = end, .delivery = true});
+    struct wall *wall = wall_of(executor);
+    if (!wall->direct) {
+        order(wall, device, (struct order){.begin = begin, .end = end, .delivery = true});
+        return;
+    }
+    gpu_begin_delivery(wall->split->gpus[device - 1], begin, end);
+    pthread_mutex_lock(&wall->mutex);
+    wall->desks[device].delivering++;
+    pthread_mutex_unlock(&wall->mutex);
 }
 
 static uint64_t recall(struct executor *executor)
@@ -228,6 +287,38 @@ static uint32_t next_news(const struct wall *wall)
     return next;
 }
 
+/* Ends what has ended on a GPU. Whether anything can be watched there. The caller holds the mutex, which is free meanwhile. */
+static bool look(struct wall *wall, uint32_t device)
+{
+    struct desk *desk = &wall->desks[device];
+    struct corun_split_gpu *gpu = wall->split->gpus[device - 1];
+    bool part = desk->begun && !desk->awaits_part, delivery = desk->delivering && !desk->awaits_delivery;
+    pthread_mutex_unlock(&wall->mutex);
+    bool part_over = part && gpu_part_over(gpu), delivery_over = delivery && gpu_delivery_over(gpu);
+    pthread_mutex_lock(&wall->mutex);
+    if (part_over)
+        end_part(wall, device);
+    if (delivery_over && desk->delivering)
+        end_delivery(wall, device);
+    return part || delivery;
+}
+
+/* Looks at the GPUs until there are news, for a while; then the GPUs' threads do. The caller holds the mutex, which is free meanwhile. */
+static void watch(struct wall *wall, double until)
+{
+    bool any = true;
+    until = fmin(until, clock_seconds() + 1e-6 * wall->split->parameters.spin_us);
+    while (any && next_news(wall) == wall->split->device_count && clock_seconds() < until) {
+        any = false;
+        for (uint32_t d = 1; d < wall->split->device_count; d++)
+            any = look(wall, d) || any;
+    }
+    if (!any || next_news(wall) < wall->split->device_count)
+        return;
+    wall->watching = false;
+    pthread_cond_broadcast(&wall->orders);
+}
+
 static void wait_event(struct executor *executor, double deadline, struct executor_event *event)
 {
     struct wall *wall = wall_of(executor);
@@ -236,6 +327,8 @@ static void wait_event(struct executor *executor, double deadline, struct execut
     uint32_t device;
     int problem = 0;
     pthread_mutex_lock(&wall->mutex);
+    if (wall->watching)
+        watch(wall, deadline > 0 ? until : INFINITY);
     while ((device = next_news(wall)) == wall->split->device_count && problem != ETIMEDOUT) {
         if (deadline > 0)
             problem = pthread_cond_timedwait(&wall->news, &wall->mutex, &time);
@@ -252,6 +345,7 @@ static void wait_event(struct executor *executor, double deadline, struct execut
         desk->silent = desk->silent || (device != CPU && event->status != CORUN_OK);
         desk->news_count = desk->silent ? 0 : desk->news_count;
     }
+    wall->watching = wall->direct;
     pthread_mutex_unlock(&wall->mutex);
 }
 
@@ -283,6 +377,8 @@ static void release(struct executor *executor)
         desk->news_count = 0;
         desk->stale = desk->begun;
     }
+    wall->watching = false;
+    pthread_cond_broadcast(&wall->orders);
     pthread_mutex_unlock(&wall->mutex);
 }
 
@@ -335,6 +431,9 @@ struct executor *wall_create(struct corun_split *split)
         return NULL;
     wall->executor.operations = &operations;
     wall->split = split;
+    wall->direct = split->gpu_count == 1;
+    for (uint32_t i = 0; i < split->task.buffer_count; i++)
+        wall->direct = wall->direct && split->pinned[i];
     pthread_mutex_init(&wall->mutex, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { INVALID = 1, NOT_FOUND = 500, FAULT = 700 };
+enum { INVALID = 1, NOT_FOUND = 500, NOT_READY = 600, FAULT = 700 };
 
 struct fake_control fake_control = {.fails_at_launch = -1, .hangs_at_launch = -1, .mutex = PTHREAD_MUTEX_INITIALIZER};
 static _Thread_local void *current;
@@ -204,9 +204,37 @@ static void hang(void)
     }
 }
 
+/* Nanoseconds until an event comes; 0: it has. */
+static long long ahead(const struct timespec *event)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    long long since = (now.tv_sec - event->tv_sec) * 1000000000ll + now.tv_nsec - event->tv_nsec;
+    pthread_mutex_lock(&fake_control.mutex);
+    long long late = fake_control.late_us * 1000ll;
+    pthread_mutex_unlock(&fake_control.mutex);
+    return since < late ? late - since : 0;
+}
+
+int cuEventQuery(void *event)
+{
+    pthread_mutex_lock(&fake_control.mutex);
+    bool hangs = fake_control.hangs_at_launch >= 0 && fake_control.launches > fake_control.hangs_at_launch;
+    pthread_mutex_unlock(&fake_control.mutex);
+    return !event ? INVALID : hangs || ahead(event) ? NOT_READY : state_of();
+}
+
 int cuEventSynchronize(void *event)
 {
     hang();
+    long long left = event ? ahead(event) : 0;
+    const struct timespec time = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
+    if (left) {
+        pthread_mutex_lock(&fake_control.mutex);
+        fake_control.slept++;
+        pthread_mutex_unlock(&fake_control.mutex);
+        nanosleep(&time, NULL);
+    }
     return event ? state_of() : INVALID;
 }
 

@@ -14,7 +14,8 @@ struct fake_control {
     int launches, fails_at_launch; /* that launch breaks its device, which the next call tells; -1: never */
     unsigned broken;               /* mask of devices */
     int hangs_at_launch;           /* from that launch on nothing ends any more, until this is -1 again */
-    size_t memory_bytes;           /* of an allocation at most; 0: any */
+    unsigned late_us, slept; /* an event comes so much later than it is recorded; who waited for one in the driver */
+    size_t memory_bytes;     /* of an allocation at most; 0: any */
     int pinned;
     unsigned waits, lookups; /* of streams for events; of kernels */
     uint64_t bytes_in, bytes_out;

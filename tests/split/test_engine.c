@@ -85,6 +85,7 @@ static void prepare(struct world *world, const char *strategy)
     world->fake->launches = 0;
     world->fake->fails_at_launch = world->fake->hangs_at_launch = -1;
     world->fake->broken = world->fake->waits = world->fake->lookups = 0;
+    world->fake->late_us = world->fake->slept = 0;
     world->fake->memory_bytes = world->fake->bytes_in = world->fake->bytes_out = 0;
     struct problem *problem = &world->problem;
     problem->x = malloc(COUNT * sizeof *problem->x);
@@ -265,6 +266,50 @@ static void the_cpu_finishes_what_a_gpu_does_not(void **state)
         check(&world, 2);
         assert_int_equal(world.result->devices[1].iterations, 0);
         assert_non_null(world.result->devices[1].failure);
+        end(&world);
+    }
+}
+
+/* The same with a GPU that works beside the host, watched by the thread of the run, or by threads that sleep in the driver. */
+static void a_late_gpu_may_fail(void **state)
+{
+    const char *name;
+    (void)state;
+    for (uint32_t i = 0; (name = corun_split_strategy_name(i)); i++) {
+        for (int launch = 0; launch < 12; launch++) {
+            struct world world;
+            prepare(&world, name);
+            world.task.gpu_blocks = 1.0 / 256;
+            world.task.gpu_block_threads = 256;
+            world.parameters.copy_bytes = 4096;
+            world.parameters.spin_us = launch % 3 ? launch % 3 == 1 ? 20 : 1e6 : 0;
+            world.fake->fails_at_launch = launch < 9 ? launch : -1;
+            world.fake->late_us = 50;
+            for (unsigned round = 0; round < 3; round++) {
+                go(&world);
+                check(&world, round + 1);
+            }
+            if (!launch)
+                assert_non_null(world.result->devices[1].failure);
+            end(&world);
+        }
+    }
+}
+
+/* The thread of the run looks for the end of a part itself, if the part is short; then nobody sleeps in the driver. */
+static void short_parts_are_watched(void **state)
+{
+    struct world world;
+    (void)state;
+    for (int watched = 0; watched < 2; watched++) {
+        prepare(&world, "static");
+        world.parameters.cpu_share = 0;
+        world.parameters.spin_us = watched ? 60e6 : 0;
+        assert_int_equal(corun_split_create(&world.task, &world.options, &world.split, NULL), CORUN_OK);
+        world.fake->late_us = 20000;
+        go(&world);
+        check(&world, 1);
+        assert_int_equal(world.fake->slept > 0, !watched);
         end(&world);
     }
 }
@@ -522,6 +567,23 @@ static void who_waits_does_not_spin(void **state)
     end(&world);
 }
 
+/* Who watches a GPU goes to sleep when a part takes longer than `spin_us`. */
+static void who_watches_sleeps_in_time(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "static");
+    world.parameters.cpu_share = 0;
+    assert_int_equal(corun_split_create(&world.task, &world.options, &world.split, NULL), CORUN_OK);
+    world.fake->late_us = 300000;
+    double before = processor_seconds();
+    go(&world);
+    assert_true(processor_seconds() - before < 0.1);
+    assert_true(world.fake->slept > 0);
+    check(&world, 1);
+    end(&world);
+}
+
 static void settings_have_the_last_word(void **state)
 {
     struct world world;
@@ -555,6 +617,8 @@ int main(void)
         cmocka_unit_test(much_is_moved_in_chunks),
         cmocka_unit_test(a_part_that_is_fed_is_one_launch),
         cmocka_unit_test(the_cpu_finishes_what_a_gpu_does_not),
+        cmocka_unit_test(a_late_gpu_may_fail),
+        cmocka_unit_test(short_parts_are_watched),
         cmocka_unit_test(other_gpus_continue),
         cmocka_unit_test(a_part_waits_for_bytes_alone),
         cmocka_unit_test(kernels_are_looked_up_early),
@@ -567,6 +631,7 @@ int main(void)
         cmocka_unit_test(descriptions_that_cannot_be_are_refused),
         cmocka_unit_test(repeated_parts_are_restored),
         cmocka_unit_test(who_waits_does_not_spin),
+        cmocka_unit_test(who_watches_sleeps_in_time),
         cmocka_unit_test(settings_have_the_last_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
