@@ -37,6 +37,12 @@ static void complain(void *user, const char *metrics, const char *problem)
     daemon_complain(service->setup, metrics, problem);
 }
 
+static void tell(void *user, const char *what, const char *why)
+{
+    (void)user;
+    fprintf(stderr, "corund: %s: %s\n", what, why);
+}
+
 /* ---- what means nothing there is refused, not passed over ---- */
 
 static enum corun_status check_options(const struct daemon_setup *setup)
@@ -48,8 +54,7 @@ static enum corun_status check_options(const struct daemon_setup *setup)
                 {"--threads", setup->threads != 0},
                 {"--kernel-timeout", setup->has_kernel_timeout},
                 {"--patience", setup->patience > 0},
-                {"--pace", setup->pace > 0},
-                {"--takes-over", setup->takes_over}};
+                {"--pace", setup->pace > 0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].given)
             return corun_report(setup->command->list, CORUN_USAGE, CORUN_NOWHERE,
@@ -194,6 +199,7 @@ static enum corun_status set_up(struct service *service, struct corun_diagnostic
     settings->journal = setup->journal ? setup->journal : setup->configuration.journal.text;
     settings->ready = tell_ready;
     settings->complain = complain;
+    settings->tell = tell;
     settings->reload = setup->file ? reload : NULL;
     settings->user = service;
     return CORUN_OK;
@@ -203,6 +209,7 @@ enum corun_status daemon_run_hardware(struct daemon_setup *setup)
 {
     struct corun_diagnostics *list = setup->command->list;
     struct service *service = calloc(1, sizeof *service);
+    char version[HANDOVER_TEXT_BYTES];
     if (!service)
         return CORUN_MEMORY;
     service->setup = setup;
@@ -210,6 +217,8 @@ enum corun_status daemon_run_hardware(struct daemon_setup *setup)
     if (status == CORUN_OK && setup->check) {
         printf("%s: the GPU of this computer, policy %s, %u row%s of limits\n", setup->file,
                service->settings.policy_text, setup->limits.count, setup->limits.count == 1 ? "" : "s");
+    } else if (status == CORUN_OK && setup->takes_over) {
+        puts(hardware_version(version));
     } else if (status == CORUN_OK) {
         status = find_gpu(service, list);
         if (status == CORUN_OK)

@@ -296,6 +296,8 @@ static void on_signal(uv_signal_t *handle, int number)
     struct hardware *hardware = handle->data;
     if (number == SIGHUP && hardware->settings->reload)
         reload(hardware);
+    else if (number == SIGUSR2)
+        hardware_become(hardware);
     else
         uv_stop(handle->loop);
 }
@@ -350,7 +352,7 @@ void hardware_give_back_boards(struct hardware *hardware, struct boards *boards)
 
 static bool start(struct hardware *hardware)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR2};
     hardware->listener.data = hardware->clock.data = hardware;
     hardware->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     (void)prctl(PR_SET_TIMERSLACK, 1000);
@@ -407,10 +409,13 @@ static enum corun_status open_socket(struct hardware *hardware, struct corun_dia
                         errno == EADDRINUSE ? "a daemon serves there already" : strerror(errno));
 }
 
-static enum corun_status open_journal(struct hardware *hardware, struct corun_diagnostics *list)
+/* `begun_ns`: when another corund began it; 0: none did. */
+static enum corun_status open_journal(struct hardware *hardware, uint64_t begun_ns, struct corun_diagnostics *list)
 {
     const struct hardware_settings *settings = hardware->settings;
-    if (settings->journal)
+    if (settings->journal && begun_ns)
+        hardware->journal = hardware_journal_continue(settings->journal, begun_ns, hardware_now());
+    else if (settings->journal)
         hardware->journal =
             hardware_journal_open(settings->journal, settings->gpu, settings->policy_text, hardware_now());
     return !settings->journal || hardware->journal
@@ -442,9 +447,14 @@ enum corun_status hardware_run(struct hardware_settings *settings, struct corun_
         settings->limits = &none;
     hardware->settings = settings;
     hardware->timer = hardware->socket = -1;
+    (void)upgrade_file(hardware->file);
+    bool takes_over = upgrade_takes_over();
+    uint64_t journal_begun_ns = 0;
+    enum corun_status status = takes_over ? hardware_take_over(hardware, &journal_begun_ns, list) : CORUN_OK;
     gate_begin(&hardware->gate, &settings->rules, NULL);
-    enum corun_status status = open_journal(hardware, list);
     if (status == CORUN_OK)
+        status = open_journal(hardware, journal_begun_ns, list);
+    if (status == CORUN_OK && !takes_over)
         status = open_socket(hardware, list);
     if (status == CORUN_OK && !start(hardware))
         status = CORUN_MEMORY;

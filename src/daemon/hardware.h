@@ -4,6 +4,7 @@
 #define CORUN_DAEMON_HARDWARE_H
 
 #include "daemon/gate.h"
+#include "daemon/handover.h"
 #include "daemon/limits.h"
 #include "wire/wire.h"
 
@@ -20,6 +21,8 @@ struct hardware_settings {
     void (*complain)(void *user, const char *metrics, const char *problem); /* they cannot be written; said once */
     /* SIGHUP: may change policy_text with its rules, limits and metrics. NULL: the signal is as SIGTERM. */
     void (*reload)(void *user);
+    /* What the user should know: said on the standard error. May be NULL. */
+    void (*tell)(void *user, const char *what, const char *why);
     void *user;
 };
 
@@ -27,6 +30,9 @@ struct hardware_settings {
 bool hardware_find(char gpu[WIRE_NAME_BYTES], char version[WIRE_NAME_BYTES]);
 /* Whether the vendor's multi-process service runs, with which programs are on the GPU at the same time; else they take turns. */
 bool hardware_has_service(void);
+
+/* The version of what one corund hands over to the next at SIGUSR2. */
+const char *hardware_version(char text[HANDOVER_TEXT_BYTES]);
 
 /* Serves until SIGTERM or SIGINT. FILE: there can be no socket. */
 enum corun_status hardware_run(struct hardware_settings *settings, struct corun_diagnostics *list);

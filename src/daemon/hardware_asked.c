@@ -20,7 +20,7 @@ static struct known *find_known(struct hardware *hardware, const struct client *
 }
 
 /* Its rate alone is that of the user's next program of that name. */
-static void keep_known(struct hardware *hardware, const struct client *client)
+void hardware_keep_known(struct hardware *hardware, const struct client *client)
 {
     const struct rate_alone *alone = &hardware->gate.clients[client->number].rate.alone;
     struct known *known = find_known(hardware, client);
@@ -38,7 +38,7 @@ static void keep_known(struct hardware *hardware, const struct client *client)
 
 void hardware_leave(struct hardware *hardware, struct client *client)
 {
-    keep_known(hardware, client);
+    hardware_keep_known(hardware, client);
     hardware_journal_note(hardware->journal, client, "client", "goes", hardware_now());
     gate_leave(&hardware->gate, client->number);
     hardware_give_back_boards(hardware, client->boards);

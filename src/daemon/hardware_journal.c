@@ -56,6 +56,25 @@ struct hardware_journal *hardware_journal_open(const char *path, const char *gpu
     return journal;
 }
 
+uint64_t hardware_journal_begun(const struct hardware_journal *journal)
+{
+    return journal ? journal->begun_ns : 0;
+}
+
+struct hardware_journal *hardware_journal_continue(const char *path, uint64_t begun_ns, uint64_t now_ns)
+{
+    struct hardware_journal *journal = calloc(1, sizeof *journal);
+    if (!journal)
+        return NULL;
+    *journal = (struct hardware_journal){.file = fopen(path, "ae"), .begun_ns = begun_ns, .sampled_ns = now_ns};
+    if (!journal->file) {
+        free(journal);
+        return NULL;
+    }
+    hardware_journal_note(journal, NULL, "corund", "another version", now_ns);
+    return journal;
+}
+
 void hardware_journal_close(struct hardware_journal *journal)
 {
     if (writes(journal)) {

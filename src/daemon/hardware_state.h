@@ -7,6 +7,7 @@
 #include "daemon/hardware_journal.h"
 #include "daemon/limits.h"
 #include "daemon/node.h"
+#include "daemon/upgrade.h"
 
 #include <uv.h>
 
@@ -31,11 +32,12 @@ struct hardware {
     uv_loop_t loop;
     uv_poll_t listener, clock;
     uv_timer_t metrics; /* until they are written again */
-    uv_signal_t signals[3];
+    uv_signal_t signals[4];
     int socket, timer;
-    bool handed_over;      /* the socket was, and stays */
-    bool metrics_fail;     /* which has been said */
-    struct boards *boards; /* a list */
+    char file[UPGRADE_PATH_BYTES]; /* of this process; empty: not known */
+    bool handed_over;              /* the socket was, and stays */
+    bool metrics_fail;             /* which has been said */
+    struct boards *boards;         /* a list */
     struct gate gate;
     struct hardware_settings *settings;
     struct hardware_journal *journal; /* NULL: none */
@@ -69,7 +71,8 @@ void hardware_look(struct hardware *hardware);
 /* Carries out what a client asks; the answer lies in its buffer then. */
 void hardware_serve(struct client *client, const struct wire_frame *frame);
 void hardware_refuse(struct client *client, enum corun_status status, const char *text);
-/* A client that has attached is gone: what it did alone is kept under its name. */
+/* What a client that has attached did alone is kept under its name; the client is gone. */
+void hardware_keep_known(struct hardware *hardware, const struct client *client);
 void hardware_leave(struct hardware *hardware, struct client *client);
 /* One client more has the boards of a user; NULL: there is no memory. */
 struct boards *hardware_take_boards(struct hardware *hardware, uint32_t uid);
@@ -81,5 +84,11 @@ void hardware_describe_gpu(const struct hardware *hardware, struct wire_node *no
 void hardware_change_policy(struct hardware *hardware, const struct gate_rules *rules, const char *text);
 /* The row of the limits that counts for somebody. */
 uint32_t hardware_row_of(const struct hardware *hardware, const struct peer *peer);
+
+/* SIGUSR2: does not come back where all goes well. */
+void hardware_become(struct hardware *hardware);
+/* What another corund has handed over: the socket, the policy, rates alone. */
+enum corun_status hardware_take_over(struct hardware *hardware, uint64_t *journal_begun_ns,
+                                     struct corun_diagnostics *list);
 
 #endif

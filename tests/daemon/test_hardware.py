@@ -14,6 +14,7 @@ import mmap
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -52,9 +53,9 @@ class Shimmed(unittest.TestCase):
         done = subprocess.run([program, *words], env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
         return done.returncode, done.stdout, done.stderr
 
-    def start_daemon(self, *options):
+    def start_daemon(self, *options, file=CORUN.parent / "corund"):
         # pylint: disable=consider-using-with
-        daemon = subprocess.Popen([CORUN.parent / "corund", *options],
+        daemon = subprocess.Popen([file, *options],
                                   env=dict(self.environment, CORUN_SHIM_DRIVER=str(LIBRARIES / "libcuda.so.1")),
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(daemon.stdout.close)
@@ -439,6 +440,42 @@ class Faults(Shimmed):
         self.wait_for(lambda: "train" in self.clients())
         train.kill()
         self.assertIn(b"corund is gone, the program runs on ungoverned", self.end(train)[2])
+
+    def test_another_version(self):
+        """At SIGUSR2 corund becomes that of its file: programs run on and come again; policy, rates alone and the journal stay."""
+        file, own = self.folder / "journal.json", self.folder / "corund"
+        shutil.copy(CORUN, own)
+        daemon = self.start_daemon("--policy", "time-slice", "--journal", file, file=own)
+        train = self.share(PROGRAMS / "many_launches", "--name", "train", words=["4000000"])
+        self.wait_for(lambda: "train" in self.clients())
+        self.assertEqual(self.ask("policy", "goal:window=50").returncode, 0)
+        self.wait_for(lambda: self.clients()["train"]["launches_per_second_isolated"])
+        descriptors = pathlib.Path(f"/proc/{daemon.pid}/fd")
+        count = len(list(descriptors.iterdir()))
+        for _ in range(3):
+            daemon.send_signal(signal.SIGUSR2)
+            self.assertIn(str(self.socket), daemon.stdout.readline())
+            self.assertEqual(self.ask("policy").stdout, "goal:window=50\n")
+            self.assertIsNone(train.poll())
+            self.wait_for(lambda: "train" in self.clients())
+        self.wait_for(lambda: len(list(descriptors.iterdir())) <= count)
+        train.kill()
+        self.assertEqual(self.end(train)[2].count(b"corund is gone, the program runs on ungoverned"), 3)
+        again = Client(self.socket, name=b"train")
+        self.assertGreater(self.clients()["train"]["launches_per_second_isolated"], 0)
+        own.unlink()
+        own.write_text("#!/bin/sh\necho corund of tomorrow\n")
+        own.chmod(0o755)
+        daemon.send_signal(signal.SIGUSR2)
+        self.assertIn("it stays the corund that it is: the new one is of another version", daemon.stderr.readline())
+        self.assertEqual(again.gate(), "COUNTED")  # its gates are as they were
+        again.close()
+        daemon.terminate()
+        self.assertEqual(daemon.wait(10), 0)
+        self.assertFalse(self.socket.exists())
+        notes = [(event["name"], event["args"]["is"]) for event in json.loads(file.read_text()) if event["ph"] == "i"]
+        self.assertEqual(notes.count(("corund", "another version")), 3)
+        self.assertEqual(notes[0], ("policy", "time-slice"))
 
     def test_corund_stands_still(self):
         """Who stands at a gate goes on without a corund that does nothing, and who comes does not wait for it."""
