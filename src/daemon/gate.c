@@ -97,6 +97,7 @@ static void set(struct gate *gate, uint32_t number, enum board_gate value)
     bool bounds = rules->policy == GATE_PRIORITY || rules->policy == GATE_GOAL;
     uint64_t bound = bounds ? rules->bound_ns : rules->quantum_ns;
     gate->clients[number].noted = value != BOARD_FREE;
+    gate->clients[number].shut = value == BOARD_CLOSED && rules->policy == GATE_GOAL;
     atomic_store(&board->bound_ns, bound);
     if (atomic_exchange(&board->gate, value) != (uint32_t)value)
         (void)syscall(SYS_futex, &board->gate, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
@@ -192,14 +193,14 @@ static void note(struct gate *gate, uint64_t now)
         if (client->busy)
             client->busy_ns += now - client->since;
         active |= (uint64_t)was_active(client) << i;
-        waiting |= (uint64_t)(atomic_load(&client->board->waiting) != 0) << i;
+        /* who is held back altogether is there at no moment; who is held back because another one is busy, just at these */
+        waiting |= (uint64_t)(atomic_load(&client->board->waiting) != 0 && !client->shut) << i;
     }
     for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
         struct gate_client *client = &gate->clients[i];
         if (!client->board)
             continue;
-        /* who is held back because this one is busy is there just then: such moments are no fair sample of its time alone */
-        uint64_t others = (active | (gate->learner == i ? 0 : waiting)) & ~(UINT64_C(1) << i);
+        uint64_t others = (active | waiting) & ~(UINT64_C(1) << i);
         const struct rate_look look = {.passed_ns = client->since ? now - client->since : 0,
                                        .window_ns = gate->rules.window_ns,
                                        .wanted = client->wanted,

@@ -64,6 +64,7 @@ struct gate_client {
     uint64_t busy_ns;          /* that it had something on the GPU, as far as it was noted */
     uint64_t had_ns;           /* turns that it has had */
     struct rate rate;
+    bool shut;            /* by the policy `goal`: it launches nothing whether others are busy or not */
     bool wanted, noted;   /* when it was looked at last: it wanted the GPU; its launches are noted since */
     uint32_t asked;       /* launches of all lanes */
     uint64_t launches;    /* as the board had them */

@@ -411,6 +411,29 @@ static void test_plants(void **unused)
     }
 }
 
+/*
+ * A program whose launches take longer than when it was alone does not hold the others back for ever: what it does while they are held back altogether is
+ * its rate alone from then on.
+ */
+static void test_became_slower(void **unused)
+{
+    (void)unused;
+    const struct rate_alone alone = {.wanted_ns = RATE_SETTLED_NS, .ended = RATE_SETTLED_NS / (100 * US)};
+    struct gate gate = with("goal");
+    struct model models[PROGRAMS] = {{.work_us = 300}, {.work_us = 400}};
+    enter(&gate, &models[0], 0);
+    gate_promise(&gate, models[0].number, CORUN_GOAL_FRACTION, 0.8, &alone);
+    enter(&gate, &models[1], 0);
+    uint64_t now = simulate(&gate, models, 1000, 6000000);
+    forget_past(models);
+    (void)simulate(&gate, models, now, 4000000);
+    /* older time counts for a while, but never so much that the goal cannot be reached */
+    double believed = rate_alone_per_second(&gate.clients[0].rate.alone);
+    assert_true(believed > 3333 * 0.99 && believed * 0.8 < 3333);
+    assert_true(part(&models[0]) > 0.78);
+    assert_true((double)models[1].ended * 400 / 4e6 > 0.08);
+}
+
 /* Alone for long enough, nothing is noted any more, and nobody looks. */
 static void test_settled(void **unused)
 {
@@ -578,12 +601,12 @@ static void test_counts(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules),     cmocka_unit_test(test_left_over), cmocka_unit_test(test_priority),
-        cmocka_unit_test(test_overflow),  cmocka_unit_test(test_turns),     cmocka_unit_test(test_even),
-        cmocka_unit_test(test_places),    cmocka_unit_test(test_late),      cmocka_unit_test(test_goal),
-        cmocka_unit_test(test_settled),   cmocka_unit_test(test_learned),   cmocka_unit_test(test_not_learned),
-        cmocka_unit_test(test_two_goals), cmocka_unit_test(test_run_goals), cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_plants),    cmocka_unit_test(test_users),
+        cmocka_unit_test(test_rules),         cmocka_unit_test(test_left_over), cmocka_unit_test(test_priority),
+        cmocka_unit_test(test_overflow),      cmocka_unit_test(test_turns),     cmocka_unit_test(test_even),
+        cmocka_unit_test(test_places),        cmocka_unit_test(test_late),      cmocka_unit_test(test_goal),
+        cmocka_unit_test(test_became_slower), cmocka_unit_test(test_settled),   cmocka_unit_test(test_learned),
+        cmocka_unit_test(test_not_learned),   cmocka_unit_test(test_two_goals), cmocka_unit_test(test_run_goals),
+        cmocka_unit_test(test_counts),        cmocka_unit_test(test_plants),    cmocka_unit_test(test_users),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
