@@ -78,10 +78,6 @@ static enum corun_status check_keys(const struct daemon_setup *setup, struct cor
         if (rows[i].given)
             return corun_report(list, CORUN_USAGE, place, "`%s` is of simulated GPUs, and this file says `hardware`",
                                 rows[i].key);
-    for (uint32_t i = 0; i < file->limits.count; i++)
-        if (file->limits.rows[i].memory != UINT64_MAX)
-            return corun_report(list, CORUN_USAGE, place,
-                                "row %u of the limits: nobody limits `memory` on a GPU of hardware", i + 1);
     return CORUN_OK;
 }
 

@@ -282,8 +282,10 @@ static void reload(struct hardware *hardware)
     char before[WIRE_MOST_POLICY];
     memcpy(before, settings->policy_text, sizeof before);
     settings->reload(settings->user);
-    for (struct client *client = hardware->clients; client; client = client->next)
+    for (struct client *client = hardware->clients; client; client = client->next) {
         client->row = hardware_row_of(hardware, &client->peer);
+        hardware_limit_memory(client);
+    }
     begin_metrics(hardware);
     if (!hardware->handed_over)
         (void)chmod(settings->path, settings->limits->count ? 0666 : 0600);

@@ -94,6 +94,25 @@ static const char *share_problem_there(const struct client *client, uint32_t goa
                                       : "the goals of this user's programs would be more than its share of the GPU";
 }
 
+/* Memory of all programs that share the limit of this one, but for its own. */
+static uint64_t memory_of_others(const struct client *client)
+{
+    uint64_t sum = 0;
+    for (const struct client *other = client->hardware->clients; other; other = other->next) {
+        uint64_t bytes =
+            other != client && other->board && shares_with(client, other) ? atomic_load(&other->board->bytes) : 0;
+        sum = bytes < UINT64_MAX - sum ? sum + bytes : UINT64_MAX;
+    }
+    return sum;
+}
+
+void hardware_limit_memory(const struct client *client)
+{
+    const struct limit *limit = limit_of(client);
+    if (client->board)
+        atomic_store(&client->board->limited, limit && limit->memory != UINT64_MAX);
+}
+
 /* ---- what is asked ---- */
 
 static void answer(struct client *client, enum wire_type type, const void *body, const char *text)
@@ -176,6 +195,7 @@ static void attach(struct client *client, const struct wire_frame *frame)
     client->boards = boards;
     client->board = board_at(boards->front, client->number);
     client->sends_file = true;
+    hardware_limit_memory(client);
     hardware_journal_note(hardware->journal, client, "client", "comes", hardware_now());
     if (attach->goal != CORUN_GOAL_NONE)
         note_goal(client);
@@ -212,7 +232,8 @@ void hardware_describe(const struct client *client, struct wire_client *row)
                              .held_ns = atomic_load(&board->held_ns),
                              .ended = rate->ended > 0 ? (uint64_t)rate->ended : 0,
                              .alone_per_second = rate_alone_per_second(&rate->alone),
-                             .behind = rate_is_behind(rate)};
+                             .behind = rate_is_behind(rate),
+                             .bytes = atomic_load(&board->bytes)};
     describe_runs(board, row);
     memcpy(row->name, client->attach.name, sizeof row->name);
 }
@@ -223,6 +244,28 @@ void hardware_describe_gpu(const struct hardware *hardware, struct wire_node *no
         (struct wire_node){.cycle = hardware_now(), .core_clock_khz = NUMBERS_KHZ, .hardware = 1, .sample_cycles = 1};
     memcpy(node->gpu, hardware->settings->gpu, sizeof node->gpu);
     memcpy(node->policy, hardware->settings->policy_text, sizeof node->policy);
+}
+
+/* What is refused changes nothing; what a program has already stays its own, whatever the limit is by now. */
+static void hold(struct client *client, const struct wire_frame *frame)
+{
+    struct wire_hold wanted;
+    const struct limit *limit = limit_of(client);
+    wire_body(frame, &wanted);
+    if (!client->board) {
+        client->ends = true;
+        return;
+    }
+    uint64_t most = limit ? limit->memory : UINT64_MAX, others = memory_of_others(client);
+    bool more = wanted.grows && wanted.bytes > atomic_load(&client->board->bytes);
+    struct wire_room room = {.status = CORUN_OK, .limit = most};
+    if (more && most != UINT64_MAX && (others > most || wanted.bytes > most - others))
+        room.status = CORUN_MEMORY;
+    else
+        atomic_store(&client->board->bytes, wanted.bytes);
+    uint64_t own = atomic_load(&client->board->bytes);
+    room.used = own < UINT64_MAX - others ? own + others : UINT64_MAX;
+    answer(client, WIRE_ROOM, &room, NULL);
 }
 
 static void list(struct client *client)
@@ -316,6 +359,9 @@ void hardware_serve(struct client *client, const struct wire_frame *frame)
         break;
     case WIRE_RING:
         hardware_look(client->hardware);
+        break;
+    case WIRE_HOLD:
+        hold(client, frame);
         break;
     case WIRE_LIST:
         list(client);

@@ -77,6 +77,8 @@ void hardware_leave(struct hardware *hardware, struct client *client);
 /* One client more has the boards of a user; NULL: there is no memory. */
 struct boards *hardware_take_boards(struct hardware *hardware, uint32_t uid);
 void hardware_give_back_boards(struct hardware *hardware, struct boards *boards);
+/* Tells the program whether its memory is limited, after which it asks. */
+void hardware_limit_memory(const struct client *client);
 /* Rows of the list. */
 void hardware_describe(const struct client *client, struct wire_client *row);
 void hardware_describe_gpu(const struct hardware *hardware, struct wire_node *node);

@@ -11,6 +11,7 @@
 #include "cuda/settings.h"
 #include "shim/below.h"
 #include "shim/kernels.h"
+#include "shim/memory.h"
 #include "wire/board.h"
 #include "wire/wire.h"
 
@@ -169,6 +170,7 @@ static void attach(void)
         return;
     }
     memset(state.keys, 0, sizeof state.keys);
+    atomic_store(&board->bytes, memory_total());
     state.address = 0;
     state.told = false;
     atomic_store(&state.board, board);
@@ -539,6 +541,70 @@ void govern_end(struct governed *launch, int error)
     }
     atomic_fetch_sub(&board->starting, 1);
     pthread_mutex_unlock(&state.lock);
+}
+
+/* ---- memory ---- */
+
+bool govern_is_captured(void *stream, bool per_thread)
+{
+    pthread_once(&state.once, begin);
+    return is_captured(stream, per_thread);
+}
+
+/* NULL: there is no corund, not even again. */
+static struct board *board_now(void)
+{
+    pthread_once(&state.once, begin);
+    if (state.socket[0] && !atomic_load(&state.board))
+        look_for_corund();
+    return atomic_load(&state.board);
+}
+
+/* Under the lock. False: there is no corund any more. */
+static bool ask_for_room(const struct wire_hold *hold, struct wire_room *room)
+{
+    struct wire_frame frame;
+    if (!wire_send(&state.link, WIRE_HOLD, hold, NULL, 0) || !wire_receive(&state.link, &frame) ||
+        frame.type != WIRE_ROOM) {
+        detach(false);
+        return false;
+    }
+    wire_body(&frame, room);
+    return true;
+}
+
+bool govern_hold(uint64_t bytes, bool grows)
+{
+    const struct wire_hold hold = {bytes, grows, 0};
+    struct wire_room room = {.status = CORUN_OK};
+    struct board *board = board_now();
+    if (!board)
+        return true;
+    if (!atomic_load(&board->limited)) {
+        atomic_store(&board->bytes, bytes);
+        return true;
+    }
+    pthread_mutex_lock(&state.lock);
+    if (atomic_load(&state.board) && !ask_for_room(&hold, &room))
+        room.status = CORUN_OK;
+    pthread_mutex_unlock(&state.lock);
+    return room.status == CORUN_OK;
+}
+
+bool govern_room(uint64_t bytes, uint64_t *limit, uint64_t *used)
+{
+    const struct wire_hold hold = {bytes, 0, 0};
+    struct wire_room room;
+    (void)board_now();
+    pthread_mutex_lock(&state.lock);
+    struct board *board = atomic_load(&state.board);
+    bool limited = board && atomic_load(&board->limited) && ask_for_room(&hold, &room);
+    pthread_mutex_unlock(&state.lock);
+    if (limited) {
+        *limit = room.limit;
+        *used = room.used;
+    }
+    return limited;
 }
 
 /* ---- what programs tell (corun/client.h) ---- */

@@ -27,6 +27,13 @@ void govern_measure(const struct governed *launch);
 void govern_begin(struct governed *launch, void *stream, bool per_thread, struct kernel *kernel, uint64_t blocks);
 /* After it; `error`: what the driver said. */
 void govern_end(struct governed *launch, int error);
+/* Whether the stream is captured, so that what is asked of it becomes a part of a graph. */
+bool govern_is_captured(void *stream, bool per_thread);
+/* The program has so much device memory, or, if it `grows`, wants to. False: it may not have that much. */
+bool govern_hold(uint64_t bytes, bool grows);
+/* The limit of the user's memory, and how much of it is used. False: there is none. */
+bool govern_room(uint64_t bytes, uint64_t *limit, uint64_t *used);
+
 /* It was a part of a launch, and not the last one. */
 void govern_part(const struct governed *launch);
 

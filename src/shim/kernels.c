@@ -8,6 +8,7 @@
 #include "ptx/module.h"
 #include "rewrite/slice.h"
 #include "shim/below.h"
+#include "shim/memory.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -388,18 +389,20 @@ int cuKernelGetFunction(void **function, void *kernel)
     return error;
 }
 
-#define ENDS_CONTEXT(symbol, type) \
+#define ENDS_CONTEXT(symbol, type, context) \
     SHIM_EXPORT int symbol(type which); \
     int symbol(type which) \
     { \
         int (*real)(type) = below(LOOKED_AT_##symbol); \
         int error = real(which); \
         context_ended(error); \
+        if (error == BELOW_OK) \
+            memory_context_ended(context); \
         return error; \
     }
-ENDS_CONTEXT(cuCtxDestroy, void *)
-ENDS_CONTEXT(cuCtxDestroy_v2, void *)
-ENDS_CONTEXT(cuDevicePrimaryCtxReset, int)
-ENDS_CONTEXT(cuDevicePrimaryCtxReset_v2, int)
-ENDS_CONTEXT(cuDevicePrimaryCtxRelease, int)
-ENDS_CONTEXT(cuDevicePrimaryCtxRelease_v2, int)
+ENDS_CONTEXT(cuCtxDestroy, void *, which)
+ENDS_CONTEXT(cuCtxDestroy_v2, void *, which)
+ENDS_CONTEXT(cuDevicePrimaryCtxReset, int, NULL)
+ENDS_CONTEXT(cuDevicePrimaryCtxReset_v2, int, NULL)
+ENDS_CONTEXT(cuDevicePrimaryCtxRelease, int, NULL)
+ENDS_CONTEXT(cuDevicePrimaryCtxRelease_v2, int, NULL)

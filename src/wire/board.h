@@ -40,8 +40,8 @@ struct board_lane {
 
 struct board {
     /* corund's */
-    _Atomic uint32_t gate; /* enum board_gate; a futex */
-    uint32_t unused;
+    _Atomic uint32_t gate;    /* enum board_gate; a futex */
+    _Atomic uint32_t limited; /* the device memory of its user: corund is asked before there is more */
     _Atomic uint64_t bound_ns;
     /* the program's */
     _Atomic uint32_t waiting;  /* threads that stand at the gate */
@@ -52,6 +52,7 @@ struct board {
     _Atomic uint32_t parts;    /* of those that were noted: slices of a launch, but for its last one */
     uint32_t unused_too;
     _Atomic uint64_t runs, run_ns; /* of the program, as it tells: that have ended, and their time together */
+    _Atomic uint64_t bytes;        /* of device memory; where it is limited, corund writes what it has granted */
     struct board_lane lanes[BOARD_LANES];
     _Atomic uint64_t last_runs[BOARD_RUNS]; /* nanoseconds; run i, from 0 on, in place i modulo their number */
 };

@@ -14,7 +14,7 @@
 #include "corun/policy.h"
 #include "corun/texture.h"
 
-#define WIRE_VERSION 5u
+#define WIRE_VERSION 6u
 #define WIRE_NAME_BYTES 64u
 #define WIRE_MOST_TEXT (UINT32_C(64) << 20)
 #define WIRE_MOST_PARAMETERS 32768u
@@ -56,6 +56,18 @@ struct wire_attach {
 
 struct wire_attached {
     uint32_t number, unused;
+};
+
+/* Of a program on a GPU of hardware: the device memory that it has or, if it `grows`, wants to have. */
+struct wire_hold {
+    uint64_t bytes;
+    uint32_t grows, unused;
+};
+
+/* `limit` and what is `used` of it by all programs that it counts, in bytes; UINT64_MAX: there is none. */
+struct wire_room {
+    uint32_t status, unused;
+    uint64_t limit, used;
 };
 
 /* A memory is known by its number, as corun_memory_create has it. */

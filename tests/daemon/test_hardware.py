@@ -110,9 +110,9 @@ MESSAGES = re.findall(r"^FROM_\w+\((\w+), struct (\w+)", (ROOT / "src" / "wire" 
 NUMBER = {name: number for number, (name, _) in enumerate(MESSAGES)}
 VERSION = int(re.search(r"WIRE_VERSION (\d+)u", (ROOT / "src" / "wire" / "wire.h").read_text())[1])
 GATES = re.findall(r"G\((\w+), \"", (ROOT / "src" / "wire" / "board.h").read_text())
-GATE, STARTING, RUNS, RUN_NS, ASKED = 0, 20, 56, 64, 72  # struct board
-BOARD_BYTES = 72 + 64 * 8 + 256 * 8
-LAST_RUNS = 72 + 64 * 8
+GATE, STARTING, RUNS, RUN_NS, BYTES, ASKED = 0, 20, 56, 64, 72, 80  # struct board
+BOARD_BYTES = 80 + 64 * 8 + 256 * 8
+LAST_RUNS = 80 + 64 * 8
 GATE_PLACES = 64
 
 
@@ -579,8 +579,7 @@ class Faults(Shimmed):
         partial.close()
 
 
-class Service(Shimmed):
-    """From a configuration file: limits, metrics, the journal, and what SIGHUP changes."""
+class Configured(Shimmed):
     def write(self, text):
         self.folder.chmod(0o755)
         (self.folder / "corund.yaml").write_text(text)
@@ -597,6 +596,9 @@ class Service(Shimmed):
             self.addCleanup(end)
         return process
 
+
+class Service(Configured):
+    """From a configuration file: limits, metrics, the journal, and what SIGHUP changes."""
     def test_check(self):
         done = self.ask("daemon", "--check", self.write("hardware: true\npolicy: goal:window=20\nlimits: [{user: root, clients: 3, share: 50%}]\n"))
         self.assertEqual((done.returncode, done.stdout.split(": ")[1]), (0, "the GPU of this computer, policy goal:window=20, 1 row of limits\n"),
@@ -605,7 +607,6 @@ class Service(Shimmed):
                                  ("hardware: true\npolicy: smqos\n", "2:9", "is none of a GPU of hardware"),
                                  ("hardware: true\nthreads: 2\n", "", "`threads` is of simulated GPUs"),
                                  ("hardware: true\npace: 0.1\n", "", "`pace` is of simulated GPUs"),
-                                 ("hardware: true\nlimits: [{clients: 1, memory: 1M}]\n", "", "nobody limits `memory`"),
                                  ("hardware: false\n", "", "it names no GPU")):
             done = self.ask("daemon", "--check", self.write(text))
             self.assertNotEqual(done.returncode, 0, text)
@@ -718,6 +719,115 @@ class Service(Shimmed):
         for process in first, second:
             os.killpg(process.pid, signal.SIGKILL)
         mine.close()
+
+
+class Memory(Configured):
+    """Device memory of programs: what the list says, and limits of users."""
+    MIB = 1 << 20
+    # Words: a kind of allocation and MiB, `free`, `end` the context, `info`; what each gives is a line.
+    PROGRAM = """
+import ctypes as c, sys
+d = c.CDLL("libcuda.so.1")
+v, n, context = c.c_void_p, c.c_size_t, c.c_void_p()
+def new():
+    assert d.cuInit(0) == 0 and d.cuCtxCreate_v2(c.byref(context), 0, 0) == 0
+class How(c.Structure):
+    _fields_ = [("words", c.c_int * 4), ("rest", c.c_char * 64)]
+class Array(c.Structure):
+    _fields_ = [("width", n), ("height", n), ("format", c.c_uint), ("channels", c.c_uint)]
+def take(kind, bytes):
+    p, pitch = v(), n()
+    if kind == "plain": status = d.cuMemAlloc_v2(c.byref(p), n(bytes))
+    if kind == "pitch": status = d.cuMemAllocPitch_v2(c.byref(p), c.byref(pitch), n(1024), n(bytes // 1024), 4)
+    if kind == "async": status = d.cuMemAllocAsync(c.byref(p), n(bytes), None)
+    if kind == "create": status = d.cuMemCreate(c.byref(p), n(bytes), c.byref(How((1, 0, 1, 0))), c.c_ulonglong(0))
+    if kind == "array": status = d.cuArrayCreate_v2(c.byref(p), c.byref(Array(1024, bytes // 4096, 32, 1)))
+    if status == 0: held.append((kind, p))
+    return status
+def drop(kind, p):
+    if kind == "async": return d.cuMemFreeAsync(p, None)
+    if kind == "create": return d.cuMemRelease(p)
+    return d.cuArrayDestroy(p) if kind == "array" else d.cuMemFree_v2(p)
+held = []
+new()
+for line in sys.stdin:
+    word, *more = line.split()
+    if word == "free": print(drop(*held.pop()), flush=True)
+    elif word == "end": held.clear(); print(d.cuCtxDestroy_v2(context), flush=True); new()
+    elif word == "info":
+        a, b = n(), n()
+        print(d.cuMemGetInfo_v2(c.byref(a), c.byref(b)), a.value, b.value, flush=True)
+    else: print(take(word, int(more[0]) << 20), flush=True)
+"""
+
+    def begin(self, name, uid=None):
+        # pylint: disable=consider-using-with
+        other = {} if uid is None else {"user": uid, "group": uid, "extra_groups": [], "cwd": "/"}
+        process = subprocess.Popen([CORUN, "share", "--name", name, "--", "/usr/bin/python3", "-c", self.PROGRAM], env=dict(self.environment, HOME="/"),
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, **other)
+        for end in (process.stdin.close, process.stdout.close, process.wait, process.kill):
+            self.addCleanup(end)
+        return process
+
+    def tell(self, process, *words):
+        process.stdin.write(" ".join(map(str, words)) + "\n")
+        return [int(number) for number in process.stdout.readline().split()]
+
+    def bytes_of(self, name):
+        return self.clients()[name]["memory_bytes"]
+
+    def test_counts(self):
+        """Of each kind, freed or gone with its context."""
+        self.start_daemon()
+        program = self.begin("program")
+        for kind in "plain", "pitch", "async", "create", "array":
+            with self.subTest(kind):
+                self.assertEqual(self.tell(program, kind, 6), [0])
+                self.assertEqual(self.bytes_of("program"), 6 * self.MIB)
+                self.assertEqual(self.tell(program, "plain", 2), [0])
+                self.assertEqual(self.bytes_of("program"), 8 * self.MIB)
+                self.assertEqual(self.tell(program, "free") + self.tell(program, "free"), [0, 0])
+                self.assertEqual(self.bytes_of("program"), 0)
+        for kind in "plain", "pitch", "array":
+            self.assertEqual(self.tell(program, kind, 6), [0])
+        self.assertEqual(self.bytes_of("program"), 18 * self.MIB)
+        self.assertEqual(self.tell(program, "end"), [0])
+        self.assertEqual(self.bytes_of("program"), 0)
+        self.assertEqual(self.tell(program, "plain", 1 << 20), [2])  # a terabyte: the driver says no
+        self.assertEqual(self.bytes_of("program"), 0)
+
+    @unittest.skipUnless(os.getuid() == 0, "needs root to be other users")
+    def test_limits(self):
+        """Beyond its limit a user gets what a full GPU says; what it sees is a GPU as large as that."""
+        daemon = self.start_configured("limits: [{user: 54321, memory: 64M}, {user: 54322}]\n")
+        first, second, other = self.begin("first", 54321), self.begin("second", 54321), self.begin("other", 54322)
+        most = 64 * self.MIB
+        self.assertEqual(self.tell(first, "info"), [0, most, most])
+        self.assertEqual(self.tell(first, "plain", 40), [0])
+        self.assertEqual(self.tell(second, "plain", 30), [2])
+        self.assertEqual(self.tell(second, "info"), [0, 24 * self.MIB, most])
+        for kind in "async", "pitch", "create", "array":
+            self.assertEqual(self.tell(second, kind, 26), [2], kind)
+            self.assertEqual(self.tell(second, kind, 20), [0], kind)
+            self.assertEqual(self.tell(second, "free"), [0])
+        self.assertEqual(self.tell(other, "plain", 100), [0])
+        self.assertGreater(self.tell(other, "info")[2], most)
+        self.assertEqual(self.tell(second, "plain", 24), [0])
+        self.assertEqual(self.tell(second, "plain", 1), [2])
+        self.write(f"hardware: true\nsocket: {self.socket}\nlimits: [{{user: 54321, memory: 50M}}, {{user: 54322, memory: 10M}}]\n")
+        daemon.send_signal(signal.SIGHUP)
+        self.wait_for(lambda: self.tell(other, "info") == [0, 0, 10 * self.MIB])  # what it has it keeps
+        self.assertEqual(self.tell(other, "plain", 1), [2])
+        first.kill()
+        first.wait()
+        self.wait_for(lambda: self.tell(second, "info") == [0, 26 * self.MIB, 50 * self.MIB])
+        daemon.send_signal(signal.SIGKILL)  # the next one is told of what there is already
+        daemon.wait()
+        self.socket.unlink(missing_ok=True)
+        self.start_configured("limits: [{user: 54321, memory: 30M}]\n")
+        self.wait_for(lambda: self.tell(second, "info") == [0, 6 * self.MIB, 30 * self.MIB])
+        self.assertEqual(self.tell(second, "plain", 7), [2])
+        self.assertEqual(self.tell(second, "plain", 6), [0])
 
 
 if __name__ == "__main__":

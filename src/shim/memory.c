@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Allocations of device memory: each is noted with its size, so that corund can say how much a program has, and refuse what is beyond its limit before the
+ * driver is asked. Counted are bytes that the program asks for. Managed memory, which need not be on the GPU, and what the driver itself has are not.
+ */
+#include "shim/memory.h"
+
+#include "shim/below.h"
+#include "shim/govern.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+enum { OUT_OF_MEMORY = 2, PLACES = 4096, ON_DEVICE = 1, MEMORY_TYPE_OF = 2, PITCH = 512 };
+
+enum kind { POINTER, HANDLE, ARRAY };
+
+struct held {
+    struct held *next; /* of the same place */
+    uint64_t key;      /* an address or a handle */
+    uint64_t bytes;
+    enum kind kind;
+    uint32_t owners;     /* of a handle */
+    const void *context; /* of an array */
+};
+
+static struct {
+    pthread_mutex_t lock;
+    _Atomic uint64_t total;
+    struct held *places[PLACES];
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+uint64_t memory_total(void)
+{
+    return atomic_load(&state.total);
+}
+
+static struct held **place_of(enum kind kind, uint64_t key)
+{
+    return &state.places[((key >> 9 ^ key >> 4) + kind) % PLACES];
+}
+
+/* ---- what may be had ---- */
+
+/* Asked for before the driver is. */
+static bool reserve(uint64_t bytes)
+{
+    pthread_mutex_lock(&state.lock);
+    uint64_t total = atomic_load(&state.total);
+    bool may = bytes <= UINT64_MAX - total && govern_hold(total + bytes, true);
+    if (may)
+        atomic_store(&state.total, total + bytes);
+    pthread_mutex_unlock(&state.lock);
+    return may;
+}
+
+/* Under the lock. */
+static void give_back(uint64_t bytes)
+{
+    uint64_t total = atomic_load(&state.total) - bytes;
+    atomic_store(&state.total, total);
+    (void)govern_hold(total, false);
+}
+
+/* Under the lock. What cannot be kept is not counted. */
+static void keep(enum kind kind, uint64_t key, uint64_t bytes)
+{
+    struct held *held = malloc(sizeof *held), **place = place_of(kind, key);
+    int (*current)(void **) = (int (*)(void **))below_find("cuCtxGetCurrent");
+    void *context = NULL;
+    if (!held) {
+        give_back(bytes);
+        return;
+    }
+    if (kind == ARRAY && (!current || current(&context) != BELOW_OK))
+        context = NULL;
+    *held = (struct held){*place, key, bytes, kind, 1, context};
+    *place = held;
+}
+
+static int settle(int error, enum kind kind, uint64_t key, uint64_t bytes)
+{
+    pthread_mutex_lock(&state.lock);
+    if (error != BELOW_OK)
+        give_back(bytes);
+    else
+        keep(kind, key, bytes);
+    pthread_mutex_unlock(&state.lock);
+    return error;
+}
+
+/* Before it is freed, since another thread may be given the same address just behind that. NULL: it is not known. */
+static struct held *take_out(enum kind kind, uint64_t key)
+{
+    pthread_mutex_lock(&state.lock);
+    struct held **at = place_of(kind, key), *found;
+    while (*at && ((*at)->kind != kind || (*at)->key != key))
+        at = &(*at)->next;
+    found = *at;
+    if (found)
+        *at = found->next;
+    pthread_mutex_unlock(&state.lock);
+    return found;
+}
+
+static int settle_free(int error, struct held *held)
+{
+    if (!held)
+        return error;
+    pthread_mutex_lock(&state.lock);
+    if (error != BELOW_OK || --held->owners) {
+        struct held **place = place_of(held->kind, held->key);
+        held->next = *place;
+        *place = held;
+    } else {
+        give_back(held->bytes);
+        free(held);
+    }
+    pthread_mutex_unlock(&state.lock);
+    return error;
+}
+
+/* Whether it went with a context. */
+static bool is_gone(const struct held *held, const void *context)
+{
+    int (*ask)(void *, int, uint64_t) = (int (*)(void *, int, uint64_t))below_find("cuPointerGetAttribute");
+    unsigned type = 0;
+    if (held->kind == ARRAY)
+        return context && held->context == context;
+    return held->kind == POINTER && ask && ask(&type, MEMORY_TYPE_OF, held->key) != BELOW_OK;
+}
+
+void memory_context_ended(const void *context)
+{
+    pthread_mutex_lock(&state.lock);
+    for (size_t i = 0; i < PLACES; i++) {
+        struct held **at = &state.places[i];
+        while (*at) {
+            struct held *held = *at;
+            if (is_gone(held, context)) {
+                *at = held->next;
+                give_back(held->bytes);
+                free(held);
+            } else {
+                at = &held->next;
+            }
+        }
+    }
+    pthread_mutex_unlock(&state.lock);
+}
+
+/* ---- what the program calls ---- */
+
+SHIM_EXPORT int cuMemAlloc_v2(uint64_t *address, size_t bytes);
+int cuMemAlloc_v2(uint64_t *address, size_t bytes)
+{
+    int (*real)(uint64_t *, size_t) = below(LOOKED_AT_cuMemAlloc_v2);
+    if (!address)
+        return real(address, bytes);
+    if (!reserve(bytes))
+        return OUT_OF_MEMORY;
+    int error = real(address, bytes);
+    return settle(error, POINTER, *address, bytes);
+}
+
+SHIM_EXPORT int cuMemAllocPitch_v2(uint64_t *address, size_t *pitch, size_t width, size_t height, unsigned element);
+int cuMemAllocPitch_v2(uint64_t *address, size_t *pitch, size_t width, size_t height, unsigned element)
+{
+    int (*real)(uint64_t *, size_t *, size_t, size_t, unsigned) = below(LOOKED_AT_cuMemAllocPitch_v2);
+    uint64_t bytes = 0;
+    if (!address || __builtin_mul_overflow((width + PITCH - 1) / PITCH * PITCH, height, &bytes))
+        return real(address, pitch, width, height, element);
+    if (!reserve(bytes))
+        return OUT_OF_MEMORY;
+    int error = real(address, pitch, width, height, element);
+    return settle(error, POINTER, *address, bytes);
+}
+
+SHIM_EXPORT int cuMemFree_v2(uint64_t address);
+int cuMemFree_v2(uint64_t address)
+{
+    int (*real)(uint64_t) = below(LOOKED_AT_cuMemFree_v2);
+    struct held *held = take_out(POINTER, address);
+    return settle_free(real(address), held);
+}
+
+/* A stream that is captured gets a node of a graph, and memory when that is launched: this is not counted. */
+#define IN_STREAMS(suffix, own) \
+    SHIM_EXPORT int cuMemAllocAsync##suffix(uint64_t *address, size_t bytes, void *stream); \
+    int cuMemAllocAsync##suffix(uint64_t *address, size_t bytes, void *stream) \
+    { \
+        int (*real)(uint64_t *, size_t, void *) = below(LOOKED_AT_cuMemAllocAsync##suffix); \
+        if (!address || govern_is_captured(stream, own)) \
+            return real(address, bytes, stream); \
+        if (!reserve(bytes)) \
+            return OUT_OF_MEMORY; \
+        int error = real(address, bytes, stream); \
+        return settle(error, POINTER, *address, bytes); \
+    } \
+    SHIM_EXPORT int cuMemAllocFromPoolAsync##suffix(uint64_t *address, size_t bytes, void *pool, void *stream); \
+    int cuMemAllocFromPoolAsync##suffix(uint64_t *address, size_t bytes, void *pool, void *stream) \
+    { \
+        int (*real)(uint64_t *, size_t, void *, void *) = below(LOOKED_AT_cuMemAllocFromPoolAsync##suffix); \
+        if (!address || govern_is_captured(stream, own)) \
+            return real(address, bytes, pool, stream); \
+        if (!reserve(bytes)) \
+            return OUT_OF_MEMORY; \
+        int error = real(address, bytes, pool, stream); \
+        return settle(error, POINTER, *address, bytes); \
+    } \
+    SHIM_EXPORT int cuMemFreeAsync##suffix(uint64_t address, void *stream); \
+    int cuMemFreeAsync##suffix(uint64_t address, void *stream) \
+    { \
+        int (*real)(uint64_t, void *) = below(LOOKED_AT_cuMemFreeAsync##suffix); \
+        struct held *held = take_out(POINTER, address); \
+        return settle_free(real(address, stream), held); \
+    }
+IN_STREAMS(, false)
+IN_STREAMS(_ptsz, true)
+
+/* The head of CUmemAllocationProp. */
+struct allocation {
+    int type, handles, place, number;
+};
+
+SHIM_EXPORT int cuMemCreate(uint64_t *handle, size_t bytes, const struct allocation *how, uint64_t flags);
+int cuMemCreate(uint64_t *handle, size_t bytes, const struct allocation *how, uint64_t flags)
+{
+    int (*real)(uint64_t *, size_t, const struct allocation *, uint64_t) = below(LOOKED_AT_cuMemCreate);
+    if (!handle || !how || how->place != ON_DEVICE)
+        return real(handle, bytes, how, flags);
+    if (!reserve(bytes))
+        return OUT_OF_MEMORY;
+    int error = real(handle, bytes, how, flags);
+    return settle(error, HANDLE, *handle, bytes);
+}
+
+SHIM_EXPORT int cuMemRetainAllocationHandle(uint64_t *handle, void *address);
+int cuMemRetainAllocationHandle(uint64_t *handle, void *address)
+{
+    int (*real)(uint64_t *, void *) = below(LOOKED_AT_cuMemRetainAllocationHandle);
+    int error = real(handle, address);
+    struct held *held = error == BELOW_OK ? take_out(HANDLE, *handle) : NULL;
+    if (held) {
+        held->owners += 2; /* one is given back at once */
+        (void)settle_free(BELOW_OK, held);
+    }
+    return error;
+}
+
+SHIM_EXPORT int cuMemRelease(uint64_t handle);
+int cuMemRelease(uint64_t handle)
+{
+    int (*real)(uint64_t) = below(LOOKED_AT_cuMemRelease);
+    struct held *held = take_out(HANDLE, handle);
+    return settle_free(real(handle), held);
+}
+
+/* CUDA_ARRAY_DESCRIPTOR and the head of CUDA_ARRAY3D_DESCRIPTOR. */
+struct flat {
+    size_t width, height;
+    unsigned format, channels;
+};
+struct deep {
+    size_t width, height, depth;
+    unsigned format, channels;
+};
+
+/* CUarray_format: of 8, 16 and 32 bits; others are counted as the smallest. */
+static uint64_t bytes_of(size_t width, size_t height, size_t depth, unsigned format, unsigned channels)
+{
+    uint64_t element = format == 3 || format == 10 || format == 32  ? 4
+                       : format == 2 || format == 9 || format == 16 ? 2
+                                                                    : 1;
+    return element * channels * width * (height ? height : 1) * (depth ? depth : 1);
+}
+
+SHIM_EXPORT int cuArrayCreate_v2(void **array, const struct flat *from);
+int cuArrayCreate_v2(void **array, const struct flat *from)
+{
+    int (*real)(void **, const struct flat *) = below(LOOKED_AT_cuArrayCreate_v2);
+    uint64_t bytes = from ? bytes_of(from->width, from->height, 0, from->format, from->channels) : 0;
+    if (!array || !from)
+        return real(array, from);
+    if (!reserve(bytes))
+        return OUT_OF_MEMORY;
+    int error = real(array, from);
+    return settle(error, ARRAY, (uint64_t)(uintptr_t)*array, bytes);
+}
+
+SHIM_EXPORT int cuArray3DCreate_v2(void **array, const struct deep *from);
+int cuArray3DCreate_v2(void **array, const struct deep *from)
+{
+    int (*real)(void **, const struct deep *) = below(LOOKED_AT_cuArray3DCreate_v2);
+    uint64_t bytes = from ? bytes_of(from->width, from->height, from->depth, from->format, from->channels) : 0;
+    if (!array || !from)
+        return real(array, from);
+    if (!reserve(bytes))
+        return OUT_OF_MEMORY;
+    int error = real(array, from);
+    return settle(error, ARRAY, (uint64_t)(uintptr_t)*array, bytes);
+}
+
+SHIM_EXPORT int cuArrayDestroy(void *array);
+int cuArrayDestroy(void *array)
+{
+    int (*real)(void *) = below(LOOKED_AT_cuArrayDestroy);
+    struct held *held = take_out(ARRAY, (uint64_t)(uintptr_t)array);
+    return settle_free(real(array), held);
+}
+
+/* Within a limit, a GPU that is as large as that, and has free what is left of it. */
+SHIM_EXPORT int cuMemGetInfo_v2(size_t *free_bytes, size_t *all_bytes);
+int cuMemGetInfo_v2(size_t *free_bytes, size_t *all_bytes)
+{
+    int (*real)(size_t *, size_t *) = below(LOOKED_AT_cuMemGetInfo_v2);
+    uint64_t limit, used;
+    int error = real(free_bytes, all_bytes);
+    if (error != BELOW_OK || !free_bytes || !all_bytes)
+        return error;
+    pthread_mutex_lock(&state.lock);
+    if (govern_room(atomic_load(&state.total), &limit, &used)) {
+        uint64_t left = used < limit ? limit - used : 0;
+        *all_bytes = *all_bytes < limit ? *all_bytes : limit;
+        *free_bytes = *free_bytes < left ? *free_bytes : left;
+    }
+    pthread_mutex_unlock(&state.lock);
+    return error;
+}
