@@ -308,7 +308,7 @@ static enum board_gate gate_of(const struct gate *gate, uint32_t number, const s
         return BOARD_FREE;
     if (gate->learner != GATE_MOST_CLIENTS && gate->learner != number)
         return BOARD_CLOSED;
-    if (standing->overdue && !(goals & own))
+    if (standing->overdue && !((standing->overdue | first) & own))
         return BOARD_CLOSED;
     /* who has more than its goal yields to who has less */
     return goals & own && (first & own || !first) ? BOARD_COUNTED : BOARD_BOUNDED;

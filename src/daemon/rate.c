@@ -7,7 +7,7 @@
 
 void rate_begin(struct rate *rate, const struct rate_alone *known)
 {
-    *rate = (struct rate){.goal = CORUN_GOAL_NONE};
+    *rate = (struct rate){.goal = CORUN_GOAL_NONE, .idle_ns = UINT64_MAX};
     if (known)
         rate->alone = *known;
 }
@@ -18,6 +18,7 @@ void rate_promise(struct rate *rate, enum corun_goal_kind goal, double value)
     rate->goal_value = value;
     rate->debt_ns = 0;
     rate->overdue = false;
+    rate->overdue_ns = rate->hopeless_ns = 0;
 }
 
 bool rate_alone_known(const struct rate_alone *alone)
@@ -122,6 +123,28 @@ static void note_alone(struct rate *rate, int64_t ended, const struct rate_look 
     }
 }
 
+/*
+ * A part of the rate alone can be reached with the GPU for itself. A time of runs may be out of reach: after a second in which others were held back for it
+ * in vain, they are not for a while.
+ */
+static void dun(struct rate *rate, const struct rate_look *look)
+{
+    bool of_runs = rate->goal == CORUN_GOAL_MILLISECONDS || rate->goal == CORUN_GOAL_FRAMES_PER_SECOND;
+    if (rate->goal != CORUN_GOAL_FRACTION && !of_runs)
+        return;
+    if (rate->goal == CORUN_GOAL_FRACTION && !rate_alone_known(&rate->alone))
+        return;
+    rate->overdue = rate->debt_ns > (int64_t)(look->window_ns / 4) || (rate->overdue && rate->debt_ns > 0);
+    rate->overdue_ns = rate->overdue ? rate->overdue_ns + look->passed_ns : 0;
+    if (of_runs && rate->overdue_ns > RATE_PATIENCE_NS)
+        rate->hopeless_ns = RATE_HOPELESS_NS;
+    if (rate->hopeless_ns) {
+        rate->hopeless_ns -= look->passed_ns < rate->hopeless_ns ? look->passed_ns : rate->hopeless_ns;
+        rate->overdue = false;
+        rate->overdue_ns = 0;
+    }
+}
+
 void rate_note(struct rate *rate, const struct board *board, const struct rate_look *look)
 {
     int64_t ended = take_ended(rate, board, look->passed_ns);
@@ -132,9 +155,11 @@ void rate_note(struct rate *rate, const struct board *board, const struct rate_l
     rate->ended += ended;
     if (look->wanted)
         rate->wanted_ns += look->passed_ns;
-    rate->idle_ns = look->wanted ? 0 : rate->idle_ns + look->passed_ns;
-    if (rate->goal != CORUN_GOAL_FRACTION || !rate_alone_known(&rate->alone))
-        return;
-    owe(rate, look->wanted ? (int64_t)look->passed_ns : 0, ended, look->window_ns);
-    rate->overdue = rate->debt_ns > (int64_t)(look->window_ns / 4) || (rate->overdue && rate->debt_ns > 0);
+    if (look->wanted)
+        rate->idle_ns = 0;
+    else if (rate->idle_ns < UINT64_MAX - look->passed_ns)
+        rate->idle_ns += look->passed_ns;
+    if (rate->goal == CORUN_GOAL_FRACTION && rate_alone_known(&rate->alone))
+        owe(rate, look->wanted ? (int64_t)look->passed_ns : 0, ended, look->window_ns);
+    dun(rate, look);
 }

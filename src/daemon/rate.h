@@ -16,6 +16,9 @@
 #define RATE_ALONE_LAUNCHES 16u              /* and of launches */
 #define RATE_SETTLED_NS UINT64_C(1000000000) /* then it is known well; older time counts half */
 
+#define RATE_PATIENCE_NS UINT64_C(1000000000)  /* of others held back: a goal of runs that is not reached then */
+#define RATE_HOPELESS_NS UINT64_C(10000000000) /* holds them back no more for so long */
+
 /* What was seen of a program without others. */
 struct rate_alone {
     uint64_t wanted_ns, ended;
@@ -38,7 +41,9 @@ struct rate {
     uint64_t runs;      /* that the program has told of */
     int64_t debt_ns;
     bool overdue;                    /* the debt was more than a quarter of the window, and has not been paid since */
-    uint64_t idle_ns;                /* since it wanted the GPU last */
+    uint64_t overdue_ns;             /* that it has been overdue, without a break */
+    uint64_t hopeless_ns;            /* that it will not be */
+    uint64_t idle_ns;                /* since it wanted the GPU last; UINT64_MAX: it never did */
     uint32_t last_ended, last_parts; /* as the board had them */
     uint64_t last_runs, last_run_ns;
 };
@@ -62,8 +67,8 @@ double rate_per_second(const struct rate *rate);
 /* Whether it has a goal, and has less than that; also while a share of a rate alone is promised that nobody knows. */
 bool rate_is_behind(const struct rate *rate);
 /*
- * Whether it does not help it enough to go first: what others begin while it does not want the GPU is still there when it does. Of parts of the
- * rate alone, which it reaches if all others are held back; and only while it wants the GPU now and then.
+ * Whether it does not help it enough to go first: what others begin while it does not want the GPU is still there when it does. Only while it wants the
+ * GPU now and then.
  */
 bool rate_is_overdue(const struct rate *rate, uint64_t window_ns);
 

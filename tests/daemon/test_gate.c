@@ -249,6 +249,7 @@ struct model {
     uint64_t ended, wanted_us;       /* all in all */
     bool is_there, under_way, wants; /* wants: it waits at the gate, or on the GPU */
     uint64_t order;                  /* of what is under way, among all */
+    uint64_t since_us, run_us;       /* when it began to want this launch; of all that have ended: each is a run */
     uint32_t random;                 /* not 0: pauses of 0 to twice their length */
 };
 
@@ -282,14 +283,19 @@ static void step(struct model *model, uint64_t gets_ns, uint64_t order)
     struct board_lane *lane = &board(model->number)->lanes[1];
     bool noted = atomic_load(&board(model->number)->gate) != BOARD_FREE;
     if (model->under_way && model->left_ns <= gets_ns) {
-        model->under_way = false;
+        model->under_way = model->wants = false;
         model->ended++;
+        model->run_us += order / PROGRAMS - model->since_us;
+        atomic_fetch_add(&board(model->number)->run_ns, (order / PROGRAMS - model->since_us) * US);
+        atomic_fetch_add(&board(model->number)->runs, 1);
         model->rests_us = pause_of(model);
         atomic_store(&lane->ended, atomic_load(&lane->asked));
     } else if (model->under_way) {
         model->left_ns -= gets_ns;
     }
     model->rests_us -= model->rests_us < STEP_US ? model->rests_us : STEP_US;
+    if (!model->wants && !model->under_way && !model->rests_us)
+        model->since_us = order / PROGRAMS;
     model->wants = model->under_way || !model->rests_us;
     if (model->wants && !model->under_way && may_launch(model)) {
         model->under_way = true;
@@ -339,7 +345,7 @@ static void enter(struct gate *gate, struct model *model, double goal)
 static void forget_past(struct model *models)
 {
     for (uint32_t i = 0; i < PROGRAMS; i++)
-        models[i].ended = models[i].wanted_us = 0;
+        models[i].ended = models[i].wanted_us = models[i].run_us = 0;
 }
 
 /* The part of its rate alone that a program had. */
@@ -542,6 +548,34 @@ static void test_run_goals(void **unused)
     assert_gate(train, FREE);
 }
 
+/*
+ * A server without a pause to speak of, beside launches that are longer than its own: to go first is not enough, as one of them slips in between two runs. A
+ * goal that it cannot reach at all holds the others back for a short time only.
+ */
+static void test_run_goals_kept(void **unused)
+{
+    (void)unused;
+    static const double goals_ms[] = {0.065, 0.08, 0.1, 0.02};
+    for (size_t i = 0; i < sizeof goals_ms / sizeof *goals_ms; i++) {
+        struct gate gate = with("goal:window=20");
+        struct model models[PROGRAMS] = {{.work_us = 50, .pause_us = 20}, {.work_us = 160}};
+        enter(&gate, &models[0], 0);
+        enter(&gate, &models[1], 0);
+        gate_promise(&gate, models[0].number, CORUN_GOAL_MILLISECONDS, goals_ms[i], NULL);
+        uint64_t now = simulate_on(&gate, models, 1000, 2000000, true);
+        forget_past(models);
+        (void)simulate_on(&gate, models, now, 5000000, true);
+        double run_ms = (double)models[0].run_us / 1e3 / (double)models[0].ended;
+        double others = (double)models[1].ended * 160 / 5e6;
+        if (goals_ms[i] < 0.05) {
+            assert_true(others > 0.5);
+        } else {
+            assert_float_equal(run_ms, goals_ms[i], 0.03 * goals_ms[i]);
+            assert_true(others > 0.01);
+        }
+    }
+}
+
 /* Users have boards of their own, and see of each other whether somebody who goes first is busy, as of the last look. */
 static void test_users(void **unused)
 {
@@ -601,12 +635,13 @@ static void test_counts(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules),         cmocka_unit_test(test_left_over), cmocka_unit_test(test_priority),
-        cmocka_unit_test(test_overflow),      cmocka_unit_test(test_turns),     cmocka_unit_test(test_even),
-        cmocka_unit_test(test_places),        cmocka_unit_test(test_late),      cmocka_unit_test(test_goal),
-        cmocka_unit_test(test_became_slower), cmocka_unit_test(test_settled),   cmocka_unit_test(test_learned),
-        cmocka_unit_test(test_not_learned),   cmocka_unit_test(test_two_goals), cmocka_unit_test(test_run_goals),
-        cmocka_unit_test(test_counts),        cmocka_unit_test(test_plants),    cmocka_unit_test(test_users),
+        cmocka_unit_test(test_rules),          cmocka_unit_test(test_left_over), cmocka_unit_test(test_priority),
+        cmocka_unit_test(test_overflow),       cmocka_unit_test(test_turns),     cmocka_unit_test(test_even),
+        cmocka_unit_test(test_places),         cmocka_unit_test(test_late),      cmocka_unit_test(test_goal),
+        cmocka_unit_test(test_became_slower),  cmocka_unit_test(test_settled),   cmocka_unit_test(test_learned),
+        cmocka_unit_test(test_not_learned),    cmocka_unit_test(test_two_goals), cmocka_unit_test(test_run_goals),
+        cmocka_unit_test(test_run_goals_kept), cmocka_unit_test(test_counts),    cmocka_unit_test(test_plants),
+        cmocka_unit_test(test_users),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
