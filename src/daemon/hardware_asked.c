@@ -139,6 +139,15 @@ static void note_goal(const struct client *client)
     hardware_journal_note(client->hardware->journal, client, "goal", text, hardware_now());
 }
 
+/* For the next corund. */
+static void post_goal(const struct client *client)
+{
+    uint64_t bits;
+    memcpy(&bits, &client->attach.goal_value, sizeof bits);
+    atomic_store(&client->board->goal_value, bits);
+    atomic_store(&client->board->goal, client->attach.goal);
+}
+
 /* NULL: it is a goal. */
 static const char *goal_problem_there(const struct client *client, uint32_t kind, double value)
 {
@@ -196,6 +205,7 @@ static void attach(struct client *client, const struct wire_frame *frame)
     client->board = board_at(boards->front, client->number);
     client->sends_file = true;
     hardware_limit_memory(client);
+    post_goal(client);
     hardware_journal_note(hardware->journal, client, "client", "comes", hardware_now());
     if (attach->goal != CORUN_GOAL_NONE)
         note_goal(client);
@@ -313,6 +323,7 @@ static void change_goal(struct client *client, const struct wire_frame *frame)
         other->attach.goal_value = goal.value;
         gate_promise(&hardware->gate, other->number, (enum corun_goal_kind)goal.goal, goal.value, NULL);
         note_goal(other);
+        post_goal(other);
         hardware_look(hardware);
         answer(client, WIRE_DONE, &done, NULL);
         return;

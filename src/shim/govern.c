@@ -55,7 +55,8 @@ static struct {
     pthread_once_t once;
     pthread_mutex_t lock;
     _Atomic(struct board *) board; /* NULL: ungoverned */
-    struct board_front *front;     /* of that board, whose number it is */
+    struct board *before;          /* the last one that there was; it stays mapped */
+    struct board_front *front;     /* of the board, whose number it is */
     uint32_t number;
     struct wire_link link;
     char socket[4096];
@@ -139,7 +140,11 @@ static void attach(void)
     struct wire_frame frame;
     struct board *board = NULL;
     state.tried = now();
-    if (goal && *goal) {
+    if (state.before) { /* `corun goal`, or the program itself, may have changed it */
+        uint64_t bits = atomic_load(&state.before->goal_value);
+        attach.goal = (uint32_t)atomic_load(&state.before->goal);
+        memcpy(&attach.goal_value, &bits, sizeof bits);
+    } else if (goal && *goal) {
         attach.goal = wire_goal_kind(kind);
         attach.goal_value = strtod(goal, NULL);
     }
@@ -173,6 +178,7 @@ static void attach(void)
     atomic_store(&board->bytes, memory_total());
     state.address = 0;
     state.told = false;
+    state.before = board;
     atomic_store(&state.board, board);
 }
 

@@ -55,6 +55,8 @@ struct board {
     _Atomic uint64_t bytes;        /* of device memory; where it is limited, corund writes what it has granted */
     struct board_lane lanes[BOARD_LANES];
     _Atomic uint64_t last_runs[BOARD_RUNS]; /* nanoseconds; run i, from 0 on, in place i modulo their number */
+    /* corund's: the goal as it is by now, which the program tells the next corund; an enum corun_goal_kind, and the bits of a double */
+    _Atomic uint64_t goal, goal_value;
 };
 _Static_assert(sizeof(struct board) <= BOARD_BYTES, "a board is a page");
 

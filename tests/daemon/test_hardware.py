@@ -111,7 +111,7 @@ NUMBER = {name: number for number, (name, _) in enumerate(MESSAGES)}
 VERSION = int(re.search(r"WIRE_VERSION (\d+)u", (ROOT / "src" / "wire" / "wire.h").read_text())[1])
 GATES = re.findall(r"G\((\w+), \"", (ROOT / "src" / "wire" / "board.h").read_text())
 GATE, STARTING, RUNS, RUN_NS, BYTES, ASKED = 0, 20, 56, 64, 72, 80  # struct board
-BOARD_BYTES = 80 + 64 * 8 + 256 * 8
+BOARD_BYTES = 80 + 64 * 8 + 256 * 8 + 16
 LAST_RUNS = 80 + 64 * 8
 GATE_PLACES = 64
 
@@ -431,6 +431,7 @@ class Faults(Shimmed):
         daemon = self.start_daemon("--policy", "time-slice")
         train = self.share(PROGRAMS / "many_launches", "--name", "train", words=["4000000"])
         self.wait_for(lambda: "train" in self.clients())
+        self.assertEqual(self.ask("goal", str(self.clients()["train"]["pid"]), "40%").returncode, 0)
         daemon.kill()
         daemon.wait()
         time.sleep(0.2)
@@ -438,6 +439,7 @@ class Faults(Shimmed):
         self.socket.unlink(missing_ok=True)
         self.start_daemon("--policy", "time-slice")
         self.wait_for(lambda: "train" in self.clients())
+        self.assertEqual(self.clients()["train"]["goal_value"], 0.4)  # the goal that it had
         train.kill()
         self.assertIn(b"corund is gone, the program runs on ungoverned", self.end(train)[2])
 
