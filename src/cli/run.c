@@ -37,6 +37,7 @@ enum {
     KEY_STREAMS,
     KEY_START_AT,
     KEY_CHECK,
+    KEY_DRIVER_CALLS,
     KEY_NATIVE,
     KEY_FENCE,
     KEY_SAMPLE,
@@ -75,6 +76,10 @@ static const struct argp_option options[] = {
     {"check", KEY_CHECK, NULL, 0, "software: compare what each run leaves with what a run without timing leaves", 5},
     {"fence", KEY_FENCE, NULL, 0,
      "software: an application accesses its own memory alone; one that tries another access fails", 5},
+    {"driver-calls", KEY_DRIVER_CALLS, "FILE", 0,
+     "software: write every call of the driver in the shared run to FILE, with when it began and how long it took, and "
+     "what ended on the device",
+     5},
     {"native", KEY_NATIVE, NULL, 0, "software: NVIDIA's driver and its first GPU, in wall time", 5},
     {"sample", KEY_SAMPLE, "error=PART,every=N", OPTION_ARG_OPTIONAL, COMMAND_SAMPLE_TEXT, 2},
     {"json", KEY_JSON, "FILE", 0, "write the results as JSON; - is standard output, in place of the table", 3},
@@ -245,6 +250,9 @@ static bool parse_software(struct run_options *run, int key, const char *value)
     case KEY_FENCE:
         run->software.fence = true;
         break;
+    case KEY_DRIVER_CALLS:
+        run->software.calls = value;
+        break;
     case KEY_NATIVE:
         run->software.native = true;
         break;
@@ -290,8 +298,8 @@ static void check_machine(const struct run_options *run, struct argp_state *stat
     const struct output *outputs = run->outputs;
     bool observed = outputs[RUN_TRACE].path || outputs[RUN_TIMELINE].path || outputs[RUN_CONSOLE].path;
     if (run->for_software && !run->in_software)
-        argp_error(state, "--epoch, --launching, --load, --streams, --start-at, --check, --fence and --native are for "
-                          "--machine software");
+        argp_error(state, "--epoch, --launching, --load, --streams, --start-at, --check, --driver-calls, --fence and "
+                          "--native are for --machine software");
     if (run->software.start_at > 0 && !run->software.native)
         argp_error(state, "--start-at is for --native: a simulated GPU has a time of its own");
     if (observed && !run->in_hardware)

@@ -128,6 +128,7 @@ static enum corun_status create_shared(struct evaluation *evaluation)
     options.user = job->policy_call_user;
     options.check = evaluation->request->check;
     options.fence = evaluation->request->fence;
+    options.calls = evaluation->request->calls;
     options.favour = evaluation->request->favour;
     options.own_sms = evaluation->request->own_sms;
     for (uint32_t i = 0; i < evaluation->count; i++) {

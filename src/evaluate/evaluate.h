@@ -30,7 +30,8 @@ struct evaluate_request {
      * launches leave there, alone.
      */
     bool check;
-    bool fence; /* as in struct software_options; alone they run without */
+    const char *calls; /* a file for the driver's calls of the shared run; NULL: none */
+    bool fence;        /* as in struct software_options; alone they run without */
 };
 
 /* Beside what `corun run` tells of an application. Times are cycles of the device's clock. */

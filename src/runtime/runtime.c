@@ -34,13 +34,13 @@ bool runtime_worked(struct runtime *runtime, int result)
 
 void runtime_enter(struct runtime *runtime)
 {
-    (void)runtime->driver.context_get(&runtime->outside);
+    (void)RESULT(runtime, context_get(&runtime->outside));
     (void)CALL(runtime, context_set(runtime->context));
 }
 
 void runtime_leave(struct runtime *runtime)
 {
-    (void)runtime->driver.context_set(runtime->outside);
+    (void)RESULT(runtime, context_set(runtime->outside));
 }
 
 enum corun_status runtime_fault(struct runtime *runtime, struct corun_diagnostics *list, const char *what)
@@ -199,12 +199,24 @@ void runtime_close(struct runtime *runtime)
     vector_free(&runtime->arrived);
     vector_free(&runtime->seen);
     tally_free(&runtime->tally);
+    calls_free(&runtime->calls);
     free(runtime);
 }
 
 void runtime_describe(const struct runtime *runtime, struct runtime_info *info)
 {
     *info = runtime->info;
+}
+
+void runtime_note_calls(struct runtime *runtime)
+{
+    runtime->calls.wanted = true;
+    runtime->calls.first_ns = calls_clock();
+}
+
+enum corun_status runtime_write_calls(const struct runtime *runtime, const char *path, struct corun_diagnostics *list)
+{
+    return calls_write(&runtime->calls, path, list);
 }
 
 void runtime_sleep(struct runtime *runtime, uint64_t nanoseconds)

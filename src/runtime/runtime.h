@@ -114,6 +114,13 @@ uint64_t runtime_now(struct runtime *runtime);
 /* The host does nothing for so long, while the device goes on: in simulated time on a simulated GPU. */
 void runtime_sleep(struct runtime *runtime, uint64_t nanoseconds);
 
+/*
+ * From now on every call of the driver is noted, with what ends on the device; written as rows of CSV (runtime/calls.h). FILE: the file
+ * cannot be written, and why.
+ */
+void runtime_note_calls(struct runtime *runtime);
+enum corun_status runtime_write_calls(const struct runtime *runtime, const char *path, struct corun_diagnostics *list);
+
 /* A job of a workload comes, now. It has a number that no other job has while it lives. MEMORY. */
 enum corun_status runtime_submit(struct runtime *runtime, uint32_t workload, uint32_t *job);
 /* The job, which has not ended, ends without copying its results to the host. */

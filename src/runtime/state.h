@@ -14,12 +14,14 @@
  *   wait.c       sees what has ended, and tells the caller
  *   recover.c    a kernel has failed, and its context with it
  *   blocks.h     memory in blocks
+ *   calls.h      which calls were made, when
  *   tally.h      how long copies and kernels went on side by side
  */
 #ifndef CORUN_RUNTIME_STATE_H
 #define CORUN_RUNTIME_STATE_H
 
 #include "runtime/blocks.h"
+#include "runtime/calls.h"
 #include "runtime/runtime.h"
 #include "runtime/tally.h"
 #include "workload/commands.h"
@@ -153,11 +155,15 @@ struct runtime {
     struct table table;
     struct runtime_statistics statistics;
     struct tally tally;
+    struct calls calls;
 };
 
 /* Notes the first error of a sequence of calls. */
 bool runtime_worked(struct runtime *runtime, int result);
-#define CALL(runtime, call) runtime_worked((runtime), (runtime)->driver.call)
+/* A call of the driver, noted if that is wanted, and what it returns. */
+#define RESULT(runtime, call) \
+    (calls_begin(&(runtime)->calls), calls_note(&(runtime)->calls, #call, (runtime)->driver.call))
+#define CALL(runtime, call) runtime_worked((runtime), RESULT(runtime, call))
 
 /* runtime.c */
 /* Context, streams, base of time; false: runtime->error, or out of memory. */

@@ -93,6 +93,25 @@ static void compact(struct flights *flights)
     flights->first = 0;
 }
 
+/* A time of the runtime's by the host's clock. */
+static uint64_t by_host(const struct runtime *runtime, uint64_t time)
+{
+    return runtime->base_wall + time - runtime->base_time - runtime->idle_time;
+}
+
+static void note_flight(struct runtime *runtime, const struct flight *flight, uint32_t stream, uint64_t end)
+{
+    const struct job *job = &runtime->jobs.data[flight->job];
+    uint64_t begin = later(flight->given, runtime->streams[stream].last_end);
+    uint64_t launches = workload_of(runtime, job)->commands->launch_count;
+    calls_note_device(&runtime->calls,
+                      flight->begin  ? "copies"
+                      : flight->crew ? "crew"
+                                     : "slice",
+                      by_host(runtime, begin), by_host(runtime, end),
+                      (uint32_t)(job->number * launches + flight->launch), stream);
+}
+
 enum corun_status wait_look(struct runtime *runtime, bool *any)
 {
     enum corun_status status = CORUN_OK;
@@ -104,6 +123,7 @@ enum corun_status wait_look(struct runtime *runtime, bool *any)
                clock_reached(runtime, flights->items.data[flights->first].end, &time)) {
             struct flight flight = flights->items.data[flights->first++];
             *any = true;
+            note_flight(runtime, &flight, i, time);
             status = flight.begin  ? copies_ended(runtime, &flight, time)
                      : flight.crew ? crew_ended(runtime, i, &flight, time)
                                    : slice_ended(runtime, i, &flight, time);
@@ -207,7 +227,7 @@ static enum corun_status look_and_wait(struct runtime *runtime, uint64_t until, 
         be_idle(runtime, until, now);
         event->time = until;
     } else if (first && !*told) {
-        int result = runtime->driver.event_query(first->end);
+        int result = RESULT(runtime, event_query(first->end));
         if (result != NOT_READY)
             (void)runtime_worked(runtime, result);
     }

@@ -200,11 +200,16 @@ enum corun_status software_run(struct software *software, const struct software_
     enum corun_status status = bring_data(software);
     if (status != CORUN_OK)
         return status;
+    if (software->options.calls)
+        runtime_note_calls(software->runtime);
     software->begin_ns = runtime_now(software->runtime);
     status = governor_open(software->governor, 0, &governed, list);
     software->allowances = governor_allowances(software->governor);
     for (uint64_t turn = 1; status == CORUN_OK && !is_over(software); turn++)
         status = step(software, turn);
     enum corun_status stopped = governor_stop(software->governor);
-    return status == CORUN_OK ? stopped : status;
+    status = status == CORUN_OK ? stopped : status;
+    return status == CORUN_OK && software->options.calls
+               ? runtime_write_calls(software->runtime, software->options.calls, list)
+               : status;
 }

@@ -42,6 +42,7 @@ struct software_options {
     bool fence;            /* kernels access the memory of their own application alone; one that tried fails */
     bool check;            /* the results of every run are compared with what is expected */
     bool keep;             /* what the first run of each application leaves is kept: software_left */
+    const char *calls;     /* a file for all calls of the driver while the run goes on, as rows of CSV; NULL: none */
     double policy_seconds; /* as in struct governor_limits */
     void (*policy_call)(void *user, bool begins);
     void *user;

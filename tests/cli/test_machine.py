@@ -7,7 +7,7 @@ import sys
 import unittest
 
 CORUN = sys.argv.pop(1)
-USAGE, ARGUMENT, FAULT, POLICY = 2, 6, 8, 12
+USAGE, ARGUMENT, FAULT, POLICY, FILE = 2, 6, 8, 12, 13
 GPU = "gtx980:sms=4"
 PAIR = ["hotspot@small:goal=60%", "pathfinder@small"]
 
@@ -137,6 +137,8 @@ class Machine(unittest.TestCase):
         self.fails(FAULT, "CUDA_ERROR_NOT_SUPPORTED", "--streams", "sms=2", *software)
         self.fails(USAGE, "--start-at: expected seconds since 1970", "--native", "--start-at", "soon", *software)
         self.fails(USAGE, "--start-at is for --native", "--start-at", "1", *software)
+        self.fails(USAGE, "are for --machine software", "--driver-calls", "/dev/null", *PAIR)
+        self.fails(FILE, "no/such/folder: No such file", "--driver-calls", "no/such/folder", "-c", "20K", *software)
         self.fails(USAGE, "expected hardware, software or both", "-m", "firmware", *PAIR)
         self.fails(USAGE, "are for --machine software", "--epoch", "1M", *PAIR)
         self.fails(USAGE, "show the simulated GPU", "--trace", "/dev/null", *software)
