@@ -102,9 +102,10 @@ def ways_of(gpu, first, second, goal, load):
     wanted = f"{first}:goal={goal}%" if goal else first
     run = lambda *arguments: gpu.run(*requests, *arguments)
     if load:
-        yield "priority, slices", lambda: run("--launching", "slices", "-p", "priority", first, second)
-        yield "priority, whole", lambda: run("--launching", "whole", "-p", "priority", first, second)
-        yield "slate, workers", lambda: run("-p", "slate", first, second)
+        urgent = f"{first}:goal={gpu.options.urgent}%"
+        yield "priority, slices", lambda: run("--launching", "slices", "-p", "priority", urgent, second)
+        yield "priority, whole", lambda: run("--launching", "whole", "-p", "priority", urgent, second)
+        yield "slate, workers", lambda: run("-p", "slate", urgent, second)
     else:
         yield "smqos", lambda: run("-p", "smqos:gate=off", wanted, second)
         yield "static-smqos", lambda: run("-p", "static-smqos", wanted, second)
@@ -167,6 +168,8 @@ def main():
     parser.add_argument("--cycles", default="200M", help="window of each run, in cycles of the GPU [200M]")
     parser.add_argument("--mhz", type=float, default=1980, help="its clock as the driver has it, for the window in the rows [1980]")
     parser.add_argument("--sms", type=int, default=132, help="SMs of the GPU [132]")
+    parser.add_argument("--urgent", type=int, default=80,
+                        help="percent: goal of the server under policies, which serve applications with goals first [80]")
     parser.add_argument("--shares", type=shares_of, default=SHARES, help="percent of SMs, or of threads, for the first one [25,50,75]; none")
     parser.add_argument("--prepared", type=float, default=PREPARED_SECONDS, help="seconds in which a process measures itself alone [15]")
     parser.add_argument("--seconds", type=float, default=60, help="a run may take so long [60]")
