@@ -34,12 +34,16 @@ bool runtime_worked(struct runtime *runtime, int result)
 
 void runtime_enter(struct runtime *runtime)
 {
+    if (runtime->held)
+        return;
     (void)RESULT(runtime, context_get(&runtime->outside));
     (void)CALL(runtime, context_set(runtime->context));
 }
 
 void runtime_leave(struct runtime *runtime)
 {
+    if (runtime->held)
+        return;
     (void)RESULT(runtime, context_set(runtime->outside));
 }
 
@@ -166,6 +170,7 @@ void runtime_close(struct runtime *runtime)
 {
     if (!runtime)
         return;
+    runtime_hold(runtime, false);
     if (runtime->context) {
         runtime_enter(runtime);
         for (uint32_t i = 0; i < STREAMS; i++) /* nothing may still be moving in memory of the host */
@@ -208,6 +213,17 @@ void runtime_describe(const struct runtime *runtime, struct runtime_info *info)
     *info = runtime->info;
 }
 
+void runtime_hold(struct runtime *runtime, bool held)
+{
+    if (held == runtime->held)
+        return;
+    if (held)
+        runtime_enter(runtime);
+    runtime->held = held;
+    if (!held)
+        runtime_leave(runtime);
+}
+
 void runtime_note_calls(struct runtime *runtime)
 {
     runtime->calls.wanted = true;
@@ -222,7 +238,8 @@ enum corun_status runtime_write_calls(const struct runtime *runtime, const char 
 void runtime_sleep(struct runtime *runtime, uint64_t nanoseconds)
 {
     runtime_enter(runtime);
-    (void)runtime_worked(runtime, driver_sleep(&runtime->driver, nanoseconds));
+    calls_begin(&runtime->calls);
+    (void)runtime_worked(runtime, calls_note(&runtime->calls, "sleep", driver_sleep(&runtime->driver, nanoseconds)));
     runtime_leave(runtime);
 }
 

@@ -115,6 +115,12 @@ uint64_t runtime_now(struct runtime *runtime);
 void runtime_sleep(struct runtime *runtime, uint64_t nanoseconds);
 
 /*
+ * While it is held, the runtime's context stays current in the calling thread, which makes no other calls of a driver: it need not be changed
+ * and changed back in every function.
+ */
+void runtime_hold(struct runtime *runtime, bool held);
+
+/*
  * From now on every call of the driver is noted, with what ends on the device; written as rows of CSV (runtime/calls.h). FILE: the file
  * cannot be written, and why.
  */

@@ -135,6 +135,7 @@ struct runtime {
     int device;
     int error; /* first one of the driver since it was looked at; 0: none */
     void *context, *outside;
+    bool held;      /* the context is current until the caller says otherwise */
     void *parts[2]; /* OWN_SMS: green contexts of the favoured streams and of the others */
     void *clock_stream, *between_stream;
     struct flights streams[STREAMS]; /* streams of slices; copies in; copies out (in turns: all are copies in) */

@@ -212,8 +212,8 @@ static bool fail_starved(struct runtime *runtime)
 /* One look at what there is, and a little waiting if there is nothing. True: *event is to be told. */
 static enum corun_status look_and_wait(struct runtime *runtime, uint64_t until, struct runtime_event *event, bool *told)
 {
-    bool any;
-    enum corun_status status = wait_look(runtime, &any);
+    bool any = false, known = runtime->seen.count && !runtime->driver.simulated; /* a simulated GPU goes on by looks */
+    enum corun_status status = known ? CORUN_OK : wait_look(runtime, &any);
     *told = status == CORUN_OK && runtime->seen.count;
     if (*told)
         *event = take_seen(runtime);

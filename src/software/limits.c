@@ -142,6 +142,9 @@ enum corun_status limits_follow(struct software *software)
 {
     const uint64_t count = (uint64_t)software->count * software->places, none = count;
     uint64_t first = none, last = 0;
+    if (!software->limits_due)
+        return CORUN_OK;
+    software->limits_due = false;
     for (uint32_t place = 0; place < software->places; place++) {
         uint64_t written = runtime_table_written(software->runtime);
         if (!set_limits(software, place))

@@ -8,6 +8,7 @@
 enum corun_status look_begin(struct software *software)
 {
     software->looking = true;
+    software->look_wanted = false;
     software->looking_since = software->now;
     software->look_writes = runtime_table_settled(software->runtime);
     enum corun_status status = runtime_table_read(software->runtime);
@@ -125,6 +126,7 @@ enum corun_status look_end(struct software *software, uint64_t time)
     software->look_began = software->looking_since;
     software->look_ns = time - software->looking_since;
     software->writes_known = software->look_writes;
+    software->limits_due = true;
     software->control.looks++;
     software->control.look_ns += software->look_ns;
     enum corun_status status = take(software, runtime_table_copy(software->runtime));

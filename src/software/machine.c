@@ -68,6 +68,7 @@ static enum corun_status obey(void *machine, const struct corun_policy_moment *m
     struct software *software = machine;
     (void)moment;
     software->allowances = allowances;
+    software->limits_due = true;
     return CORUN_OK;
 }
 

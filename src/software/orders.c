@@ -146,6 +146,7 @@ static enum corun_status leave(struct software *software, struct application *a,
 {
     a->state = CORUN_APPLICATION_LEFT;
     a->left_ns = time;
+    software->limits_due = true;
     return governor_moment(software->governor, time, CORUN_EVENT_LEAVE, 0, a->index);
 }
 
@@ -169,6 +170,7 @@ static enum corun_status end_order(struct software *software, struct application
 {
     uint64_t n = a->head++;
     const struct kind *kind = kind_at(a, n);
+    software->limits_due = true; /* it may be idle now */
     struct order *order = order_at(a, n);
     const struct job_of_run *job = orders_job(a, n / a->launch_count);
     uint32_t launch = (uint32_t)(n % a->launch_count);
@@ -232,7 +234,14 @@ static struct application *find_job(struct software *software, uint32_t number, 
     return NULL;
 }
 
-static void crew_ended(const struct software *software, struct application *a, const struct job_of_run *job,
+static bool ends_with_its_crew(const struct software *software, struct application *a, const struct job_of_run *job,
+                               const struct runtime_event *event)
+{
+    return goes_whole(software, &a->kinds[event->launch]) ||
+           order_at(a, job->run * a->launch_count + event->launch)->once;
+}
+
+static void crew_ended(struct software *software, struct application *a, const struct job_of_run *job,
                        const struct runtime_event *event, uint64_t time)
 {
     struct order *order = order_at(a, job->run * a->launch_count + event->launch);
@@ -242,13 +251,8 @@ static void crew_ended(const struct software *software, struct application *a, c
         a->tbs_in_flight -= a->kinds[event->launch].about.tbs;
     if (time > order->ended_ns)
         order->ended_ns = time;
-}
-
-static bool ends_with_its_crew(const struct software *software, struct application *a, const struct job_of_run *job,
-                               const struct runtime_event *event)
-{
-    return goes_whole(software, &a->kinds[event->launch]) ||
-           order_at(a, job->run * a->launch_count + event->launch)->once;
+    if (!ends_with_its_crew(software, a, job, event)) /* whether the launch is complete, only a look can tell */
+        software->look_wanted = true;
 }
 
 /* Are the results what is expected? */
@@ -297,6 +301,7 @@ static enum corun_status job_ended(struct software *software, struct application
             a->thread_blocks += kind_at(a, a->head)->about.tbs;
         }
         a->given = a->retired = a->head;
+        software->limits_due = true;
         a->halves = a->head / HALF;
         status = end_run(software, a, job->run, time);
     }
@@ -310,6 +315,7 @@ static enum corun_status job_failed(struct software *software, struct applicatio
 {
     a->failure = event->failure;
     a->status = CORUN_FAULT;
+    software->limits_due = true;
     runtime_release(software->runtime, job->job);
     job->used = false;
     return a->state == CORUN_APPLICATION_RUNNING ? leave(software, a, time) : CORUN_OK;
@@ -352,6 +358,7 @@ static void start_over(struct software *software, struct application *a)
         a->thread_blocks -= kind_at(a, a->head - 1)->about.tbs;
     }
     a->given = a->retired = a->head;
+    software->limits_due = true;
     a->skipped = a->done = a->tbs_in_flight = 0;
     a->halves = a->head / HALF;
     memset(a->orders, 0, sizeof a->orders);

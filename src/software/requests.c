@@ -20,6 +20,7 @@ enum corun_status requests_come(struct software *software, struct application *a
            a->requests < from->request_count && from->requests_ns[a->requests] <= software->now) {
         bool idle = orders_idle(a);
         a->requests++;
+        software->limits_due = true;
         if (idle) /* else the run before is under way, and its launches are told */
             status = governor_moment(software->governor, software->now, CORUN_EVENT_KERNEL_START, 0, a->index);
     }

@@ -25,6 +25,7 @@ static enum corun_status arrive(struct software *software, struct application *a
     a->state = CORUN_APPLICATION_RUNNING;
     a->arrived_ns = a->last_run_ns = a->progress_ns = software->now;
     a->ahead = 2;
+    software->limits_due = true;
     enum corun_status status = governor_moment(software->governor, software->now, CORUN_EVENT_ARRIVE, 0, a->index);
     if (status == CORUN_OK && !orders_idle(a))
         status = governor_moment(software->governor, software->now, CORUN_EVENT_KERNEL_START, 0, a->index);
@@ -94,7 +95,8 @@ static enum corun_status act(struct software *software)
         if (status == CORUN_OK && uses_workers(software))
             status = crews_grow(software, &software->applications[i]);
     }
-    if (status == CORUN_OK && uses_workers(software) && !software->looking && software->now >= software->next_look)
+    if (status == CORUN_OK && uses_workers(software) && !software->looking &&
+        (software->look_wanted || software->now >= software->next_look))
         status = look_begin(software);
     return status;
 }
@@ -203,11 +205,13 @@ enum corun_status software_run(struct software *software, const struct software_
     if (software->options.calls)
         runtime_note_calls(software->runtime);
     software->begin_ns = runtime_now(software->runtime);
+    runtime_hold(software->runtime, true);
     status = governor_open(software->governor, 0, &governed, list);
     software->allowances = governor_allowances(software->governor);
     for (uint64_t turn = 1; status == CORUN_OK && !is_over(software); turn++)
         status = step(software, turn);
     enum corun_status stopped = governor_stop(software->governor);
+    runtime_hold(software->runtime, false);
     status = status == CORUN_OK ? stopped : status;
     return status == CORUN_OK && software->options.calls
                ? runtime_write_calls(software->runtime, software->options.calls, list)

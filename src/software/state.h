@@ -125,6 +125,9 @@ struct software {
     uint64_t begin_ns;    /* of the runtime's time */
     uint64_t now;
     bool looking, interrupted;
+    bool look_wanted; /* a crew has ended since the last look was begun, and its launch may be complete */
+    bool
+        limits_due; /* something has changed on which limits depend: allowances, looks, who is there and has launches */
     uint64_t looking_since; /* a look is under way */
     uint64_t look_began;    /* the one before, which is known */
     uint64_t look_ns;       /* a look takes so long, as far as is known */
