@@ -36,7 +36,12 @@ bool allowances_create(struct governor *governor)
         return false;
 #undef IS_MISSING
     allowances_clear(governor);
-    bool fine = (governor->first.grant = calloc(CORUN_MAX_APPLICATIONS, sizeof *w->grant)) != NULL;
+    size_t bytes = 0;
+#define ADD_BYTES(name, count) bytes += (count) * sizeof *w->name;
+    GUARDED_ALLOWANCES(ADD_BYTES)
+#undef ADD_BYTES
+    bool fine = (governor->checked = malloc(bytes)) != NULL;
+    fine &= (governor->first.grant = calloc(CORUN_MAX_APPLICATIONS, sizeof *w->grant)) != NULL;
 #define ALLOCATE_FIRST(name) fine &= (governor->first.name = calloc(entries, sizeof *governor->first.name)) != NULL;
     ENTRIES_OF_ALLOWANCES(ALLOCATE_FIRST)
 #undef ALLOCATE_FIRST
@@ -65,6 +70,7 @@ void allowances_clear(struct governor *governor)
 
 void allowances_free(struct governor *governor)
 {
+    free(governor->checked);
     free(governor->first.grant);
 #define FREE_FIRST(name) free(governor->first.name);
     ENTRIES_OF_ALLOWANCES(FREE_FIRST)
@@ -240,6 +246,44 @@ static enum corun_status check_partitions(struct governor *governor, uint32_t s)
     return CORUN_OK;
 }
 
+/* What a check depends on besides the tables; not 0. */
+static uint32_t scalars_of(const struct governor *governor)
+{
+    uint32_t left = 0;
+    for (uint32_t a = 0; a < governor->application_count; a++)
+        left |= (uint32_t)(governor->reading.applications[a].state == CORUN_APPLICATION_LEFT) << a;
+    _Static_assert(CORUN_MAX_APPLICATIONS < 30, "a bit each");
+    return left | UINT32_C(1) << 31 | (uint32_t)governor->allowances.quotas_on << 30;
+}
+
+/* Has the policy written what was there already? Most moments change nothing, and there are some for every launch. */
+static bool is_as_checked(const struct governor *governor)
+{
+    size_t sms = governor->machine.sm_count, entries = entry_count(governor), variables = 0;
+    const struct corun_allowances *w = &governor->allowances;
+    const uint8_t *copy = governor->checked;
+    bool same = governor->checked_scalars == scalars_of(governor);
+#define COMPARE_TABLE(name, count) \
+    same = same && !memcmp(copy, w->name, (count) * sizeof *w->name); \
+    copy += (count) * sizeof *w->name;
+    GUARDED_ALLOWANCES(COMPARE_TABLE)
+#undef COMPARE_TABLE
+    return same;
+}
+
+static void note_checked(struct governor *governor)
+{
+    size_t sms = governor->machine.sm_count, entries = entry_count(governor), variables = 0;
+    const struct corun_allowances *w = &governor->allowances;
+    uint8_t *copy = governor->checked;
+#define KEEP_TABLE(name, count) \
+    memcpy(copy, w->name, (count) * sizeof *w->name); \
+    copy += (count) * sizeof *w->name;
+    GUARDED_ALLOWANCES(KEEP_TABLE)
+#undef KEEP_TABLE
+    governor->checked_scalars = scalars_of(governor);
+}
+
 enum corun_status allowances_check(struct governor *governor)
 {
     const struct corun_allowances *w = &governor->allowances;
@@ -251,6 +295,8 @@ enum corun_status allowances_check(struct governor *governor)
     if (w->quotas_on && governor->quotas_given && w->quota_kind != governor->quota_kind_given)
         return governor_refuse(governor, "it changes the kind of quotas while they are on");
     enum corun_status status = CORUN_OK;
+    if (is_as_checked(governor))
+        return CORUN_OK;
     for (uint32_t s = 0; s < governor->machine.sm_count && status == CORUN_OK; s++) {
         for (uint32_t a = 0; a < governor->application_count && status == CORUN_OK; a++)
             status = check_entry(governor, s, a);
@@ -258,5 +304,9 @@ enum corun_status allowances_check(struct governor *governor)
             status = check_partitions(governor, s);
     }
     uint32_t all = (1u << CORUN_CAPABILITY_COUNT) - 1;
-    return status == CORUN_OK && (governor->machine.capabilities & all) != all ? check_capabilities(governor) : status;
+    if (status == CORUN_OK && (governor->machine.capabilities & all) != all)
+        status = check_capabilities(governor);
+    if (status == CORUN_OK)
+        note_checked(governor);
+    return status;
 }

@@ -16,25 +16,20 @@
 #define PATTERN_BYTES ((size_t)64)            /* and the alignment of a table */
 #define FORBIDDEN_BYTES ((size_t)256 * 1024u) /* on each side: whole pages on every host */
 
-static void make_pattern(uint8_t *pattern)
-{
-    for (uint32_t i = 0; i < PATTERN_BYTES; i++)
-        pattern[i] = (uint8_t)(0xa5 ^ i * 37);
-}
+#define BYTE(i) (uint8_t)(0xa5 ^ (i)*37)
+#define BYTES_4(i) BYTE(i), BYTE((i) + 1), BYTE((i) + 2), BYTE((i) + 3)
+#define BYTES_16(i) BYTES_4(i), BYTES_4((i) + 4), BYTES_4((i) + 8), BYTES_4((i) + 12)
+static const uint8_t pattern[PATTERN_BYTES] = {BYTES_16(0), BYTES_16(16), BYTES_16(32), BYTES_16(48)};
 
 /* A stretch holds the pattern again and again, the first time from `first` on; at least once. */
 static void write_pattern(uint8_t *first, const uint8_t *end)
 {
-    uint8_t pattern[PATTERN_BYTES];
-    make_pattern(pattern);
     for (size_t i = 0; first + i < end; i++)
         first[i] = pattern[i % PATTERN_BYTES];
 }
 
 static bool is_pattern(const uint8_t *first, const uint8_t *end)
 {
-    uint8_t pattern[PATTERN_BYTES];
-    make_pattern(pattern);
     size_t rest = (size_t)(end - first) - PATTERN_BYTES;
     return !memcmp(first, pattern, PATTERN_BYTES) && !memcmp(first, first + PATTERN_BYTES, rest);
 }

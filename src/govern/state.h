@@ -50,6 +50,8 @@ struct governor {
     void *state;
     struct corun_allowances allowances;
     struct corun_allowances first; /* by entry, as `start` left them; NULL without a policy */
+    uint8_t *checked;         /* their tables, one after the other, as they were when they were last found possible */
+    uint32_t checked_scalars; /* the same, of what else counts; 0: they have never been */
     VECTOR(struct guarded) guarded;
     bool quotas_given; /* what the machine has been told of quotas_on and quota_kind */
     enum corun_quota_kind quota_kind_given;

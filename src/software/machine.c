@@ -51,13 +51,15 @@ static void read_now(void *machine, struct corun_reading *reading)
     struct software *software = machine;
     for (uint32_t a = 0; a < software->count; a++)
         read_application(software, &software->applications[a], &reading->applications[a]);
+    uint32_t warps[SOFTWARE_MOST_APPLICATIONS];
+    for (uint32_t a = 0; a < software->count; a++)
+        warps[a] = warps_of(&kind_at(&software->applications[a], software->applications[a].head)->about);
     for (uint32_t s = 0; s < software->info.sms; s++)
         for (uint32_t a = 0; a < software->count; a++) {
             uint32_t resident = share_of(software, s, a)->resident;
-            const struct application *application = &software->applications[a];
             reading->shares[s * software->count + a].resident_tbs = resident;
             reading->sms[s].resident_tbs += resident;
-            reading->sms[s].resident_warps += resident * warps_of(&kind_at(application, application->head)->about);
+            reading->sms[s].resident_warps += resident * warps[a];
         }
 }
 
