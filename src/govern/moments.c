@@ -28,6 +28,8 @@ static enum corun_status decide(struct governor *governor, enum corun_policy_eve
 static enum corun_status follow_limits(struct governor *governor)
 {
     enum corun_status status = CORUN_OK;
+    if (!(governor->machine.capabilities & 1u << CORUN_CAN_TB_LIMIT))
+        return CORUN_OK; /* there are no limits */
     for (uint32_t s = 0; s < governor->machine.sm_count && status == CORUN_OK; s++)
         for (uint32_t a = 0; a < governor->application_count && status == CORUN_OK; a++) {
             const uint32_t *limit = &governor->allowances.tb_limit[s * governor->application_count + a];

@@ -62,6 +62,7 @@ struct governor {
     struct corun_sm_view *sm_views;
     struct corun_share_view *share_views;
     struct corun_reading reading;
+    bool sms_hidden; /* the policy sees nothing of SMs and shares, and that stands in their views already */
     struct corun_share_counts *counts, *marks; /* [s][a]: now, and at the start of the epoch */
 };
 

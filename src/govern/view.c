@@ -59,6 +59,7 @@ bool view_create(struct governor *governor)
 
 void view_declare(struct governor *governor)
 {
+    governor->sms_hidden = false;
     const struct corun_machine *machine = &governor->machine;
     bool resources = is_known(governor, CORUN_SEES_TB_RESOURCES);
     governor->view.observations = known(governor);
@@ -140,7 +141,23 @@ static void fill_share(struct governor *governor, size_t entry)
              : INT64_MIN, bool \
              : false)
 
-/* What is not known is never read as zero. */
+/* Does the policy see anything of single SMs? */
+static bool sees_sms(const struct governor *governor)
+{
+    uint32_t of_sms = 0;
+#define OF_applications(observation) 0u
+#define OF_sms(observation) 1u << CORUN_SEES_##observation
+#define OF_shares(observation) 1u << CORUN_SEES_##observation
+#define ADD(table, member, observation) of_sms |= OF_##table(observation);
+    CORUN_OBSERVED_MEMBERS(ADD)
+#undef ADD
+#undef OF_applications
+#undef OF_sms
+#undef OF_shares
+    return known(governor) & of_sms;
+}
+
+/* What is not known is never read as zero. Of SMs and shares only if that does not stand there already. */
 static void hide_unknown(struct governor *governor)
 {
     struct {
@@ -150,8 +167,8 @@ static void hide_unknown(struct governor *governor)
     } const views = {governor->application_views, governor->sm_views, governor->share_views};
     struct {
         size_t applications, sms, shares;
-    } const counts = {governor->application_count, governor->machine.sm_count,
-                      (size_t)governor->machine.sm_count * governor->application_count};
+    } const counts = {governor->application_count, governor->sms_hidden ? 0 : governor->machine.sm_count,
+                      governor->sms_hidden ? 0 : (size_t)governor->machine.sm_count * governor->application_count};
 #define HIDE(table, member, observation) \
     if (!is_known(governor, CORUN_SEES_##observation)) \
         for (size_t i = 0; i < counts.table; i++) \
@@ -162,12 +179,8 @@ static void hide_unknown(struct governor *governor)
         governor->view.preemptions_pending = UINT32_MAX;
 }
 
-void view_fill(struct governor *governor)
+static void fill_sms(struct governor *governor)
 {
-    governor->view.cycle = governor->now;
-    governor->view.preemptions_pending = governor->reading.preemptions_pending;
-    for (uint32_t a = 0; a < governor->application_count; a++)
-        fill_application(governor, a);
     for (uint32_t s = 0; s < governor->machine.sm_count; s++) {
         const struct corun_sm_reading *reading = &governor->reading.sms[s];
         governor->sm_views[s] = (struct corun_sm_view){.powered = reading->powered,
@@ -178,12 +191,24 @@ void view_fill(struct governor *governor)
     }
     for (size_t entry = 0; entry < (size_t)governor->machine.sm_count * governor->application_count; entry++)
         fill_share(governor, entry);
+}
+
+void view_fill(struct governor *governor)
+{
+    governor->view.cycle = governor->now;
+    governor->view.preemptions_pending = governor->reading.preemptions_pending;
+    for (uint32_t a = 0; a < governor->application_count; a++)
+        fill_application(governor, a);
+    if (!governor->sms_hidden)
+        fill_sms(governor);
     if (known(governor) != CORUN_ALL_OBSERVATIONS)
         hide_unknown(governor);
+    governor->sms_hidden = !sees_sms(governor);
 }
 
 void view_forget(struct governor *governor, uint32_t slot)
 {
+    governor->sms_hidden = false;
     for (uint32_t s = 0; s < governor->machine.sm_count; s++) {
         size_t entry = (size_t)s * governor->application_count + slot;
         governor->marks[entry] = (struct corun_share_counts){0};
@@ -213,6 +238,7 @@ void view_epoch(struct governor *governor)
         epoch_of_application(governor, a);
     if (!governor->machine.operations->read_epoch)
         return;
+    governor->sms_hidden = false;
     memset(governor->counts, 0, entries * sizeof *governor->counts);
     governor->machine.operations->read_epoch(governor->machine.machine, governor->counts);
     for (size_t entry = 0; entry < entries; entry++) {

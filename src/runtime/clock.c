@@ -82,6 +82,18 @@ static bool tell_by_host(struct runtime *runtime)
     return true;
 }
 
+bool clock_seen(struct runtime *runtime, void *event, uint64_t *time)
+{
+    uint64_t age = wall_ns() - runtime->base_wall;
+    if (runtime->driver.simulated || age >= REBASE_NANOSECONDS)
+        return clock_reached(runtime, event, time);
+    int result = RESULT(runtime, event_query(event));
+    if (result == NOT_READY || !runtime_worked(runtime, result) || !tell_by_host(runtime))
+        return false;
+    *time = runtime->latest;
+    return true;
+}
+
 uint64_t clock_now(struct runtime *runtime)
 {
     if (tell_by_host(runtime))

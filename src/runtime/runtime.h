@@ -60,7 +60,12 @@ struct runtime_options {
     enum runtime_favour favour;
     uint32_t favoured; /* streams */
     uint32_t own_sms;  /* OWN_SMS: at least so many; the driver gives them in groups */
-    bool workers;      /* kernels are rewritten into workers (runtime/crew.h), and not into slices */
+    /*
+     * Slices and crews are told to have ended, on a GPU, when the host has seen that: some us later, and without asking the driver when it was, which
+     * takes longer than asking whether it was.
+     */
+    bool host_times;
+    bool workers; /* kernels are rewritten into workers (runtime/crew.h), and not into slices */
 };
 
 struct runtime_info {

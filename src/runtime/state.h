@@ -98,7 +98,8 @@ struct flight {
     uint64_t first, count;
     uint64_t given; /* when the host did */
     bool crew;      /* no slice */
-    void *begin;    /* copies: event before the first; NULL: a slice or a crew */
+    bool copies;    /* neither a slice nor a crew */
+    void *begin;    /* copies: event before the first; NULL: they are taken to begin when they were given */
     void *end;      /* event behind it */
     uint64_t bytes;
 };
@@ -181,6 +182,8 @@ void *clock_event(struct runtime *runtime); /* NULL: runtime->error is set */
 void clock_give(struct runtime *runtime, void *event);
 /* Has the event been reached, and when? An error that is not NOT_READY is noted. */
 bool clock_reached(struct runtime *runtime, void *event, uint64_t *time);
+/* The same, in less of the host's time: on a GPU, when the host has seen it. */
+bool clock_seen(struct runtime *runtime, void *event, uint64_t *time);
 /* Where the host is; advances a little from call to call. */
 uint64_t clock_now(struct runtime *runtime);
 bool clock_begin(struct runtime *runtime, uint64_t time);

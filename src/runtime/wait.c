@@ -47,8 +47,9 @@ static enum corun_status slice_ended(struct runtime *runtime, uint32_t stream, c
 static enum corun_status copies_ended(struct runtime *runtime, const struct flight *flight, uint64_t time)
 {
     struct job *job = &runtime->jobs.data[flight->job];
-    uint64_t begin = time;
-    (void)clock_reached(runtime, flight->begin, &begin);
+    uint64_t begin = flight->begin ? time : flight->given;
+    if (flight->begin)
+        (void)clock_reached(runtime, flight->begin, &begin);
     clock_give(runtime, flight->begin);
     if (runtime->last_copy == flight->end)
         runtime->last_copy = NULL;
@@ -99,13 +100,19 @@ static uint64_t by_host(const struct runtime *runtime, uint64_t time)
     return runtime->base_wall + time - runtime->base_time - runtime->idle_time;
 }
 
+static bool has_ended(struct runtime *runtime, const struct flight *flight, uint64_t *time)
+{
+    bool roughly = runtime->options.host_times;
+    return roughly ? clock_seen(runtime, flight->end, time) : clock_reached(runtime, flight->end, time);
+}
+
 static void note_flight(struct runtime *runtime, const struct flight *flight, uint32_t stream, uint64_t end)
 {
     const struct job *job = &runtime->jobs.data[flight->job];
     uint64_t begin = later(flight->given, runtime->streams[stream].last_end);
     uint64_t launches = workload_of(runtime, job)->commands->launch_count;
     calls_note_device(&runtime->calls,
-                      flight->begin  ? "copies"
+                      flight->copies ? "copies"
                       : flight->crew ? "crew"
                                      : "slice",
                       by_host(runtime, begin), by_host(runtime, end),
@@ -120,11 +127,11 @@ enum corun_status wait_look(struct runtime *runtime, bool *any)
         struct flights *flights = &runtime->streams[i];
         uint64_t time;
         while (status == CORUN_OK && stream_busy(flights) &&
-               clock_reached(runtime, flights->items.data[flights->first].end, &time)) {
+               has_ended(runtime, &flights->items.data[flights->first], &time)) {
             struct flight flight = flights->items.data[flights->first++];
             *any = true;
             note_flight(runtime, &flight, i, time);
-            status = flight.begin  ? copies_ended(runtime, &flight, time)
+            status = flight.copies ? copies_ended(runtime, &flight, time)
                      : flight.crew ? crew_ended(runtime, i, &flight, time)
                                    : slice_ended(runtime, i, &flight, time);
             flights->last_end = time;
