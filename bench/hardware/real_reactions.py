@@ -20,6 +20,7 @@ import csv
 import ctypes
 import os
 import statistics
+import struct
 import sys
 import time
 from ctypes import byref, c_void_p
@@ -30,10 +31,13 @@ from real_gpu import ADDRESS, BROKEN, NO_GPU, OK, WRONG, Device, Driver, DriverE
 from real_workers import DIRECT, MORE, UNLIMITED, Arguments, Copy2D, Place, Queue, reciprocal
 
 COLUMNS = ("what", "thread_block_us", "took_us", "workers_per_sm", "sms", "least_us", "median_us", "most_us", "gap_median_us", "thread_blocks_after",
-           "write_us", "clock_step_ns", "gpu", "driver", "date")
+           "clock_step_ns", "gpu", "driver", "date")
 THREADS = 256
-BEFORE_US, BEHIND_US = 3000, 2000  # the host waits so long before and behind a change
+BEFORE_US, BEHIND_US = 1500, 600  # a change comes so long after the workers, and is watched for so long
 AFTER_THE_FIRST = (-1 & 15) << 12  # worker_limit: the second application comes after the one before
+
+
+WHOLE = Arguments(grid_x=1, row_reciprocal=reciprocal(1), rows=1, flags=DIRECT, grid_y=1, grid_z=1, layer_reciprocal=reciprocal(1))
 
 
 class Stamp(ctypes.Structure):
@@ -58,7 +62,7 @@ class Bench:
         self.places = self.allocate(2 * self.sms * ctypes.sizeof(Place))
         self.queues = self.allocate(2 * ctypes.sizeof(Queue))
         self.stamps = [self.allocate(thread_blocks * ctypes.sizeof(Stamp)) for _ in range(2)]
-        self.seen = self.allocate(ctypes.sizeof(Seen))
+        self.seen, self.scratch = self.allocate(ctypes.sizeof(Seen)), self.allocate(ctypes.sizeof(Stamp))
         self.streams = [self.stream() for _ in range(2)]
         self.writes, self.watching = self.stream(), self.stream()
         self.event = c_void_p()
@@ -110,27 +114,17 @@ class Bench:
                     [ADDRESS(self.stamps[application]), ctypes.c_uint64(nanoseconds), last])
 
     def watch(self, place):
-        whole = Arguments(grid_x=1, row_reciprocal=reciprocal(1), rows=1, flags=DIRECT, grid_y=1, grid_z=1, layer_reciprocal=reciprocal(1))
         self.launch("watch", 1, 1, self.watching, [ADDRESS(self.places + place * ctypes.sizeof(Place)), ctypes.c_uint32(self.limits[place]),
-                                                   ADDRESS(self.seen), ctypes.c_uint64(1_000_000_000), whole])
+                                                   ADDRESS(self.seen), ctypes.c_uint64(1_000_000_000), WHOLE])
 
     def write(self, limits):
-        """One copy of all limits, as the software machine makes it; microseconds until the host knows that it has ended."""
+        """One copy of all limits, as the software machine makes it."""
         self.limits = list(limits)
         rows = (ctypes.c_uint16 * len(limits))(*limits)
         self.kept.append(rows)
         copy = Copy2D(0, 0, 1, ctypes.addressof(rows), 0, None, 2, 0, 0, 2, None, self.places, None, ctypes.sizeof(Place), 2, len(limits))
-        began = time.perf_counter()
         self.driver("cuMemcpy2DAsync_v2", byref(copy), self.writes)
         self.driver("cuEventRecord", self.event, self.writes)
-        return began
-
-    def end_write(self, began):
-        self.driver("cuStreamSynchronize", self.writes)
-        return (time.perf_counter() - began) * 1e6
-
-    def behind_the_write(self, application):
-        self.driver("cuStreamWaitEvent", self.streams[application], self.event, 0)
 
     def sleep(self, microseconds):
         """The GPU goes on for so long; corun's own, which is simulated, only when it is told to."""
@@ -140,20 +134,31 @@ class Bench:
         else:
             time.sleep(microseconds / 1e6)
 
-    def stop(self):
-        self.write([0] * (2 * self.sms))
-        self.driver("cuCtxSynchronize")
+    def start(self, limits, nanoseconds):
+        """A crew of the first application. A thread goes on in the stream of writes until it is time, so that all that the host asks for behind it waits
+        on the device."""
+        self.begin(limits)
+        self.launch("spin", 1, 1, self.writes, [ADDRESS(self.scratch), ctypes.c_uint64(BEFORE_US * 1000), WHOLE])
+        self.watch(0)
+        self.crew(0, nanoseconds, self.occupancy * self.sms)
+
+    def crew_behind_the_write(self, application, nanoseconds):
+        self.driver("cuStreamWaitEvent", self.streams[application], self.event, 0)
+        self.crew(application, nanoseconds, self.occupancy * self.sms)
 
     def results(self):
         """(when the new limit was seen, stamps of each application by SM)"""
-        seen = self.get(self.seen, Seen())
+        self.sleep(BEFORE_US + BEHIND_US)
+        self.write([0] * (2 * self.sms))
+        self.driver("cuCtxSynchronize")
+        seen, queues = self.get(self.seen, Seen()), self.get(self.queues, (Queue * 2)())
         found, self.lengths = [], []
-        for stamps in self.stamps:
+        for stamps, queue in zip(self.stamps, queues):
             by_sm = {}
-            for stamp in self.get(stamps, (Stamp * self.count)()):
-                if stamp.end:
-                    by_sm.setdefault(stamp.sm, []).append((stamp.begin, stamp.end))
-                    self.lengths.append(stamp.end - stamp.begin)
+            for begin, end, sm, _ in struct.iter_unpack("QQII", self.get(stamps, (Stamp * min(queue.next, self.count))())):
+                if end:
+                    by_sm.setdefault(sm, []).append((begin, end))
+                    self.lengths.append(end - begin)
             found.append(by_sm)
         if not seen.time:
             raise real_gpu.Broken("the watching thread has not seen the new limit")
@@ -162,57 +167,37 @@ class Bench:
 
 def leave(bench, nanoseconds, half):
     everything = [UNLIMITED] * bench.sms + [0] * bench.sms
-    bench.begin(everything)
-    bench.watch(0)
-    bench.crew(0, nanoseconds, bench.occupancy * bench.sms)
-    bench.sleep(BEFORE_US)
-    write_us = bench.end_write(bench.write([0] * half + everything[half:]))
-    bench.sleep(BEHIND_US)
-    bench.stop()
+    bench.start(everything, nanoseconds)
+    bench.write([0] * half + everything[half:])
     seen, (first, _) = bench.results()
     times = [max(end for _, end in first[sm]) - seen for sm in range(half) if sm in first]
     after = [sum(begin > seen for begin, _ in first[sm]) for sm in range(half) if sm in first]
-    return times, [], sum(after) / max(len(after), 1), write_us
+    return times, [], sum(after) / max(len(after), 1)
 
 
 def join(bench, nanoseconds, half):
-    bench.begin([0] * half + [UNLIMITED] * (bench.sms - half) + [0] * bench.sms)
-    bench.watch(0)
-    bench.crew(0, nanoseconds, bench.occupancy * bench.sms)
-    bench.sleep(BEFORE_US)
-    began = bench.write([UNLIMITED] * bench.sms + [0] * bench.sms)
-    # a further crew of the same application goes into another stream
-    bench.driver("cuStreamWaitEvent", bench.streams[1], bench.event, 0)
+    bench.start([0] * half + [UNLIMITED] * (bench.sms - half) + [0] * bench.sms, nanoseconds)
+    bench.write([UNLIMITED] * bench.sms + [0] * bench.sms)
+    bench.streams.reverse()  # a further crew of the same application goes into another stream
+    bench.crew_behind_the_write(0, nanoseconds)
     bench.streams.reverse()
-    bench.crew(0, nanoseconds, bench.occupancy * bench.sms)
-    bench.streams.reverse()
-    write_us = bench.end_write(began)
-    bench.sleep(BEHIND_US)
-    bench.stop()
     seen, (first, _) = bench.results()
-    return [min(begin for begin, _ in first[sm]) - seen for sm in range(half) if sm in first], [], "", write_us
+    return [min(begin for begin, _ in first[sm]) - seen for sm in range(half) if sm in first], [], ""
 
 
 def hand_over(bench, nanoseconds, half):
-    bench.begin([UNLIMITED] * bench.sms + [0] * bench.sms)
-    bench.watch(0)
-    bench.crew(0, nanoseconds, bench.occupancy * bench.sms)
-    bench.sleep(BEFORE_US)
-    began = bench.write([0] * half + [UNLIMITED] * (bench.sms - half) + [UNLIMITED | AFTER_THE_FIRST] * half + [0] * (bench.sms - half))
-    bench.behind_the_write(1)
-    bench.crew(1, nanoseconds, bench.occupancy * bench.sms)
-    write_us = bench.end_write(began)
-    bench.sleep(BEHIND_US)
-    bench.stop()
+    bench.start([UNLIMITED] * bench.sms + [0] * bench.sms, nanoseconds)
+    bench.write([0] * half + [UNLIMITED] * (bench.sms - half) + [UNLIMITED | AFTER_THE_FIRST] * half + [0] * (bench.sms - half))
+    bench.crew_behind_the_write(1, nanoseconds)
     seen, (first, second) = bench.results()
     both = [sm for sm in range(half) if sm in first and sm in second]
     gaps = [min(begin for begin, _ in second[sm]) - max(end for _, end in first[sm]) for sm in both]
-    return [min(begin for begin, _ in second[sm]) - seen for sm in both], gaps, "", write_us
+    return [min(begin for begin, _ in second[sm]) - seen for sm in both], gaps, ""
 
 
 def measure(bench, device, microseconds, writer):
     for name, experiment in (("leave", leave), ("join", join), ("hand-over", hand_over)):
-        times, gaps, after, write_us = experiment(bench, round(microseconds * 1000), bench.sms // 2)
+        times, gaps, after = experiment(bench, round(microseconds * 1000), bench.sms // 2)
         if not times:
             raise real_gpu.Broken(f"{name}: no SM has changed")
         us = lambda ns: f"{ns / 1000:.2f}"
@@ -220,11 +205,10 @@ def measure(bench, device, microseconds, writer):
         row = {"what": name, "thread_block_us": f"{microseconds:g}", "took_us": us(bench.took()), "workers_per_sm": bench.occupancy, "sms": len(times),
                "least_us": us(min(times)), "median_us": us(statistics.median(times)), "most_us": us(max(times)),
                "gap_median_us": us(statistics.median(gaps)) if gaps else "",
-               "thread_blocks_after": f"{after:.2f}" if after != "" else "", "write_us": f"{write_us:.2f}",
-               "clock_step_ns": differences[0] if differences else "", "gpu": device.facts["gpu"], "driver": device.facts["driver"],
+               "thread_blocks_after": f"{after:.2f}" if after != "" else "", "clock_step_ns": differences[0] if differences else "", "gpu": device.facts["gpu"], "driver": device.facts["driver"],
                "date": device.facts["date"]}
         writer.writerow(row)
-        print(*(row[column] for column in COLUMNS[:12]), flush=True)
+        print(*(row[column] for column in COLUMNS[:11]), flush=True)
 
 
 def run(options, driver):
