@@ -3,7 +3,7 @@
 # examples and pkg-config file.
 
 set(library_objects "")
-foreach(layer IN LISTS CORUN_LAYERS ITEMS references lanes_v3 split)
+foreach(layer IN LISTS CORUN_LAYERS ITEMS references lanes_v3 lanes_v4 split)
   if(layer MATCHES "^(wire|daemon)$")
     continue() # of the command, and of what programs load
   endif()

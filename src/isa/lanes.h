@@ -76,6 +76,7 @@ enum video_variant {
 enum lanes_level {
     LANES_BASELINE, /* whatever the compiler was told to build for */
     LANES_V3,       /* x86-64-v3: AVX2, FMA, BMI; the same as the baseline where that was not built */
+    LANES_V4,       /* x86-64-v4: AVX-512; the same as the one before where that was not built */
     LANES_LEVEL_COUNT
 };
 

@@ -48,6 +48,15 @@ enum lane_name {
 #include "isa/lanes_predicate.def"
 #undef X
 #endif
+#ifdef CORUN_LANES_V4
+#define X(name) void lane_##name##_v4(const struct operation *op, const struct lanes *lanes, uint32_t mask);
+#include "isa/lanes_convert.def"
+#include "isa/lanes_float.def"
+#include "isa/lanes_half.def"
+#include "isa/lanes_integer.def"
+#include "isa/lanes_predicate.def"
+#undef X
+#endif
 
 static const lane_function functions[LANES_LEVEL_COUNT][LANE_COUNT] = {
     [LANES_BASELINE] =
@@ -64,6 +73,18 @@ static const lane_function functions[LANES_LEVEL_COUNT][LANE_COUNT] = {
     [LANES_V3] =
         {
 #define X(name) [LANE_##name] = lane_##name##_v3,
+#include "isa/lanes_convert.def"
+#include "isa/lanes_float.def"
+#include "isa/lanes_half.def"
+#include "isa/lanes_integer.def"
+#include "isa/lanes_predicate.def"
+#undef X
+        },
+#endif
+#ifdef CORUN_LANES_V4
+    [LANES_V4] =
+        {
+#define X(name) [LANE_##name] = lane_##name##_v4,
 #include "isa/lanes_convert.def"
 #include "isa/lanes_float.def"
 #include "isa/lanes_half.def"
@@ -676,14 +697,20 @@ lane_function lanes_select_at(enum lanes_level level, const struct ptx_instructi
     op->variant = 0;
     uint32_t name = select_name(instruction, op);
     lane_function function = name ? functions[level][name] : NULL;
-    if (name && !function)
-        function = functions[LANES_BASELINE][name];
+    while (name && !function)
+        function = functions[--level][name];
     op->run = function;
     return function;
 }
 
 enum lanes_level lanes_level_best(void)
 {
+#if defined(CORUN_LANES_V4)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma") &&
+        __builtin_cpu_supports("bmi2"))
+        return LANES_V4;
+#endif
 #if defined(CORUN_LANES_V3)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
         __builtin_cpu_supports("bmi2"))

@@ -182,5 +182,5 @@ __attribute__((target("avx2"))) static void add_row_avx2(const struct matrix_row
 void matrix_add_row(const struct matrix_row *row, enum lanes_level level, uint32_t *c)
 {
     assert(row->columns % TOGETHER == 0 && row->columns <= MATRIX_COLUMNS && row->block <= MATRIX_BLOCK);
-    (level == LANES_V3 ? add_row_avx2 : add_row_baseline)(row, c);
+    (level >= LANES_V3 ? add_row_avx2 : add_row_baseline)(row, c);
 }
