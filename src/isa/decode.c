@@ -727,6 +727,8 @@ static void finish_kernel(struct decoder *decoder, const struct ptx_function *fu
     struct corun_kernel *kernel = decoder->kernel;
     trim_scratch(decoder);
     kernel->code_length = (uint32_t)decoder->code.count;
+    if (!decode_straight(decoder->code.data, decoder->code.count))
+        decode_no_memory(decoder);
     kernel->code = keep(decoder, decoder->code.data, decoder->code.count * sizeof *decoder->code.data);
     kernel->instructions =
         keep(decoder, decoder->instructions.data, decoder->instructions.count * sizeof *decoder->instructions.data);

@@ -146,6 +146,9 @@ enum corun_tensor_type decode_tensor_type(enum ptx_type type);
 /* A predicate, or PREDICATE_TRUE or PREDICATE_FALSE; whether it is negated, the operand says. */
 uint16_t decode_predicate_source(const struct decoder *decoder, const struct ptx_operand *operand);
 
+/* Writes what a run without timing wants to know: op->straight and op->quick of all operations. False when out of memory. */
+bool decode_straight(struct operation *code, size_t count);
+
 /* Unit and operation class. */
 void classify(const struct ptx_instruction *instruction, struct corun_instruction *result);
 

@@ -251,23 +251,9 @@ static void issue(struct corun_warp *warp, struct corun_issue *result)
     step(warp, result, true);
 }
 
-enum corun_outcome executor_run(struct corun_warp *warp, uint64_t *budget, struct corun_functional_result *count,
-                                struct corun_issue *result)
+void executor_step(struct corun_warp *warp, struct corun_issue *result)
 {
-    uint64_t left = *budget;
-    while (left) {
-        left--;
-        int32_t merged = warp->code[warp->stack.pc].merged;
-        step(warp, result, false);
-        count->warp_instructions++;
-        uint32_t lanes = result->active == CORUN_FULL_MASK ? CORUN_WARP_LANES : count_bits(result->active);
-        count->thread_instructions += lanes;
-        count->ptx_thread_instructions += (uint64_t)((int64_t)lanes * (1 + merged));
-        if (result->outcome != CORUN_OUTCOME_NEXT)
-            break;
-    }
-    *budget = left;
-    return result->outcome;
+    step(warp, result, false);
 }
 
 struct executor_sm *executor_sm_create(struct corun_module_instance *instance, uint32_t index, bool direct)

@@ -189,6 +189,9 @@ bool access_store(struct corun_warp *warp, const struct operation *op, uint32_t 
                   bool timed);
 bool access_atomic(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result,
                    bool timed);
+/* The same without timing, of what has op->quick. False: it is not that plain; access_load or access_store has to do it, and finds nothing changed. */
+bool access_load_quick(struct corun_warp *warp, const struct operation *op, uint32_t mask);
+bool access_store_quick(struct corun_warp *warp, const struct operation *op, uint32_t mask);
 /* Bytes at a generic address as one lane sees them; false if out of bounds. For vprintf. */
 bool access_read(struct corun_warp *warp, uint32_t lane, uint64_t address, void *destination, uint32_t bytes);
 
@@ -263,6 +266,8 @@ const char *barrier_deadlock(struct corun_tb *tb, struct corun_place *place);
 /* Also those that were not ended. */
 void executor_tb_free_all(struct launch_sm *list);
 
+/* One warp instruction without timing. */
+void executor_step(struct corun_warp *warp, struct corun_issue *result);
 /* Runs warp instructions without timing until something but NEXT happens or *budget is used up. */
 enum corun_outcome executor_run(struct corun_warp *warp, uint64_t *budget, struct corun_functional_result *count,
                                 struct corun_issue *result);

@@ -60,6 +60,9 @@ enum operation_kind {
     OPERATION_NOTHING
 };
 
+/* What a plain access moves from and to each lane; those below 32 bits are extended. WORDS: several of 32 bits. */
+enum element { ELEMENT_NONE, ELEMENT_U8, ELEMENT_S8, ELEMENT_U16, ELEMENT_S16, ELEMENT_32, ELEMENT_64, ELEMENT_WORDS };
+
 struct operation {
     lane_function run;
     uint16_t destination;      /* slot */
@@ -75,6 +78,9 @@ struct operation {
     uint8_t vector;      /* memory: elements per lane, 1, 2 or 4 */
     uint8_t space;       /* memory: enum corun_space */
     uint8_t extend;      /* memory: loads narrower than their register: 0 zero, 1 sign */
+    uint8_t quick;       /* memory: enum element of a plain access (access_quick.c); ELEMENT_NONE: it is not plain */
+    uint16_t
+        straight; /* operations over lanes from here on, this one counted, before control may go elsewhere or lanes may meet */
     int64_t offset;      /* memory: address offset */
     uint32_t target;     /* branch, call: operation index */
     uint32_t reconverge; /* branch: operation index of the immediate post-dominator, UINT32_MAX if none */

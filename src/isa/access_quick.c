@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Plain loads and stores without timing: one element for each lane or loads of several words, as wide as its register or extended to 32 bits, in memory that
+ * the SM found last, in shared memory or in the parameters. What is not so plain, and what may be a fault, is left to access.c.
+ */
+#include "isa/elements.h"
+#include "isa/executor.h"
+
+#include "base/bits.h"
+
+/* What an access comes to: host bytes of the space, and how many there are from `first` on. */
+struct place {
+    uint8_t *host;
+    uint64_t first, bytes;
+    bool counts; /* global memory: its bytes are counted */
+};
+
+/* False: somebody wants to know more about it than its bytes. */
+static inline bool find_place(const struct corun_warp *warp, const struct operation *op, struct place *place)
+{
+    const struct corun_tb *tb = warp->tb;
+    const struct launch *launch = tb->launch;
+    const struct executor_sm *sm = tb->sm;
+    if (op->space == CORUN_SPACE_SHARED) {
+        *place = (struct place){tb->shared, 0, launch->grid.tb_shared_bytes, false};
+        return !launch->kernel->maps;
+    }
+    if (op->space == CORUN_SPACE_CONSTANT && op->variant & MEMORY_PARAMETER) {
+        *place = (struct place){launch->parameters, 0, launch->parameter_bytes, false};
+        return true;
+    }
+    /* An address in a window is in no allocation. */
+    const struct memory_cache *cache = &sm->caches[warp->stack.pc % MEMORY_CACHES];
+    *place = (struct place){cache->host, cache->base, cache->bytes, op->space != CORUN_SPACE_CONSTANT};
+    return sm->direct && !launch->kernel->maps && (!place->counts || !sm->touch);
+}
+
+/* NULL: not all of it is there. */
+static inline uint8_t *host_of(const struct place *place, uint64_t address, uint64_t bytes)
+{
+    uint64_t offset = address - place->first;
+    return offset < place->bytes && bytes <= place->bytes - offset && !(address & (bytes - 1)) ? place->host + offset
+                                                                                               : NULL;
+}
+
+/* The same of a row, whose elements have so many bytes. */
+static inline uint8_t *row_of(const struct place *place, uint64_t address, uint64_t bytes, uint64_t each)
+{
+    uint64_t offset = address - place->first;
+    return offset < place->bytes && bytes <= place->bytes - offset && !(address & (each - 1)) ? place->host + offset
+                                                                                              : NULL;
+}
+
+/* Lanes side by side. */
+static inline bool is_row(uint32_t mask)
+{
+    uint32_t at_bottom = mask >> lowest_bit(mask);
+    return (at_bottom & (at_bottom + 1)) == 0;
+}
+
+static inline void count_moved(const struct corun_warp *warp, const struct operation *op, const struct place *place,
+                               uint32_t mask)
+{
+    if (place->counts)
+        warp->tb->sm->global_bytes += (uint64_t)count_bits(mask) * op->width_bytes * op->vector;
+}
+
+typedef uint32_t word __attribute__((may_alias));
+typedef uint64_t pair __attribute__((may_alias));
+
+#define LANES_OF(mask, body) \
+    if ((mask) == CORUN_FULL_MASK) { \
+        for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) \
+            body \
+    } else { \
+        for (uint32_t rest = (mask); rest; rest &= rest - 1) { \
+            uint32_t lane = lowest_bit(rest); \
+            body \
+        } \
+    }
+
+/*
+ * Rows for each element type. Lanes of a gather are looked up before anything is written: the address may be in a register that the load
+ * writes, and access.c begins anew.
+ */
+#define ELEMENT(name, type, to_register) \
+    static void broadcast_##name(void *to, const uint8_t *host, uint32_t mask) \
+    { \
+        type value; \
+        memcpy(&value, host, sizeof value); \
+        to_register *lanes = to, extended = (to_register)value; \
+        LANES_OF(mask, { lanes[lane] = extended; }) \
+    } \
+    static void load_row_##name(void *to, const uint8_t *host, uint32_t first, uint32_t lanes_in_row) \
+    { \
+        to_register *lanes = (to_register *)to + first; \
+        if (lanes_in_row == CORUN_WARP_LANES) { \
+            for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) { \
+                type value; \
+                memcpy(&value, host + lane * sizeof value, sizeof value); \
+                lanes[lane] = (to_register)value; \
+            } \
+            return; \
+        } \
+        for (uint32_t lane = 0; lane < lanes_in_row; lane++) { \
+            type value; \
+            memcpy(&value, host + lane * sizeof value, sizeof value); \
+            lanes[lane] = (to_register)value; \
+        } \
+    } \
+    static bool gather_##name(void *to, const struct place *place, const uint64_t *address, uint32_t mask) \
+    { \
+        type values[CORUN_WARP_LANES]; \
+        LANES_OF(mask, { \
+            const uint8_t *host = host_of(place, address[lane], sizeof(type)); \
+            if (!host) \
+                return false; \
+            memcpy(&values[lane], host, sizeof(type)); \
+        }) \
+        to_register *lanes = to; \
+        LANES_OF(mask, { lanes[lane] = (to_register)values[lane]; }) \
+        return true; \
+    } \
+    static void store_row_##name(uint8_t *host, const void *from, uint32_t first, uint32_t lanes_in_row) \
+    { \
+        const to_register *lanes = (const to_register *)from + first; \
+        if (lanes_in_row == CORUN_WARP_LANES) { \
+            for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) { \
+                type value = (type)lanes[lane]; \
+                memcpy(host + lane * sizeof value, &value, sizeof value); \
+            } \
+            return; \
+        } \
+        for (uint32_t lane = 0; lane < lanes_in_row; lane++) { \
+            type value = (type)lanes[lane]; \
+            memcpy(host + lane * sizeof value, &value, sizeof value); \
+        } \
+    } \
+    /* What it has stored when it gives up is stored again. */ \
+    static bool scatter_##name(const void *from, const struct place *place, const uint64_t *address, uint32_t mask) \
+    { \
+        const to_register *lanes = from; \
+        LANES_OF(mask, { \
+            type value = (type)lanes[lane]; \
+            uint8_t *host = host_of(place, address[lane], sizeof value); \
+            if (!host) \
+                return false; \
+            memcpy(host, &value, sizeof value); \
+        }) \
+        return true; \
+    }
+
+ELEMENT(u8, uint8_t, word)
+ELEMENT(s8, int8_t, word)
+ELEMENT(u16, uint16_t, word)
+ELEMENT(s16, int16_t, word)
+ELEMENT(32, uint32_t, word)
+ELEMENT(64, uint64_t, pair)
+
+struct element_functions {
+    void (*broadcast)(void *to, const uint8_t *host, uint32_t mask);
+    void (*load_row)(void *to, const uint8_t *host, uint32_t first, uint32_t lanes_in_row);
+    bool (*gather)(void *to, const struct place *place, const uint64_t *address, uint32_t mask);
+    void (*store_row)(uint8_t *host, const void *from, uint32_t first, uint32_t lanes_in_row);
+    bool (*scatter)(const void *from, const struct place *place, const uint64_t *address, uint32_t mask);
+};
+
+#define FUNCTIONS(name) \
+    { \
+        broadcast_##name, load_row_##name, gather_##name, store_row_##name, scatter_##name \
+    }
+static const struct element_functions functions[] = {
+    [ELEMENT_U8] = FUNCTIONS(u8),   [ELEMENT_S8] = FUNCTIONS(s8), [ELEMENT_U16] = FUNCTIONS(u16),
+    [ELEMENT_S16] = FUNCTIONS(s16), [ELEMENT_32] = FUNCTIONS(32), [ELEMENT_64] = FUNCTIONS(64)};
+
+static inline uint32_t addresses_of(const struct corun_warp *warp, const struct operation *op, uint32_t mask,
+                                    uint64_t *address)
+{
+    return warp->tb->sm->shape(lanes_source(&warp->lanes, op->source[0]), op->variant & MEMORY_ADDRESS_32,
+                               (uint64_t)op->offset, address, mask,
+                               (uint32_t)__builtin_ctz((uint32_t)op->width_bytes * op->vector));
+}
+
+/* Several words for each lane, of which all lanes load the same or the whole warp a row. */
+static bool load_vector(const struct corun_warp *warp, const struct operation *op, uint32_t mask)
+{
+    uint64_t address[CORUN_WARP_LANES];
+    uint32_t bytes = 4u * op->vector, first = lowest_bit(mask), shape = SHAPE_UNIFORM;
+    struct place place;
+    if (!find_place(warp, op, &place))
+        return false;
+    if (op->source[0] & OPERAND_CONSTANT)
+        address[first] = (uint64_t)op->offset + *(const pair *)lanes_source(&warp->lanes, op->source[0]);
+    else
+        shape = addresses_of(warp, op, mask, address);
+    bool uniform = shape & SHAPE_UNIFORM;
+    if (!uniform && (!(shape & SHAPE_UNIT) || mask != CORUN_FULL_MASK))
+        return false;
+    const uint8_t *host = row_of(&place, address[first], uniform ? bytes : bytes * CORUN_WARP_LANES, bytes);
+    if (!host)
+        return false;
+    for (uint32_t element = 0; element < op->vector; element++, host += 4) {
+        uint16_t slot = element_slot(op, element, op->destination);
+        if (slot == OPERAND_DISCARD)
+            continue;
+        if (uniform)
+            broadcast_32(lanes_destination(&warp->lanes, slot), host, mask);
+        else
+            for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
+                memcpy((uint8_t *)lanes_destination(&warp->lanes, slot) + (size_t)4 * lane, host + (size_t)bytes * lane,
+                       4);
+    }
+    count_moved(warp, op, &place, mask);
+    return true;
+}
+
+bool access_load_quick(struct corun_warp *warp, const struct operation *op, uint32_t mask)
+{
+    if (op->quick == ELEMENT_WORDS)
+        return load_vector(warp, op, mask);
+    const struct element_functions *element = &functions[op->quick];
+    void *to = lanes_destination(&warp->lanes, op->destination);
+    uint64_t address[CORUN_WARP_LANES], width = op->width_bytes;
+    struct place place;
+    if (!find_place(warp, op, &place))
+        return false;
+    uint32_t first = lowest_bit(mask), shape = SHAPE_UNIFORM;
+    if (op->source[0] & OPERAND_CONSTANT)
+        address[first] = (uint64_t)op->offset + *(const pair *)lanes_source(&warp->lanes, op->source[0]);
+    else
+        shape = addresses_of(warp, op, mask, address);
+    if (shape & SHAPE_UNIFORM) {
+        const uint8_t *host = host_of(&place, address[first], width);
+        if (!host)
+            return false;
+        element->broadcast(to, host, mask);
+    } else if (shape & SHAPE_UNIT && is_row(mask)) {
+        const uint8_t *host = row_of(&place, address[first], width * count_bits(mask), width);
+        if (!host)
+            return false;
+        element->load_row(to, host, first, count_bits(mask));
+    } else if (!element->gather(to, &place, address, mask)) {
+        return false;
+    }
+    count_moved(warp, op, &place, mask);
+    return true;
+}
+
+bool access_store_quick(struct corun_warp *warp, const struct operation *op, uint32_t mask)
+{
+    const struct element_functions *element = &functions[op->quick];
+    const void *from = lanes_source(&warp->lanes, op->source[1]);
+    uint64_t address[CORUN_WARP_LANES], width = op->width_bytes;
+    struct place place;
+    if (op->source[0] & OPERAND_CONSTANT || !find_place(warp, op, &place))
+        return false;
+    uint32_t shape = addresses_of(warp, op, mask, address);
+    if (shape & SHAPE_UNIT && is_row(mask)) {
+        uint32_t first = lowest_bit(mask);
+        uint8_t *host = row_of(&place, address[first], width * count_bits(mask), width);
+        if (!host)
+            return false;
+        element->store_row(host, from, first, count_bits(mask));
+    } else if (!element->scatter(from, &place, address, mask)) {
+        return false;
+    }
+    count_moved(warp, op, &place, mask);
+    return true;
+}

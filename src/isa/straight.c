@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* How far operations of decoded code can be run without a look at the stack of lanes, and which accesses are plain. */
+#include "isa/decode.h"
+
+#include <stdlib.h>
+
+/* What a load or store moves if it is plain (access_quick.c). */
+static enum element quick_element(const struct operation *op)
+{
+    bool store = op->kind == OPERATION_STORE, wide = op->extend & EXTEND_WIDE, sign = op->extend & EXTEND_SIGN;
+    if ((op->vector != 1 && (store || op->width_bytes != 4 || wide)) ||
+        op->variant & (MEMORY_FRAME | MEMORY_SILENT | MEMORY_SURFACE) || op->space == CORUN_SPACE_LOCAL ||
+        (store && op->space == CORUN_SPACE_CONSTANT) ||
+        (!store && op->vector == 1 && op->destination == OPERAND_DISCARD))
+        return ELEMENT_NONE;
+    switch (op->width_bytes) {
+    case 1:
+        return wide ? ELEMENT_NONE : sign && !store ? ELEMENT_S8 : ELEMENT_U8;
+    case 2:
+        return wide ? ELEMENT_NONE : sign && !store ? ELEMENT_S16 : ELEMENT_U16;
+    case 4:
+        return wide ? ELEMENT_NONE : op->vector > 1 ? ELEMENT_WORDS : ELEMENT_32;
+    case 8:
+        return wide ? ELEMENT_64 : ELEMENT_NONE;
+    default:
+        return ELEMENT_NONE;
+    }
+}
+
+bool decode_straight(struct operation *code, size_t count)
+{
+    bool *meets = calloc(count + 1, sizeof *meets);
+    if (!meets)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (code[i].reconverge < count)
+            meets[code[i].reconverge] = true;
+    for (size_t i = count; i-- > 0;) {
+        struct operation *op = &code[i];
+        bool access = op->kind == OPERATION_LOAD || op->kind == OPERATION_STORE;
+        uint16_t after = i + 1 < count && !meets[i + 1] ? code[i + 1].straight : 0;
+        op->straight = op->kind != OPERATION_LANES ? 0 : (uint16_t)(after < UINT16_MAX ? after + 1 : after);
+        op->quick = access ? (uint8_t)quick_element(op) : ELEMENT_NONE;
+    }
+    free(meets);
+    return true;
+}

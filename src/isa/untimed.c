@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Runs the instructions of a warp without timing. What most kernels mostly do has a short way here: operations over lanes one after
+ * the other as far as nobody can leave or meet (op->straight), branches that all lanes take or none, plain loads and
+ * stores (access_quick.c). The rest goes the way that it goes with timing.
+ */
+#include "isa/executor.h"
+
+#include "base/bits.h"
+
+static inline uint32_t active_lanes(const struct corun_warp *warp, const struct operation *op)
+{
+    uint32_t mask = warp->stack.mask;
+    if (op->guard != NO_PREDICATE) {
+        uint32_t guard = warp->lanes.predicates[op->guard];
+        mask &= op->guard_negated ? ~guard : guard;
+    }
+    return mask;
+}
+
+static inline uint32_t lane_count(uint32_t mask)
+{
+    return mask == CORUN_FULL_MASK ? CORUN_WARP_LANES : count_bits(mask);
+}
+
+static inline void count_lanes(struct corun_functional_result *count, const struct operation *op, uint32_t mask)
+{
+    uint32_t lanes = lane_count(mask);
+    count->warp_instructions++;
+    count->thread_instructions += lanes;
+    count->ptx_thread_instructions += (uint64_t)((int64_t)lanes * (1 + op->merged));
+}
+
+/* `length` operations over lanes, of which only the last one can be followed by a meeting point. */
+static void run_straight(struct corun_warp *warp, const struct operation *op, uint32_t length,
+                         struct corun_functional_result *count)
+{
+    const uint32_t all = warp->stack.mask, lanes = lane_count(all);
+    uint64_t threads = 0;
+    int64_t merged = 0;
+    for (const struct operation *end = op + length; op < end; op++) {
+        if (op->guard == NO_PREDICATE) {
+            op->run(op, &warp->lanes, all);
+            threads += lanes;
+            merged += (int64_t)lanes * op->merged;
+            continue;
+        }
+        uint32_t mask = active_lanes(warp, op), active = lane_count(mask);
+        if (mask)
+            op->run(op, &warp->lanes, mask);
+        threads += active;
+        merged += (int64_t)active * op->merged;
+    }
+    count->warp_instructions += length;
+    count->thread_instructions += threads;
+    count->ptx_thread_instructions += threads + (uint64_t)merged;
+    warp->stack.pc += length;
+    simt_settle(&warp->stack);
+}
+
+/* False: it takes a closer look, and nothing has been done. */
+static inline bool run_quickly(struct corun_warp *warp, const struct operation *op, uint32_t mask)
+{
+    struct simt_stack *stack = &warp->stack;
+    switch ((enum operation_kind)op->kind) {
+    case OPERATION_BRANCH:
+        if (mask && mask != stack->mask)
+            return false;
+        stack->pc = mask == stack->mask ? op->target : stack->pc + 1;
+        break;
+    case OPERATION_LOAD:
+        if (!op->quick || !mask || !access_load_quick(warp, op, mask))
+            return false;
+        stack->pc++;
+        break;
+    case OPERATION_STORE:
+        if (!op->quick || !mask || !access_store_quick(warp, op, mask))
+            return false;
+        stack->pc++;
+        break;
+    default:
+        return false;
+    }
+    simt_settle(stack);
+    return true;
+}
+
+enum corun_outcome executor_run(struct corun_warp *warp, uint64_t *budget, struct corun_functional_result *count,
+                                struct corun_issue *result)
+{
+    uint64_t left = *budget;
+    result->outcome = CORUN_OUTCOME_NEXT;
+    while (left) {
+        const struct operation *op = &warp->code[warp->stack.pc];
+        if (op->straight && warp->stack.mask) {
+            uint32_t length = op->straight < left ? op->straight : (uint32_t)left;
+            run_straight(warp, op, length, count);
+            left -= length;
+            continue;
+        }
+        left--;
+        uint32_t mask = active_lanes(warp, op);
+        if (!run_quickly(warp, op, mask)) {
+            executor_step(warp, result);
+            mask = result->active;
+        }
+        count_lanes(count, op, mask);
+        if (result->outcome != CORUN_OUTCOME_NEXT)
+            break;
+    }
+    *budget = left;
+    return result->outcome;
+}
