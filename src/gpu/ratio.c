@@ -66,6 +66,20 @@ uint64_t ratio_half_width(const struct ratio_point *points, uint32_t count)
     return root(relative) * student[count - 2] / 1000;
 }
 
+uint64_t ratio_deviation(const struct ratio_point *point, const struct ratio_point *others, uint32_t count)
+{
+    uint64_t cycles = 0, instructions = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        cycles += others[i].cycles;
+        instructions += others[i].instructions;
+    }
+    if (!cycles || !instructions || !point->instructions)
+        return RATIO_UNKNOWN;
+    uint64_t expected = ratio_scale(point->instructions, cycles, instructions);
+    uint64_t off = point->cycles > expected ? point->cycles - expected : expected - point->cycles;
+    return ratio_scale(off, MILLION, expected ? expected : 1);
+}
+
 uint64_t ratio_scale(uint64_t value, uint64_t numerator, uint64_t denominator)
 {
     wide result = (wide)value * numerator / denominator;

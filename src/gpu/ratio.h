@@ -17,6 +17,8 @@ struct ratio_point {
  * Student's distribution. RATIO_UNKNOWN: there are fewer than two points, or one is empty. Integers only: machines decide by it.
  */
 uint64_t ratio_half_width(const struct ratio_point *points, uint32_t count);
+/* How far the cycles per instruction of one point are from those of `count` others together, in millionths of theirs. RATIO_UNKNOWN: some are 0. */
+uint64_t ratio_deviation(const struct ratio_point *point, const struct ratio_point *others, uint32_t count);
 /* value * numerator / denominator, rounded down; UINT64_MAX if that is too much. The denominator is not 0. */
 uint64_t ratio_scale(uint64_t value, uint64_t numerator, uint64_t denominator);
 /* The root of a * a + b * b, rounded down. Neither is above 2^62. */

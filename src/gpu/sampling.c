@@ -3,8 +3,8 @@
  * Which launches and thread blocks are timed, and what the others are taken for.
  *
  * Launches of one kernel with one shape are a group. Within a group, launches whose instructions are alike are a kind: how many, and how
- * many lanes they had. What a launch will be is known when it has run; it is expected to be like the one before it, and what turns out
- * to be of a kind that is not known yet makes the next one be timed. The first launch of a group meets cold caches and stands for itself only.
+ * many lanes they had. What a launch will be is known when it has run; the next one is expected to be of the kind that came after this kind
+ * the last time. The first launch of a group meets cold caches and stands for itself only, and so do those behind it that are as cold.
  */
 #include "gpu/sampling.h"
 
@@ -16,6 +16,8 @@
 #include <string.h>
 
 #define FEWEST_TIMED 3u               /* launches of a kind */
+#define MOST_COLD 4u                  /* launches of a group that stand for themselves, beside the first one */
+#define COLD 2u                       /* times the interval of a single launch, from the launches behind it */
 #define MOST_TIMED 30u                /* of a kind, beside one in `every`, whatever their interval */
 #define MOST_KINDS 16u                /* of a group; further launches belong to the nearest one */
 #define MOST_GROUPS ((size_t)1 << 20) /* in a checkpoint */
@@ -31,6 +33,7 @@
 
 struct kind {
     uint64_t warp, thread; /* instructions of its first launch */
+    uint64_t next;         /* the kind of the launch that came after the last one of this kind */
     uint32_t timed, skipped;
     uint64_t timed_cycles, timed_instructions, timed_margin;
     uint64_t skipped_cycles, skipped_instructions;
@@ -41,10 +44,11 @@ struct sample_group {
     const struct corun_instruction *code;
     char *name;
     uint32_t tb_count, tb_threads, tb_shared_bytes;
-    struct kind *kinds; /* [MOST_KINDS] */
-    uint32_t kind_count, expected;
+    struct kind *kinds;        /* [MOST_KINDS] */
+    uint32_t kind_count, last; /* last: the kind of the last launch */
     uint32_t launches, timed, parted;
     uint32_t since_timed;
+    uint32_t cold;
     bool overlaps; /* with other launches: what they do to each other has to be simulated */
     uint64_t cycles, estimated_cycles, part_margin; /* part_margin: of parted launches, joined */
     uint64_t warp_instructions, timed_warp_instructions;
@@ -57,6 +61,7 @@ struct sample_group {
 struct sampling {
     struct corun_sampling settings;
     VECTOR(struct sample_group *) groups;
+    uint64_t cycles; /* of all launches */
 };
 
 struct sampling *sampling_create(const struct corun_sampling *settings)
@@ -135,7 +140,8 @@ static uint32_t kind_of(struct sample_group *group, const struct instruction_sum
     }
     if (group->kind_count == MOST_KINDS)
         return nearest;
-    group->kinds[group->kind_count] = (struct kind){.warp = done->warp, .thread = done->thread};
+    group->kinds[group->kind_count] =
+        (struct kind){.warp = done->warp, .thread = done->thread, .next = group->kind_count};
     return group->kind_count++;
 }
 
@@ -144,17 +150,42 @@ static uint64_t kind_half_width(const struct kind *kind)
     return ratio_half_width(kind->points, kind->timed < RATIO_POINTS ? kind->timed : RATIO_POINTS);
 }
 
+/*
+ * The error is one of all cycles together: a kind with a small share of them may be known less well, by the root of its share. Half widths w of
+ * shares s then join to a root of the sum of s * s * w * w that is at most `error`, for w * w * s is at most its square.
+ */
+static bool is_near_enough(const struct sampling *sampling, const struct kind *kind)
+{
+    uint64_t width = kind_half_width(kind), cycles = kind->timed_cycles + kind->skipped_cycles;
+    if (width == RATIO_UNKNOWN)
+        return false;
+    uint64_t share = sampling->cycles > cycles ? ratio_scale(MILLION, cycles, sampling->cycles) : MILLION;
+    return ratio_root(width, (uint32_t)share, (uint32_t)MILLION) <= sampling->settings.error;
+}
+
 static bool is_known(const struct sampling *sampling, const struct kind *kind)
 {
-    return kind->timed >= MOST_TIMED ||
-           (kind->timed >= FEWEST_TIMED && kind_half_width(kind) <= sampling->settings.error);
+    return kind->timed >= MOST_TIMED || (kind->timed >= FEWEST_TIMED && is_near_enough(sampling, kind));
+}
+
+static const struct kind *expected(const struct sample_group *group)
+{
+    return &group->kinds[group->kinds[group->last].next];
+}
+
+/* A launch of the group was of this kind. */
+static void note_kind(struct sample_group *group, uint32_t k)
+{
+    if (group->launches)
+        group->kinds[group->last].next = k;
+    group->last = k;
 }
 
 /* How many launches of the group come before the next one that is timed, as far as one can tell. */
 static uint32_t untimed_ahead(const struct sampling *sampling, const struct sample_group *group)
 {
     uint32_t every = sampling->settings.every;
-    if (group->overlaps || !group->kind_count || !is_known(sampling, &group->kinds[group->expected]) ||
+    if (group->overlaps || !group->kind_count || !is_known(sampling, expected(group)) ||
         group->since_timed + 1 >= every)
         return 0;
     return every - 1 - group->since_timed;
@@ -309,7 +340,7 @@ static void skip(struct corun_gpu *gpu, uint32_t application, struct launch *lau
     launch->first_cycle = launch->last_cycle = launch->earliest;
     take_estimate(gpu, launch, cycles, group->timed ? group->closing_cycles / group->timed : 0, &done,
                   &group->counters);
-    group->expected = k;
+    note_kind(group, k);
     group->since_timed++;
     group->kinds[k].skipped++;
     group->kinds[k].skipped_cycles += cycles;
@@ -429,6 +460,27 @@ void sampling_look(struct corun_gpu *gpu, struct launch *launch)
     time_in_full(gpu, launch); /* its thread blocks seem to wait for those that were not started */
 }
 
+/*
+ * Buffers that take turns, and caches larger than what one launch uses, are cold for longer than one launch: as long as all launches of a
+ * group were timed, its first ones are left out that stray far from what those behind them let expect.
+ */
+static void leave_out_cold(const struct sampling *sampling, struct sample_group *group, struct kind *kind)
+{
+    while (group->kind_count == 1 && group->timed == group->launches + 1 && group->cold < MOST_COLD &&
+           kind->timed > FEWEST_TIMED && kind->timed <= RATIO_POINTS) {
+        uint32_t behind = kind->timed - 1;
+        uint64_t strays = ratio_deviation(&kind->points[0], kind->points + 1, behind);
+        uint64_t usual = ratio_root(ratio_half_width(kind->points + 1, behind), behind + 1, 1);
+        if (strays <= sampling->settings.error || strays / COLD <= usual)
+            return;
+        kind->timed_cycles -= kind->points[0].cycles;
+        kind->timed_instructions -= kind->points[0].instructions;
+        kind->timed--;
+        memmove(kind->points, kind->points + 1, behind * sizeof *kind->points);
+        group->cold++;
+    }
+}
+
 /* What was timed of a launch, the whole launch or a part, tells of others. */
 static void learn(struct corun_gpu *gpu, struct launch *launch, const struct corun_counters *timed)
 {
@@ -437,7 +489,7 @@ static void learn(struct corun_gpu *gpu, struct launch *launch, const struct cor
     uint64_t instructions = timed->warp_instructions + sample->rest.warp_instructions;
     struct instruction_sum sum = {instructions, timed->thread_instructions + sample->rest.thread_instructions};
     uint32_t tbs = sample->estimated ? sample->tbs_before : launch->grid->tb_count;
-    group->expected = kind_of(group, &sum);
+    note_kind(group, kind_of(group, &sum));
     group->since_timed = 0;
     if (group->launches == 1) /* what a launch with cold caches was counted is not what others are */
         memset(&group->counters, 0, sizeof group->counters);
@@ -451,13 +503,14 @@ static void learn(struct corun_gpu *gpu, struct launch *launch, const struct cor
     group->part_margin = ratio_join(group->part_margin, sample->margin_cycles);
     if (!group->launches) /* caches are cold */
         return;
-    struct kind *kind = &group->kinds[group->expected];
+    struct kind *kind = &group->kinds[group->last];
     uint64_t cycles = launch->last_cycle - launch->first_cycle;
     kind->points[kind->timed % RATIO_POINTS] = (struct ratio_point){cycles, instructions};
     kind->timed++;
     kind->timed_cycles += cycles;
     kind->timed_instructions += instructions;
     kind->timed_margin += sample->margin_cycles;
+    leave_out_cold(gpu->sampling, group, kind);
 }
 
 static void end(struct corun_gpu *gpu, struct launch *launch)
@@ -476,6 +529,7 @@ static void end(struct corun_gpu *gpu, struct launch *launch)
         learn(gpu, launch, &timed);
     group->launches++;
     group->cycles += launch->last_cycle - launch->first_cycle;
+    gpu->sampling->cycles += launch->last_cycle - launch->first_cycle;
     group->estimated_cycles += sample->estimated_cycles;
     group->warp_instructions += timed.warp_instructions + sample->rest.warp_instructions;
 }
@@ -595,17 +649,21 @@ static void archive_group(struct corun_archive *archive, const struct corun_gpu 
                                                 ARCHIVE_HOLE(struct sample_group, kinds)};
     ARCHIVE_LARGE_RECORD(archive, group, holes);
     archive_code(archive, gpu, group);
-    if (group->kind_count > MOST_KINDS || group->expected >= MOST_KINDS)
+    if (group->kind_count > MOST_KINDS || group->last >= MOST_KINDS)
         archive_fail(archive, CORUN_SYNTAX, "%u kinds of launches", group->kind_count);
     if (archive_fine(archive))
         archive_bytes(archive, group->kinds, group->kind_count * sizeof *group->kinds);
+    for (uint32_t k = 0; k < group->kind_count && archive_fine(archive); k++)
+        if (group->kinds[k].next >= group->kind_count)
+            archive_fail(archive, CORUN_SYNTAX, "a kind of launches before no other");
 }
 
 void sampling_archive(struct corun_archive *archive, struct corun_gpu *gpu)
 {
     struct sampling *sampling = gpu->sampling;
     size_t count = sampling->groups.count;
-    archive_section(archive, "sampling", 1);
+    archive_section(archive, "sampling", 2);
+    ARCHIVE(archive, sampling->cycles);
     archive_count(archive, &count, MOST_GROUPS);
     for (size_t i = 0; i < count && archive_fine(archive); i++) {
         struct sample_group *group = archive->reads ? calloc(1, sizeof *group) : sampling->groups.data[i];

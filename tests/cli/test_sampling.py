@@ -29,6 +29,29 @@ LATE = """
 }
 """
 
+# Launches of one shape: four lengths that take turns; and two buffers that do, each of which is cold once.
+TURNS = """\
+name: turns
+ptx: work.ptx
+sizes:
+  small: {count: 4096}
+buffers:
+  - {name: data, type: f32, count: count, initial: {uniform: [0, 1]}, output: true}
+launches:
+  - {kernel: work, grid: 32, block: 128, arguments: [{buffer: data}, {u32: "40 + 40 * (step % 4)"}], repeat: 120}
+"""
+BUFFERS = """\
+name: buffers
+ptx: work.ptx
+sizes:
+  small: {count: 4096}
+buffers:
+  - {name: one, type: f32, count: count, initial: {uniform: [0, 1]}, output: true}
+  - {name: other, type: f32, count: count, initial: {uniform: [0, 1]}, output: true}
+launches:
+  - {kernel: work, grid: 32, block: 128, arguments: [{buffer: one}, {u32: 1}], repeat: 60, swap: [one, other]}
+"""
+
 
 class Sampling(InFolder):
     programs = {"long": {"rounds": 40, "grid": 2000, "count": 256000}, "short": {"rounds": 40},
@@ -39,6 +62,8 @@ class Sampling(InFolder):
         super().setUpClass()
         text = (cls.folder / "work.ptx").read_text()
         (cls.folder / "work.ptx").write_text(text + LATE)
+        (cls.folder / "turns.yaml").write_text(TURNS)
+        (cls.folder / "buffers.yaml").write_text(BUFFERS)
 
     def result(self, name, *options):
         done = self.corun("run", "--gpu", GPU, "--runs", "1", "--no-cache", "-q", "--json", "-", *options, f"{name}.yaml")
@@ -73,6 +98,18 @@ class Sampling(InFolder):
 
     def test_options_count(self):
         self.assertFalse(self.result("long", "--sample=error=0.0001%")["sampling"]["estimated"])
+
+    def test_kinds_that_take_turns(self):
+        full, sampled = self.result("turns"), self.result("turns", "--sample")
+        self.assertEqual(sampled["sampling"]["launches"], 120)
+        self.assertLess(sampled["sampling"]["launches_timed"], 20)  # the first one, and three of each kind
+        self.assertLess(abs(sampled["cycles"] / full["cycles"] - 1), 0.02)
+
+    def test_cold_launches_stand_for_themselves(self):
+        full, sampled = self.result("buffers"), self.result("buffers", "--sample")
+        self.assertLess(sampled["sampling"]["launches_timed"], 8)
+        self.assertLess(abs(sampled["cycles"] / full["cycles"] - 1), 0.01)
+        self.assertLess(sampled["sampling"]["cycles_margin"], 0.01 * sampled["sampling"]["cycles"])
 
     def test_table(self):
         done = self.corun("run", "--gpu", GPU, "--runs", "1", "--no-cache", "--sample", "long.yaml")

@@ -36,6 +36,17 @@ static void two_points(void **state)
     assert_in_range(ratio_half_width(points, 2), 127050, 127060);
 }
 
+static void deviation_of_a_point(void **state)
+{
+    (void)state;
+    struct ratio_point others[] = {{100, 1000}, {300, 3000}}, point = {150, 1000}, less = {90, 1000}, none = {1, 0};
+    assert_int_equal(ratio_deviation(&point, others, 2), 500000);
+    assert_int_equal(ratio_deviation(&less, others, 2), 100000);
+    assert_int_equal(ratio_deviation(&others[0], others, 2), 0);
+    assert_true(ratio_deviation(&none, others, 2) == RATIO_UNKNOWN);
+    assert_true(ratio_deviation(&point, others, 0) == RATIO_UNKNOWN);
+}
+
 static double in_doubles(const struct ratio_point *points, uint32_t count, double student)
 {
     double cycles = 0, instructions = 0, squares = 0;
@@ -86,6 +97,7 @@ int main(void)
         cmocka_unit_test(equal_ratios_have_no_width),
         cmocka_unit_test(too_few_points_say_nothing),
         cmocka_unit_test(two_points),
+        cmocka_unit_test(deviation_of_a_point),
         cmocka_unit_test(follows_the_formula),
         cmocka_unit_test(scales),
     };
