@@ -79,6 +79,7 @@ static enum corun_status give_crew(struct runtime *runtime, const struct runtime
                             .count = crew->workers,
                             .given = runtime->latest,
                             .crew = true,
+                            .uncounted = crew->uncounted,
                             .end = clock_event(runtime)};
     job->in_flight++; /* from here on: if the context fails, this one may have done it */
     if (!flight.end || !launch_crew(runtime, job, crew) || !CALL(runtime, event_record(flight.end, flights->stream)) ||

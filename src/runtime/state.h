@@ -98,6 +98,7 @@ struct flight {
     uint64_t first, count;
     uint64_t given; /* when the host did */
     bool crew;      /* no slice */
+    bool uncounted; /* writes to the table wait for its end */
     bool copies;    /* neither a slice nor a crew */
     void *begin;    /* copies: event before the first; NULL: they are taken to begin when they were given */
     void *end;      /* event behind it */

@@ -119,6 +119,21 @@ const void *runtime_table_copy(const struct runtime *runtime)
     return (const void *)(uintptr_t)runtime->table.copy.address;
 }
 
+/* What nobody counts has ended before a limit changes. */
+static bool wait_for_uncounted(struct runtime *runtime)
+{
+    bool good = true;
+    for (uint32_t i = 0; i < runtime->options.streams && good; i++) {
+        const struct flights *flights = &runtime->streams[i];
+        size_t k = flights->items.count;
+        while (k > flights->first && !flights->items.data[k - 1].uncounted)
+            k--;
+        if (k > flights->first)
+            good = CALL(runtime, stream_wait(runtime->table.write_stream, flights->items.data[k - 1].end, 0));
+    }
+    return good;
+}
+
 static bool begin_write(struct runtime *runtime, const struct runtime_rows *rows)
 {
     struct table *table = &runtime->table;
@@ -137,7 +152,7 @@ static bool begin_write(struct runtime *runtime, const struct runtime_rows *rows
         .bytes = rows->bytes,
         .rows = rows->rows};
     table->written++;
-    return CALL(runtime, copy_rows(&copy, table->write_stream)) &&
+    return wait_for_uncounted(runtime) && CALL(runtime, copy_rows(&copy, table->write_stream)) &&
            CALL(runtime, event_record(write.end, table->write_stream)) && vector_push(&table->writes, write);
 }
 

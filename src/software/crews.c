@@ -154,8 +154,6 @@ bool crew_can_run_once(const struct software *software, struct application *a, u
 static uint32_t flags_of(const struct software *software, struct application *a, uint64_t n, bool first)
 {
     uint32_t most = workers_per_sm(most_per_sm(software, a, kind_at(a, n)));
-    if (order_at(a, n)->once)
-        return WORKERS_SEATED | WORKERS_ONCE;
     return first ? most : most | WORKERS_TELL; /* the end of a first crew is seen by its stream */
 }
 
@@ -176,13 +174,17 @@ static enum corun_status give(struct software *software, struct application *a, 
         .places = table + places_offset(software, a->index),
         .queue = queues + n % RING * sizeof(struct worker_queue),
         .stride = software->places * (uint32_t)sizeof(struct worker_place),
+        .uncounted = order->once,
         .previous = follows ? queues + (n - 1) % RING * sizeof(struct worker_queue) : 0,
     };
     enum corun_status status = runtime_crew(software->runtime, &crew);
     if (status != CORUN_OK)
         return status == CORUN_FAULT ? CORUN_OK : status; /* runtime_wait looks after that */
-    for (uint32_t place = 0; place < software->places; place++)
-        share_of(software, place, a->index)->covered |= share_of(software, place, a->index)->given != 0;
+    for (uint32_t place = 0; place < software->places; place++) {
+        struct share *share = share_of(software, place, a->index);
+        share->covered |= share->given != 0;
+        share->owed_since = order->once ? 0 : share->owed_since; /* nobody will be seen there */
+    }
     order->in_flight++;
     order->first_in_flight += first;
     order->given = true;

@@ -133,6 +133,7 @@ enum corun_status orders_proceed(struct software *software, struct application *
             break;
         struct order *order = order_at(a, a->given);
         order->once = order->sealed = !whole && crew_can_run_once(software, a, a->given);
+        workers = order->once ? 0 : workers;
         if (!order->workers) /* not again */
             a->launches++;
         a->whole += whole;
@@ -178,7 +179,7 @@ static enum corun_status end_order(struct software *software, struct application
     order_at(a, a->head)->could_begin_ns = time;
     a->progress_before += kind->progress;
     a->thread_blocks += kind->about.tbs;
-    a->skipped += goes_whole(software, kind) ? 0 : kind->about.tbs;
+    a->skipped += goes_whole(software, kind) || order->once ? 0 : kind->about.tbs;
     a->progress = a->progress_before;
     a->progress_ns = time;
     enum corun_status status = order->sliced ? CORUN_OK : runtime_complete(software->runtime, job->job, launch);

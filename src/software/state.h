@@ -49,11 +49,11 @@ struct order {
     uint64_t handed_out, done; /* thread blocks in slices */
     bool sliced;
     bool given, complete, sealed; /* sealed: there will be no growth, because what comes behind it relies on that */
-    bool once;                    /* its workers run a thread block each; its stream sees its end */
-    uint64_t given_write;         /* its last crew waits for writes of limits up to this one */
-    uint64_t could_begin_ns;      /* its last crew, as far as is known: the launch before had ended, and those writes */
-    uint32_t next, alive;         /* thread blocks that were drawn, and workers that may run some, by the last look */
-    uint64_t ended_ns;            /* its last crew that ended */
+    bool once; /* it is no crew but the program's own launch, which has every place; its stream sees its end */
+    uint64_t given_write;    /* its last crew waits for writes of limits up to this one */
+    uint64_t could_begin_ns; /* its last crew, as far as is known: the launch before had ended, and those writes */
+    uint32_t next, alive;    /* thread blocks that were drawn, and workers that may run some, by the last look */
+    uint64_t ended_ns;       /* its last crew that ended */
 };
 
 struct job_of_run {

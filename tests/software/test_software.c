@@ -112,6 +112,23 @@ static void long_thread_blocks(void **state)
     assert_true(rates[1] > 0.97 * rates[0] && rates[1] < 1.03 * rates[0]);
 }
 
+/* Nobody counts the thread blocks of a launch that has the GPU alone and fits it. Who comes gets SMs when they have ended, some 300 us long. */
+static void who_comes_waits_for_launches_alone(void **state)
+{
+    (void)state;
+    enum { COMES_NS = 50000, STILL_RUNNING_NS = 200000 };
+    struct stage stage = stage_begin();
+    stage_add(&stage, 64, 8000, 1); /* there is room beside them */
+    stage_add(&stage, 8, 10, 1)->start_ns = COMES_NS;
+    stage.options.policy = corun_policy_find("even");
+    stage_run(&stage, &(struct software_limits){.runs = 3});
+    assert_int_equal(stage.results[0].crews, 0); /* its launch of the first moment, at least the first one */
+    assert_true(stage.results[1].run_ns[0] > STILL_RUNNING_NS);
+    assert_int_equal(stage.results[0].mismatches + stage.results[1].mismatches, 0);
+    print_message("after %llu ns\n", (unsigned long long)stage.results[1].run_ns[0]);
+    stage_end(&stage);
+}
+
 /* What the first run leaves is kept, and may be what later machines expect. */
 static void results_are_kept(void **state)
 {
@@ -228,7 +245,7 @@ int main(void)
         cmocka_unit_test(short_launches_alone), cmocka_unit_test(long_thread_blocks),
         cmocka_unit_test(what_is_refused),      cmocka_unit_test(a_fence),
         cmocka_unit_test(results_are_kept),     cmocka_unit_test(priority_of_streams),
-        cmocka_unit_test(own_sms_are_refused),
+        cmocka_unit_test(own_sms_are_refused),  cmocka_unit_test(who_comes_waits_for_launches_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
