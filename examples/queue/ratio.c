@@ -8,17 +8,18 @@
  */
 #include <corun/queue.h>
 
-enum { FIRST, SECOND, FIRST_TBS, SECOND_TBS };
+enum { FIRST, SECOND, FIRST_TBS, SECOND_TBS, WAITING };
 
 static const struct corun_policy_parameter parameters[] = {
     [FIRST] = {"first", 0, 0, 31, true, "one of the kinds, in the order of the command line", NULL},
     [SECOND] = {"second", 1, 0, 31, true, "the other one", NULL},
     [FIRST_TBS] = {"first_tbs", 1, 1, 64, true, "thread blocks of the first on an SM", NULL},
     [SECOND_TBS] = {"second_tbs", 1, 1, 64, true, "thread blocks of the second on an SM", NULL},
+    [WAITING] = {"waiting", 0, 0, 16, true, "slices of each that wait for places on the SMs", NULL},
 };
 
 struct ratio {
-    uint32_t kinds[2], tbs[2];
+    uint32_t kinds[2], tbs[2], waiting;
 };
 
 static enum corun_status start(void *state, const struct corun_queue_device *device, const double *values,
@@ -26,19 +27,22 @@ static enum corun_status start(void *state, const struct corun_queue_device *dev
 {
     (void)device;
     *(struct ratio *)state = (struct ratio){{(uint32_t)values[FIRST], (uint32_t)values[SECOND]},
-                                            {(uint32_t)values[FIRST_TBS], (uint32_t)values[SECOND_TBS]}};
+                                            {(uint32_t)values[FIRST_TBS], (uint32_t)values[SECOND_TBS]},
+                                            (uint32_t)values[WAITING]};
     *refusal = "first and second are the same kind";
     return values[FIRST] == values[SECOND] ? CORUN_ARGUMENT : CORUN_OK;
 }
 
-/* Alone a kernel has what fills the GPU in flight, and one slice more. */
-static struct corun_queue_grant grant(const struct corun_queue_view *view, uint32_t launch, uint32_t tbs)
+/* With none waiting, slices are cut to what has places. Alone a kernel has what fills the GPU in flight, and one slice more. */
+static struct corun_queue_grant grant(const struct corun_queue_view *view, uint32_t launch, uint32_t tbs,
+                                      uint32_t waiting)
 {
     const struct corun_queue_profile *profile = &view->kinds[view->launches[launch].kind].profile;
     uint32_t sms = view->device->sm_count, slice = profile->smallest_slice ? profile->smallest_slice : sms;
-    uint32_t in_flight = tbs ? tbs * sms : profile->tbs_per_sm * sms + slice;
-    return (struct corun_queue_grant){
-        .launch = launch, .slice_tbs = slice < in_flight ? slice : in_flight, .in_flight_tbs = in_flight};
+    uint32_t places = tbs * sms;
+    if (!waiting && slice > places)
+        slice = places;
+    return (struct corun_queue_grant){.launch = launch, .slice_tbs = slice, .in_flight_tbs = places + waiting * slice};
 }
 
 static enum corun_status plan(void *state, const struct corun_queue_view *view, struct corun_queue_plan *plan)
@@ -47,10 +51,11 @@ static enum corun_status plan(void *state, const struct corun_queue_view *view, 
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t kind = ratio->kinds[i];
         if (kind < view->kind_count && view->kinds[kind].pending)
-            plan->grants[plan->grant_count++] = grant(view, view->kinds[kind].first, ratio->tbs[i]);
+            plan->grants[plan->grant_count++] = grant(view, view->kinds[kind].first, ratio->tbs[i], ratio->waiting);
     }
     if (plan->grant_count < 2) {
-        plan->grants[0] = grant(view, view->first, 0);
+        const struct corun_queue_profile *profile = &view->kinds[view->launches[view->first].kind].profile;
+        plan->grants[0] = grant(view, view->first, profile->tbs_per_sm, 1);
         plan->grant_count = 1;
     }
     plan->until = CORUN_QUEUE_EXHAUSTED | CORUN_QUEUE_NEW_KIND;

@@ -41,12 +41,15 @@ static uint32_t smallest_slice(const struct corun_queue_view *view, const struct
     return profile->smallest_slice ? profile->smallest_slice : view->device->sm_count;
 }
 
-struct corun_queue_grant describe_grant(const struct corun_queue_view *view, uint32_t kind, uint32_t residents)
+struct corun_queue_grant describe_grant(const struct corun_queue_view *view, uint32_t kind, uint32_t residents,
+                                        uint32_t waiting)
 {
     const struct corun_queue_kind *row = &view->kinds[kind];
-    uint32_t in_flight = residents * view->device->sm_count, slice = smallest_slice(view, &row->profile);
+    uint32_t places = residents * view->device->sm_count, slice = smallest_slice(view, &row->profile);
+    if (!waiting && slice > places)
+        slice = places;
     return (struct corun_queue_grant){
-        .launch = row->first, .slice_tbs = slice < in_flight ? slice : in_flight, .in_flight_tbs = in_flight};
+        .launch = row->first, .slice_tbs = slice, .in_flight_tbs = places + waiting * slice};
 }
 
 struct corun_queue_grant describe_alone(const struct corun_queue_view *view, uint32_t kind)

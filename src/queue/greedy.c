@@ -129,7 +129,8 @@ static bool same_set(const struct greedy *greedy)
            !memcmp(greedy->set.data, greedy->last_set.data, greedy->set.count * sizeof *greedy->set.data);
 }
 
-void greedy_write(const struct corun_queue_view *view, const struct greedy_pair *pair, struct corun_queue_plan *plan)
+void greedy_write(const struct corun_queue_view *view, const struct greedy_pair *pair, uint32_t waiting,
+                  struct corun_queue_plan *plan)
 {
     plan->until = CORUN_QUEUE_EXHAUSTED | CORUN_QUEUE_NEW_KIND;
     if (!pair->residents[0]) {
@@ -138,7 +139,7 @@ void greedy_write(const struct corun_queue_view *view, const struct greedy_pair 
     }
     plan->profit = pair->profit;
     for (int i = 0; i < 2; i++)
-        plan->grants[plan->grant_count++] = describe_grant(view, pair->kinds[i], pair->residents[i]);
+        plan->grants[plan->grant_count++] = describe_grant(view, pair->kinds[i], pair->residents[i], waiting);
 }
 
 enum corun_status greedy_plan(struct greedy *greedy, const struct corun_queue_view *view, struct corun_queue_plan *plan)
@@ -156,7 +157,7 @@ enum corun_status greedy_plan(struct greedy *greedy, const struct corun_queue_vi
         }
         greedy->decided = true;
     }
-    greedy_write(view, &greedy->best, plan);
+    greedy_write(view, &greedy->best, greedy->waiting, plan);
     return CORUN_OK;
 }
 

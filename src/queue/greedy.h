@@ -27,6 +27,7 @@ struct greedy {
     enum corun_status (*judge)(void *user, const struct corun_queue_view *view, struct greedy_pair *pair);
     void *user;
     uint32_t breadth;
+    uint32_t waiting;                 /* slices of each kernel beyond its places, describe_grant */
     double least;                     /* a pair needs a greater profit */
     VECTOR(struct greedy_pair) pairs; /* that have been judged */
     uint32_t *places;                 /* hash table: index of a pair + 1; 0: none */
@@ -41,7 +42,8 @@ struct greedy {
 enum corun_status greedy_plan(struct greedy *greedy, const struct corun_queue_view *view,
                               struct corun_queue_plan *plan);
 /* Writes a plan of a pair, or (residents 0) of the oldest launch alone. */
-void greedy_write(const struct corun_queue_view *view, const struct greedy_pair *pair, struct corun_queue_plan *plan);
+void greedy_write(const struct corun_queue_view *view, const struct greedy_pair *pair, uint32_t waiting,
+                  struct corun_queue_plan *plan);
 void greedy_end(struct greedy *greedy);
 
 #endif

@@ -16,7 +16,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { PARAMETER_PUR, PARAMETER_MUR, PARAMETER_RATIO, PARAMETER_ALONE, PARAMETER_BREADTH, PARAMETER_LEAST };
+enum {
+    PARAMETER_PUR,
+    PARAMETER_MUR,
+    PARAMETER_RATIO,
+    PARAMETER_ALONE,
+    PARAMETER_BREADTH,
+    PARAMETER_LEAST,
+    PARAMETER_WAITING
+};
 
 static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_PUR] = {"pur", 0.1, 0, 1, false, "a pair is pruned when its pipeline utilisations differ by less, and",
@@ -29,6 +37,10 @@ static const struct corun_policy_parameter parameters[] = {
                            NULL},
     [PARAMETER_LEAST] = {"least", 0, 0, 1, false,
                          "kernels run alone unless a pair is expected to have a greater profit", NULL},
+    [PARAMETER_WAITING] = {"waiting", 0, 0, 16, true,
+                           "slices of each kernel of a pair that wait for places on the SMs; then none is smaller than "
+                           "the smallest slice",
+                           NULL},
 };
 
 struct kernelet_state {
@@ -107,7 +119,8 @@ static enum corun_status kernelet_start(void *memory, const struct corun_queue_d
     state->greedy = (struct greedy){.judge = judge,
                                     .user = state,
                                     .breadth = (uint32_t)values[PARAMETER_BREADTH],
-                                    .least = values[PARAMETER_LEAST]};
+                                    .least = values[PARAMETER_LEAST],
+                                    .waiting = (uint32_t)values[PARAMETER_WAITING]};
     state->pur = values[PARAMETER_PUR];
     state->mur = values[PARAMETER_MUR];
     state->by_profit = values[PARAMETER_RATIO] != 0;

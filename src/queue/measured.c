@@ -34,7 +34,7 @@ bool measured_profit(const struct corun_queue_view *view, const uint32_t kinds[2
     struct corun_queue_speeds speeds;
     double alone[2], together[2];
     for (int i = 0; i < 2; i++) {
-        struct corun_queue_grant grant = describe_grant(view, kinds[i], residents[i]);
+        struct corun_queue_grant grant = describe_grant(view, kinds[i], residents[i], 0);
         pair.kinds[i] = kinds[i];
         pair.slice_tbs[i] = grant.slice_tbs;
         pair.in_flight_tbs[i] = grant.in_flight_tbs;

@@ -68,7 +68,7 @@ static enum corun_status random_plan(void *memory, const struct corun_queue_view
         for (int i = 0; i < 2 && count; i++)
             pair.residents[i] = residents[ratio][i];
     }
-    greedy_write(view, &pair, plan);
+    greedy_write(view, &pair, 0, plan);
     plan->profit = NAN;
     return CORUN_OK;
 }

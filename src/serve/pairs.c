@@ -25,7 +25,7 @@ static struct corun_queue_co_schedule co_schedule_of(const struct pairs *pairs, 
 {
     struct corun_queue_co_schedule row = {.kinds = {kernels[0], kernels[1]}};
     for (int i = 0; i < 2 && kernels[i] != CORUN_QUEUE_NONE; i++) {
-        struct corun_queue_grant grant = residents ? describe_grant(&pairs->view, kernels[i], residents[i])
+        struct corun_queue_grant grant = residents ? describe_grant(&pairs->view, kernels[i], residents[i], 0)
                                                    : describe_alone(&pairs->view, kernels[i]);
         row.slice_tbs[i] = grant.slice_tbs;
         row.in_flight_tbs[i] = grant.in_flight_tbs;

@@ -213,7 +213,7 @@ static void test_pruned(void **unused)
     (void)unused;
     struct stage stage;
     prepare(&stage);
-    const double all[] = {1, 1, 0, 0, 32, 0};
+    const double all[] = {1, 1, 0, 0, 32, 0, 0};
     struct corun_queue_plan plan = plan_of(&stage, all);
     assert_int_equal(plan.grant_count, 1);
     assert_int_equal(plan.grants[0].launch, 0);
@@ -233,9 +233,29 @@ static void test_least_profit(void **unused)
     struct stage stage;
     prepare(&stage);
     double profit = plan_of(&stage, NULL).profit;
-    const double just[] = {0.1, 0.1, 0, 0, 32, profit}, below[] = {0.1, 0.1, 0, 0, 32, profit - 1e-6};
+    const double just[] = {0.1, 0.1, 0, 0, 32, profit, 0}, below[] = {0.1, 0.1, 0, 0, 32, profit - 1e-6, 0};
     assert_int_equal(plan_of(&stage, just).grant_count, 1);
     assert_int_equal(plan_of(&stage, below).grant_count, 2);
+}
+
+/* With a slice that waits, none is cut to what has places; what has places is in flight beside it. */
+static void test_waiting(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    prepare(&stage);
+    for (uint32_t k = 0; k < sizeof stage.kinds / sizeof stage.kinds[0]; k++)
+        stage.kinds[k].profile.smallest_slice = 20;
+    const double two[] = {0.1, 0.1, 0, 0, 32, 0, 2};
+    struct corun_queue_plan cut = plan_of(&stage, NULL), plan = plan_of(&stage, two);
+    assert_int_equal(plan.grant_count, 2);
+    bool shorter = false;
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(plan.grants[i].slice_tbs, 20);
+        assert_int_equal(plan.grants[i].in_flight_tbs, cut.grants[i].in_flight_tbs + 2 * 20);
+        shorter |= cut.grants[i].slice_tbs < 20;
+    }
+    assert_true(shorter);
 }
 
 static void test_needs_latency(void **unused)
@@ -310,10 +330,9 @@ static void test_breadth(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_opt),           cmocka_unit_test(test_opt_without_gain),
-        cmocka_unit_test(test_random),        cmocka_unit_test(test_kernelet),
-        cmocka_unit_test(test_pruned),        cmocka_unit_test(test_least_profit),
-        cmocka_unit_test(test_needs_latency), cmocka_unit_test(test_breadth),
+        cmocka_unit_test(test_opt),      cmocka_unit_test(test_opt_without_gain), cmocka_unit_test(test_random),
+        cmocka_unit_test(test_kernelet), cmocka_unit_test(test_pruned),           cmocka_unit_test(test_least_profit),
+        cmocka_unit_test(test_waiting),  cmocka_unit_test(test_needs_latency),    cmocka_unit_test(test_breadth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
