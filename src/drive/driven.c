@@ -16,6 +16,14 @@ struct handed {
     bool followed; /* a slice of the launch is behind it */
 };
 
+/* Results on the host that are compared later: a comparison takes the host longer than many slices take the device. */
+struct kept {
+    uint32_t job;
+    const struct workload_commands *commands;
+};
+
+#define MOST_KEPT_BYTES (UINT64_C(4) << 30)
+
 /* A submission, from driven_submit to OVER. */
 struct served {
     size_t number;
@@ -24,6 +32,7 @@ struct served {
     bool ready;          /* the queue has been told */
     bool here;           /* its data are on the device */
     bool stays;          /* its results are not copied */
+    bool has_results;    /* they have been copied, and nobody has looked at them */
     bool gone;           /* nothing of it runs any more, though the queue has not handed out all of it */
     const char *failure; /* gone, because its kernel has failed */
     VECTOR(struct handed) slices;
@@ -41,6 +50,9 @@ struct driven {
     VECTOR(uint32_t) numbers;     /* [submission]: its job; UINT32_MAX: over */
     VECTOR(struct driven_event) due;
     size_t next_due;
+    VECTOR(struct kept) kept;
+    size_t next_kept;
+    uint64_t kept_bytes; /* of those from next_kept on */
 };
 
 static uint64_t to_tick(const struct driven *driven, uint64_t nanoseconds)
@@ -124,6 +136,7 @@ void driven_destroy(struct driven *driven)
     vector_free(&driven->jobs);
     vector_free(&driven->numbers);
     vector_free(&driven->due);
+    vector_free(&driven->kept);
     runtime_close(driven->runtime);
     free(driven->workloads);
     free(driven->seen);
@@ -152,6 +165,14 @@ enum corun_status driven_smallest_slice(struct driven *driven, uint32_t kind, do
     return status;
 }
 
+static uint64_t result_bytes(const struct workload_commands *commands)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < commands->buffer_count; i++)
+        bytes += commands->buffers[i].is_output ? commands->buffers[i].bytes : 0;
+    return bytes;
+}
+
 enum corun_status driven_prepare(struct driven *driven, uint32_t submissions)
 {
     enum corun_status status = CORUN_OK;
@@ -163,8 +184,13 @@ enum corun_status driven_prepare(struct driven *driven, uint32_t submissions)
             status = runtime_measure(driven->runtime, driven->workloads[k], 0, about.tbs / parts + (parts > 1), 1,
                                      driven->list, &nanoseconds);
     }
+    uint64_t bytes = 1;
+    for (uint32_t k = 0; k < driven->count; k++)
+        bytes += result_bytes(driven->kinds[k]);
+    uint64_t rounds = driven->seen ? 1 : MOST_KEPT_BYTES / bytes + 1;
+    uint32_t results = rounds < submissions ? (uint32_t)rounds : submissions;
     return status == CORUN_OK
-               ? runtime_reserve(driven->runtime, driven->workloads, driven->count, submissions, driven->list)
+               ? runtime_reserve(driven->runtime, driven->workloads, driven->count, submissions, results, driven->list)
                : status;
 }
 
@@ -206,6 +232,31 @@ static enum corun_status end_at_once(struct driven *driven, struct served *serve
     return tell(driven, &event) ? CORUN_OK : CORUN_MEMORY;
 }
 
+/* Counts it if the oldest results that are kept are not what a run without timing leaves. */
+static void check_oldest(struct driven *driven)
+{
+    const struct kept *kept = &driven->kept.data[driven->next_kept++];
+    const struct workload_commands *commands = kept->commands;
+    bool same = true;
+    for (size_t i = 0; i < commands->buffer_count && same; i++)
+        same = !commands->buffers[i].is_output || !memcmp(runtime_result(driven->runtime, kept->job, i),
+                                                          commands->buffers[i].final, commands->buffers[i].bytes);
+    driven->mismatches += !same;
+    driven->kept_bytes -= result_bytes(commands);
+    runtime_release(driven->runtime, kept->job);
+}
+
+/* The results of a job stay on the host until there are too many, or until they are asked for. */
+static enum corun_status keep(struct driven *driven, uint32_t job, const struct workload_commands *commands)
+{
+    if (!vector_push(&driven->kept, ((struct kept){job, commands})))
+        return CORUN_MEMORY;
+    driven->kept_bytes += result_bytes(commands);
+    while (driven->kept_bytes > MOST_KEPT_BYTES)
+        check_oldest(driven);
+    return CORUN_OK;
+}
+
 /* All of it has been handed out. */
 static enum corun_status over(struct driven *driven, uint32_t job)
 {
@@ -213,8 +264,14 @@ static enum corun_status over(struct driven *driven, uint32_t job)
     struct driven_event event = {
         .what = DRIVEN_OVER, .tick = driven->last_tick, .number = served->number, .failure = served->failure};
     driven->numbers.data[served->number] = UINT32_MAX;
-    runtime_release(driven->runtime, job);
+    enum corun_status status = CORUN_OK;
+    if (served->has_results)
+        status = keep(driven, job, served->commands);
+    else
+        runtime_release(driven->runtime, job);
     end_job(driven, job);
+    if (status != CORUN_OK)
+        return status;
     return tell(driven, &event) ? CORUN_OK : CORUN_MEMORY;
 }
 
@@ -290,17 +347,6 @@ static enum corun_status finish(struct driven *driven, uint32_t job, const char 
     return status == CORUN_OK && all ? over(driven, job) : status;
 }
 
-/* Counts results that are not what a run without timing leaves. */
-static void check(struct driven *driven, uint32_t job)
-{
-    const struct workload_commands *commands = driven->jobs.data[job]->commands;
-    bool same = true;
-    for (size_t i = 0; i < commands->buffer_count && same; i++)
-        same = !commands->buffers[i].is_output ||
-               !memcmp(runtime_result(driven->runtime, job, i), commands->buffers[i].final, commands->buffers[i].bytes);
-    driven->mismatches += !same;
-}
-
 static enum corun_status take(struct driven *driven, const struct runtime_event *from)
 {
     if (from->kind == RUNTIME_NONE || from->kind == RUNTIME_LAUNCH_ENDED)
@@ -318,8 +364,7 @@ static enum corun_status take(struct driven *driven, const struct runtime_event 
     case RUNTIME_FAILED:
         return finish(driven, from->job, from->failure);
     default:
-        if (!served->stays)
-            check(driven, from->job);
+        served->has_results = !served->stays;
         return finish(driven, from->job, NULL);
     }
 }
@@ -399,8 +444,10 @@ enum corun_status driven_wait(struct driven *driven, uint64_t until, struct driv
     return status;
 }
 
-uint64_t driven_mismatches(const struct driven *driven)
+uint64_t driven_mismatches(struct driven *driven)
 {
+    while (driven->next_kept < driven->kept.count)
+        check_oldest(driven);
     return driven->mismatches;
 }
 

@@ -80,9 +80,9 @@ void driven_start(struct driven *driven, uint64_t tick);
 enum corun_status driven_wait(struct driven *driven, uint64_t until, struct driven_event *event);
 /*
  * Submissions whose results were compared and not, byte for byte, what a run without timing leaves. Kernels that add floats in whatever order may
- * differ rightly.
+ * differ rightly. Compares what has not been compared yet: results stay on the host until then, or until there are some GB.
  */
-uint64_t driven_mismatches(const struct driven *driven);
+uint64_t driven_mismatches(struct driven *driven);
 uint64_t driven_now(struct driven *driven);
 /* Submissions whose kernel has failed. */
 uint64_t driven_failures(const struct driven *driven);

@@ -108,11 +108,11 @@ void runtime_launch_at(const struct runtime *runtime, uint32_t workload, uint32_
                        struct runtime_launch *result);
 
 /*
- * Allocates what so many jobs of each of these workloads need on the device at a time, as far as there is memory, so that their beginning does not wait
- * for allocations. To be called while there are no jobs. FAULT, MEMORY.
+ * Allocates what so many jobs of each of these workloads need on the device at a time, and so many of them for their results on the host, as far as there
+ * is memory, so that neither their beginning nor their end waits for allocations. To be called while there are no jobs. FAULT, MEMORY.
  */
 enum corun_status runtime_reserve(struct runtime *runtime, const uint32_t *workloads, uint32_t count, uint32_t jobs,
-                                  struct corun_diagnostics *list);
+                                  uint32_t results, struct corun_diagnostics *list);
 
 /* Nanoseconds since the runtime was opened. */
 uint64_t runtime_now(struct runtime *runtime);

@@ -201,25 +201,49 @@ static bool reserve_job(struct runtime *runtime, uint32_t index, struct block *h
     return good;
 }
 
-enum corun_status runtime_reserve(struct runtime *runtime, const uint32_t *workloads, uint32_t count, uint32_t jobs,
-                                  struct corun_diagnostics *list)
+/* The same of the host, for its results. */
+static bool reserve_results(struct runtime *runtime, const struct workload *workload, struct block *held, size_t *count)
 {
-    size_t buffers = 0, held = 0;
+    bool good = true;
+    for (size_t i = 0; i < workload->commands->buffer_count && good; i++) {
+        const struct command_buffer *buffer = &workload->commands->buffers[i];
+        bool full = false;
+        held[*count] = (struct block){0};
+        if (!buffer->is_output || !buffer->bytes)
+            continue;
+        good = take_block(runtime, &runtime->pinned, buffer->bytes, &held[*count], &full);
+        *count += good;
+    }
+    return good;
+}
+
+enum corun_status runtime_reserve(struct runtime *runtime, const uint32_t *workloads, uint32_t count, uint32_t jobs,
+                                  uint32_t results, struct corun_diagnostics *list)
+{
+    size_t buffers = 0, held = 0, held_results = 0;
     for (uint32_t k = 0; k < count; k++)
         buffers += runtime->workloads.data[workloads[k]].commands->buffer_count;
     struct block *blocks = calloc(buffers * jobs + 1, sizeof *blocks);
-    bool good = blocks && !runtime->options.fence; /* an arena is one allocation */
+    struct block *on_host = calloc(buffers * results + 1, sizeof *on_host);
+    bool good = blocks && on_host && !runtime->options.fence; /* an arena is one allocation */
     runtime_enter(runtime);
     for (uint32_t j = 0; j < jobs && good; j++)
         for (uint32_t k = 0; k < count && good; k++)
             good = reserve_job(runtime, workloads[k], blocks, &held);
+    for (uint32_t j = 0; j < results && on_host && !runtime->error; j++)
+        for (uint32_t k = 0; k < count && !runtime->error; k++)
+            (void)reserve_results(runtime, &runtime->workloads.data[workloads[k]], on_host, &held_results);
     while (held)
         blocks_give(&runtime->memory, &blocks[--held]);
+    while (held_results)
+        blocks_give(&runtime->pinned, &on_host[--held_results]);
     runtime_leave(runtime);
+    bool room = blocks && on_host;
     free(blocks);
+    free(on_host);
     if (runtime->error)
         return runtime_fault(runtime, list, "memory of jobs");
-    return blocks ? CORUN_OK : CORUN_MEMORY;
+    return room ? CORUN_OK : CORUN_MEMORY;
 }
 
 enum corun_status transfer_admit(struct runtime *runtime)
