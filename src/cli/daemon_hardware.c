@@ -23,7 +23,9 @@ static void tell_ready(void *user)
     const struct hardware_settings *settings = &service->settings;
     if (service->setup->quiet)
         return;
-    printf("%s%s%s, policy %s, %s, at %s\n", settings->gpu, *service->version ? ", driver " : "", service->version,
+    for (uint32_t i = 0; i < settings->gpu_count; i++)
+        printf("%s%s", i ? ", " : "", settings->gpus[i].name);
+    printf("%s%s, policy %s, %s, at %s\n", *service->version ? ", driver " : "", service->version,
            settings->policy_text,
            hardware_has_service() ? "programs run side by side (the multi-process service runs)"
                                   : "programs take turns on the GPU (the multi-process service does not run)",
@@ -169,8 +171,9 @@ static enum corun_status find_gpu(struct service *service, struct corun_diagnost
     const char *driver = getenv(setting_SHIM_DRIVER);
     struct hardware_settings *settings = &service->settings;
     if (driver && *driver)
-        snprintf(settings->gpu, sizeof settings->gpu, "driver of CORUN_SHIM_DRIVER");
-    else if (!hardware_find(settings->gpu, service->version))
+        snprintf(settings->gpus[0].name, sizeof settings->gpus[0].name, "driver of CORUN_SHIM_DRIVER");
+    settings->gpu_count = driver && *driver ? 1 : hardware_find(settings->gpus, service->version);
+    if (!settings->gpu_count)
         return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE,
                             "this computer has no GPU whose driver runs (/proc/driver/nvidia); --simulate GPU has one");
     return CORUN_OK;

@@ -43,10 +43,29 @@ static bool read_line(const char *path, const char *key, char *value, size_t byt
     return found;
 }
 
-bool hardware_find(char gpu[WIRE_NAME_BYTES], char version[WIRE_NAME_BYTES])
+/* GPU-8ea7ba32-...: 32 hexadecimal digits, in groups. Anything else: zeros. */
+static void read_uuid(const char *text, uint8_t uuid[WIRE_UUID_BYTES])
+{
+    static const char hexadecimal[] = "0123456789abcdef";
+    unsigned digits = 0, byte = 0;
+    for (text += strncmp(text, "GPU-", 4) == 0 ? 4 : 0; *text && digits < 2 * WIRE_UUID_BYTES; text++) {
+        const char *place = strchr(hexadecimal, *text);
+        if (*text == '-' || !place)
+            continue;
+        byte = byte * 16 + (unsigned)(place - hexadecimal);
+        if (++digits % 2)
+            continue;
+        uuid[digits / 2 - 1] = (uint8_t)byte;
+        byte = 0;
+    }
+    if (digits < 2 * WIRE_UUID_BYTES)
+        memset(uuid, 0, WIRE_UUID_BYTES);
+}
+
+uint32_t hardware_find(struct hardware_found *gpus, char version[WIRE_NAME_BYTES])
 {
     char path[4096], text[256] = "";
-    bool found = false;
+    uint32_t found = 0;
     uv_fs_t request;
     uv_dirent_t entry;
     version[0] = 0;
@@ -57,9 +76,13 @@ bool hardware_find(char gpu[WIRE_NAME_BYTES], char version[WIRE_NAME_BYTES])
         snprintf(version, WIRE_NAME_BYTES, "%.*s", (int)strcspn(at, " "), at);
     }
     if (uv_fs_scandir(NULL, &request, "/proc/driver/nvidia/gpus", 0, NULL) >= 0) {
-        while (!found && uv_fs_scandir_next(&request, &entry) == 0) {
+        while (found < WIRE_MOST_GPUS && uv_fs_scandir_next(&request, &entry) == 0) {
+            struct hardware_found *gpu = &gpus[found];
+            *gpu = (struct hardware_found){.name = ""};
             snprintf(path, sizeof path, "/proc/driver/nvidia/gpus/%s/information", entry.name);
-            found = read_line(path, "Model", gpu, WIRE_NAME_BYTES);
+            if (read_line(path, "GPU UUID", text, sizeof text))
+                read_uuid(text, gpu->uuid);
+            found += read_line(path, "Model", gpu->name, WIRE_NAME_BYTES);
         }
     }
     uv_fs_req_cleanup(&request);
@@ -86,7 +109,11 @@ uint64_t hardware_now(void)
 
 void hardware_look(struct hardware *hardware)
 {
-    uint64_t now = hardware_now(), wait = gate_look(&hardware->gate, now);
+    uint64_t now = hardware_now(), wait = GATE_NEVER;
+    for (uint32_t i = 0; i < hardware->gpu_count; i++) {
+        uint64_t its = gate_look(&hardware->gpus[i].gate, now);
+        wait = its < wait ? its : wait;
+    }
     struct itimerspec due = {.it_value = {0}};
     if (wait != GATE_NEVER)
         due.it_value = (struct timespec){(time_t)(wait / 1000000000), (long)(wait % 1000000000)};
@@ -250,12 +277,13 @@ static void on_metrics(uv_timer_t *timer)
 {
     struct hardware *hardware = timer->data;
     const struct hardware_settings *settings = hardware->settings;
-    struct wire_node head;
+    struct wire_node heads[WIRE_MOST_GPUS];
     struct wire_client *rows = calloc(hardware->client_count + 1, sizeof *rows);
-    struct metrics told = {&head, 1, rows, 0, hardware->client_count, hardware->refused};
+    struct metrics told = {heads, hardware->gpu_count, rows, 0, hardware->client_count, hardware->refused};
     if (!rows)
         return;
-    hardware_describe_gpu(hardware, &head);
+    for (uint32_t i = 0; i < hardware->gpu_count; i++)
+        hardware_describe_gpu(hardware, i, &heads[i]);
     for (const struct client *client = hardware->clients; client; client = client->next)
         if (client->board)
             hardware_describe(client, &rows[told.client_count++]);
@@ -320,9 +348,9 @@ static bool make_boards(struct boards *boards)
     return boards->front != NULL;
 }
 
-struct boards *hardware_take_boards(struct hardware *hardware, uint32_t uid)
+struct boards *hardware_take_boards(struct hardware_gpu *gpu, uint32_t uid)
 {
-    struct boards *boards = hardware->boards;
+    struct boards *boards = gpu->boards;
     while (boards && boards->uid != uid)
         boards = boards->next;
     if (!boards) {
@@ -332,16 +360,16 @@ struct boards *hardware_take_boards(struct hardware *hardware, uint32_t uid)
             return NULL;
         }
         boards->uid = uid;
-        boards->next = hardware->boards;
-        hardware->boards = boards;
+        boards->next = gpu->boards;
+        gpu->boards = boards;
     }
     boards->clients++;
     return boards;
 }
 
-void hardware_give_back_boards(struct hardware *hardware, struct boards *boards)
+void hardware_give_back_boards(struct hardware_gpu *gpu, struct boards *boards)
 {
-    struct boards **at = &hardware->boards;
+    struct boards **at = &gpu->boards;
     if (--boards->clients)
         return;
     while (*at != boards)
@@ -351,6 +379,52 @@ void hardware_give_back_boards(struct hardware *hardware, struct boards *boards)
     close(boards->file);
     free(boards);
 }
+
+/* ---- GPUs ---- */
+
+static struct hardware_gpu *add_gpu(struct hardware *hardware, const struct hardware_found *found)
+{
+    struct hardware_gpu *gpu = &hardware->gpus[hardware->gpu_count];
+    if (hardware->gpu_count == WIRE_MOST_GPUS)
+        return NULL;
+    gpu->found = *found;
+    gate_begin(&gpu->gate, &hardware->settings->rules, NULL);
+    hardware->gpu_count++;
+    return gpu;
+}
+
+struct hardware_gpu *hardware_gpu_of(struct hardware *hardware, const uint8_t uuid[WIRE_UUID_BYTES])
+{
+    static const uint8_t none[WIRE_UUID_BYTES] = {0};
+    struct hardware_found found = {.name = "GPU-"};
+    if (memcmp(uuid, none, sizeof none) == 0)
+        return &hardware->gpus[0];
+    for (uint32_t i = 0; i < hardware->gpu_count; i++) {
+        struct hardware_gpu *gpu = &hardware->gpus[i];
+        if (memcmp(gpu->found.uuid, none, sizeof none) == 0) /* one of which only the name is known */
+            memcpy(gpu->found.uuid, uuid, sizeof none);
+        if (memcmp(gpu->found.uuid, uuid, sizeof none) == 0)
+            return gpu;
+    }
+    memcpy(found.uuid, uuid, sizeof found.uuid);
+    for (size_t i = 0; i < WIRE_UUID_BYTES; i++)
+        snprintf(found.name + 4 + 2 * i, sizeof found.name - 4 - 2 * i, "%02x", uuid[i]);
+    return add_gpu(hardware, &found);
+}
+
+uint32_t hardware_number(const struct client *client)
+{
+    return (uint32_t)(client->gpu - client->hardware->gpus) * GATE_MOST_CLIENTS + client->number;
+}
+
+void hardware_set_rules(struct hardware *hardware, const struct gate_rules *rules)
+{
+    for (uint32_t i = 0; i < hardware->gpu_count; i++)
+        gate_change(&hardware->gpus[i].gate, rules);
+    hardware_look(hardware);
+}
+
+/* ---- start and stop ---- */
 
 static bool start(struct hardware *hardware)
 {
@@ -383,8 +457,7 @@ static void close_handle(uv_handle_t *handle, void *user)
 static void stop(struct hardware *hardware)
 {
     const struct gate_rules none = {.policy = GATE_LEFT_OVER};
-    gate_change(&hardware->gate, &none);
-    (void)gate_look(&hardware->gate, hardware_now());
+    hardware_set_rules(hardware, &none);
     while (hardware->clients)
         drop(hardware->clients);
     uv_walk(&hardware->loop, close_handle, NULL);
@@ -419,7 +492,7 @@ static enum corun_status open_journal(struct hardware *hardware, uint64_t begun_
         hardware->journal = hardware_journal_continue(settings->journal, begun_ns, hardware_now());
     else if (settings->journal)
         hardware->journal =
-            hardware_journal_open(settings->journal, settings->gpu, settings->policy_text, hardware_now());
+            hardware_journal_open(settings->journal, settings->gpus[0].name, settings->policy_text, hardware_now());
     return !settings->journal || hardware->journal
                ? CORUN_OK
                : corun_report(list, CORUN_FILE, (struct corun_place){settings->journal, 0, 0},
@@ -453,7 +526,8 @@ enum corun_status hardware_run(struct hardware_settings *settings, struct corun_
     bool takes_over = upgrade_takes_over();
     uint64_t journal_begun_ns = 0;
     enum corun_status status = takes_over ? hardware_take_over(hardware, &journal_begun_ns, list) : CORUN_OK;
-    gate_begin(&hardware->gate, &settings->rules, NULL);
+    for (uint32_t i = 0; i < settings->gpu_count; i++)
+        (void)add_gpu(hardware, &settings->gpus[i]);
     if (status == CORUN_OK)
         status = open_journal(hardware, journal_begun_ns, list);
     if (status == CORUN_OK && !takes_over)

@@ -8,9 +8,16 @@
 #include "daemon/limits.h"
 #include "wire/wire.h"
 
+/* A GPU of this computer. */
+struct hardware_found {
+    char name[WIRE_NAME_BYTES];
+    uint8_t uuid[WIRE_UUID_BYTES]; /* zeros: not known */
+};
+
 struct hardware_settings {
-    char path[4096]; /* of the socket */
-    char gpu[WIRE_NAME_BYTES];
+    char path[4096];                            /* of the socket */
+    struct hardware_found gpus[WIRE_MOST_GPUS]; /* one at least; others are added as programs come with them */
+    uint32_t gpu_count;
     char policy_text[WIRE_MOST_POLICY]; /* as it was chosen */
     struct gate_rules rules;
     const struct limits *limits; /* NULL: the daemon's own user and root may come */
@@ -26,8 +33,8 @@ struct hardware_settings {
     void *user;
 };
 
-/* The first GPU of this computer, and the version of its driver; false: there is none. */
-bool hardware_find(char gpu[WIRE_NAME_BYTES], char version[WIRE_NAME_BYTES]);
+/* The GPUs of this computer, WIRE_MOST_GPUS at most, and the version of their driver; 0: there is none. */
+uint32_t hardware_find(struct hardware_found *gpus, char version[WIRE_NAME_BYTES]);
 /* Whether the vendor's multi-process service runs, with which programs are on the GPU at the same time; else they take turns. */
 bool hardware_has_service(void);
 

@@ -14,7 +14,8 @@
 static struct known *find_known(struct hardware *hardware, const struct client *client)
 {
     for (uint32_t i = 0; i < hardware->known_count; i++)
-        if (hardware->known[i].uid == client->peer.uid && strcmp(hardware->known[i].name, client->attach.name) == 0)
+        if (hardware->known[i].uid == client->peer.uid && strcmp(hardware->known[i].name, client->attach.name) == 0 &&
+            memcmp(hardware->known[i].gpu, client->gpu->found.uuid, WIRE_UUID_BYTES) == 0)
             return &hardware->known[i];
     return NULL;
 }
@@ -22,7 +23,7 @@ static struct known *find_known(struct hardware *hardware, const struct client *
 /* Its rate alone is that of the user's next program of that name. */
 void hardware_keep_known(struct hardware *hardware, const struct client *client)
 {
-    const struct rate_alone *alone = &hardware->gate.clients[client->number].rate.alone;
+    const struct rate_alone *alone = &client->gpu->gate.clients[client->number].rate.alone;
     struct known *known = find_known(hardware, client);
     if (!rate_alone_known(alone))
         return;
@@ -32,6 +33,7 @@ void hardware_keep_known(struct hardware *hardware, const struct client *client)
         hardware->known_count += hardware->known_count < MOST_KNOWN;
         memcpy(known->name, client->attach.name, sizeof known->name);
         known->uid = client->peer.uid;
+        memcpy(known->gpu, client->gpu->found.uuid, sizeof known->gpu);
     }
     known->alone = *alone;
 }
@@ -40,8 +42,8 @@ void hardware_leave(struct hardware *hardware, struct client *client)
 {
     hardware_keep_known(hardware, client);
     hardware_journal_note(hardware->journal, client, "client", "goes", hardware_now());
-    gate_leave(&hardware->gate, client->number);
-    hardware_give_back_boards(hardware, client->boards);
+    gate_leave(&client->gpu->gate, client->number);
+    hardware_give_back_boards(client->gpu, client->boards);
 }
 
 /* ---- limits ---- */
@@ -88,7 +90,8 @@ static const char *share_problem_there(const struct client *client, uint32_t goa
                "the "
                "GPU is not known";
     for (const struct client *other = client->hardware->clients; other; other = other->next)
-        if (other != client && other->board && shares_with(client, other) && other->attach.goal == CORUN_GOAL_FRACTION)
+        if (other != client && other->gpu == client->gpu && other->board && shares_with(client, other) &&
+            other->attach.goal == CORUN_GOAL_FRACTION)
             sum += other->attach.goal_value;
     return sum <= limit->share + 1e-9 ? NULL
                                       : "the goals of this user's programs would be more than its share of the GPU";
@@ -178,6 +181,11 @@ static void attach(struct client *client, const struct wire_frame *frame)
         client->ends = true;
         return;
     }
+    client->gpu = hardware_gpu_of(hardware, attach->gpu);
+    if (!client->gpu) {
+        hardware_refuse(client, CORUN_MEMORY, "there are too many GPUs");
+        return;
+    }
     const char *problem = goal_problem_there(client, attach->goal, attach->goal_value);
     if (problem) {
         hardware_refuse(client, CORUN_ARGUMENT, problem);
@@ -187,19 +195,19 @@ static void attach(struct client *client, const struct wire_frame *frame)
         hardware_refuse(client, CORUN_ARGUMENT, "this user has as many programs there as it may have");
         return;
     }
-    struct boards *boards = hardware_take_boards(hardware, client->peer.uid);
+    struct boards *boards = hardware_take_boards(client->gpu, client->peer.uid);
     if (!boards) {
         hardware_refuse(client, CORUN_MEMORY, "there is no memory for its board");
         return;
     }
-    client->number = gate_enter_at(&hardware->gate, boards->front, attach->goal != CORUN_GOAL_NONE);
+    client->number = gate_enter_at(&client->gpu->gate, boards->front, attach->goal != CORUN_GOAL_NONE);
     if (client->number == GATE_MOST_CLIENTS) {
-        hardware_give_back_boards(hardware, boards);
+        hardware_give_back_boards(client->gpu, boards);
         hardware_refuse(client, CORUN_MEMORY, "there are too many clients");
         return;
     }
     const struct known *known = find_known(hardware, client);
-    gate_promise(&hardware->gate, client->number, (enum corun_goal_kind)attach->goal, attach->goal_value,
+    gate_promise(&client->gpu->gate, client->number, (enum corun_goal_kind)attach->goal, attach->goal_value,
                  known ? &known->alone : NULL);
     client->boards = boards;
     client->board = board_at(boards->front, client->number);
@@ -226,10 +234,11 @@ static void describe_runs(const struct board *board, struct wire_client *row)
 void hardware_describe(const struct client *client, struct wire_client *row)
 {
     struct board *board = client->board;
-    const struct gate_client *place = &client->hardware->gate.clients[client->number];
+    const struct gate_client *place = &client->gpu->gate.clients[client->number];
     const struct rate *rate = &place->rate;
     *row =
-        (struct wire_client){.number = client->number,
+        (struct wire_client){.number = hardware_number(client),
+                             .gpu = (uint32_t)(client->gpu - client->hardware->gpus),
                              .pid = client->peer.pid,
                              .uid = client->peer.uid,
                              .state = place->busy || atomic_load(&board->waiting) ? WIRE_STATE_WAITS : WIRE_STATE_HOST,
@@ -248,11 +257,11 @@ void hardware_describe(const struct client *client, struct wire_client *row)
     memcpy(row->name, client->attach.name, sizeof row->name);
 }
 
-void hardware_describe_gpu(const struct hardware *hardware, struct wire_node *node)
+void hardware_describe_gpu(const struct hardware *hardware, uint32_t gpu, struct wire_node *node)
 {
-    *node =
-        (struct wire_node){.cycle = hardware_now(), .core_clock_khz = NUMBERS_KHZ, .hardware = 1, .sample_cycles = 1};
-    memcpy(node->gpu, hardware->settings->gpu, sizeof node->gpu);
+    *node = (struct wire_node){
+        .cycle = hardware_now(), .core_clock_khz = NUMBERS_KHZ, .hardware = 1, .sample_cycles = 1, .index = gpu};
+    memcpy(node->gpu, hardware->gpus[gpu].found.name, sizeof node->gpu);
     memcpy(node->policy, hardware->settings->policy_text, sizeof node->policy);
 }
 
@@ -283,8 +292,10 @@ static void list(struct client *client)
     const struct hardware *hardware = client->hardware;
     const struct wire_done done = {CORUN_OK};
     struct wire_node node;
-    hardware_describe_gpu(hardware, &node);
-    answer(client, WIRE_NODE, &node, NULL);
+    for (uint32_t i = 0; i < hardware->gpu_count; i++) {
+        hardware_describe_gpu(hardware, i, &node);
+        answer(client, WIRE_NODE, &node, NULL);
+    }
     for (const struct client *other = hardware->clients; other; other = other->next) {
         struct wire_client row;
         if (!other->board)
@@ -321,7 +332,7 @@ static void change_goal(struct client *client, const struct wire_frame *frame)
         }
         other->attach.goal = goal.goal;
         other->attach.goal_value = goal.value;
-        gate_promise(&hardware->gate, other->number, (enum corun_goal_kind)goal.goal, goal.value, NULL);
+        gate_promise(&other->gpu->gate, other->number, (enum corun_goal_kind)goal.goal, goal.value, NULL);
         note_goal(other);
         post_goal(other);
         hardware_look(hardware);
@@ -334,11 +345,10 @@ static void change_goal(struct client *client, const struct wire_frame *frame)
 void hardware_change_policy(struct hardware *hardware, const struct gate_rules *rules, const char *text)
 {
     struct hardware_settings *settings = hardware->settings;
-    gate_change(&hardware->gate, rules);
     if (text != settings->policy_text)
         snprintf(settings->policy_text, sizeof settings->policy_text, "%s", text);
     hardware_journal_note(hardware->journal, NULL, "policy", text, hardware_now());
-    hardware_look(hardware);
+    hardware_set_rules(hardware, rules);
 }
 
 static void change_policy(struct client *client, const struct wire_frame *frame)
@@ -350,7 +360,13 @@ static void change_policy(struct client *client, const struct wire_frame *frame)
     struct corun_diagnostics *said = corun_diagnostics_create();
     memcpy(text, frame->tail, frame->tail_bytes < sizeof text ? frame->tail_bytes : sizeof text - 1);
     enum corun_status status = said ? gate_rules_read(text, &rules, said) : CORUN_MEMORY;
-    if (!may_change(client, geteuid())) {
+    struct wire_policy asked;
+    wire_body(frame, &asked);
+    if (asked.gpu != WIRE_ALL_GPUS && asked.gpu >= hardware->gpu_count) {
+        hardware_refuse(client, CORUN_NOT_FOUND, "there is no such GPU");
+    } else if (asked.gpu != WIRE_ALL_GPUS && hardware->gpu_count > 1) {
+        hardware_refuse(client, CORUN_ARGUMENT, "on hardware, a policy is of all GPUs");
+    } else if (!may_change(client, geteuid())) {
         hardware_refuse(client, CORUN_ARGUMENT, "only the daemon's user changes the policy");
     } else if (status != CORUN_OK) {
         hardware_refuse(client, status,

@@ -6,6 +6,7 @@
 #include "daemon/journal_line.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define SAMPLE_NS UINT64_C(100000000)
 
@@ -18,7 +19,7 @@ struct told {
 struct hardware_journal {
     FILE *file;
     uint64_t begun_ns, sampled_ns, looks; /* since it was sampled */
-    struct told told[GATE_MOST_CLIENTS];
+    struct told told[WIRE_MOST_GPUS * GATE_MOST_CLIENTS];
 };
 
 static bool writes(const struct hardware_journal *journal)
@@ -92,8 +93,8 @@ void hardware_journal_note(struct hardware_journal *journal, const struct client
         return;
     journal_line_begin(journal->file, "i", 1, microseconds(journal, now_ns), what);
     if (client) {
-        fprintf(journal->file, "\"client\":%u,\"pid\":%u,\"uid\":%u,\"program\":", client->number, client->peer.pid,
-                client->peer.uid);
+        fprintf(journal->file, "\"client\":%u,\"pid\":%u,\"uid\":%u,\"program\":", hardware_number(client),
+                client->peer.pid, client->peer.uid);
         journal_line_text(journal->file, client->attach.name);
         fputc(',', journal->file);
     }
@@ -119,13 +120,13 @@ static void print_numbers(struct hardware_journal *journal, const struct hardwar
     for (const struct client *client = hardware->clients; client; client = client->next) {
         if (!client->board)
             continue;
-        const struct rate *rate = &hardware->gate.clients[client->number].rate;
-        const struct told *told = &journal->told[client->number];
+        const struct rate *rate = &client->gpu->gate.clients[client->number].rate;
+        const struct told *told = &journal->told[hardware_number(client)];
         double number = behind ? (double)told->behind / (double)journal->looks : of_alone(rate, told);
         char title[WIRE_NAME_BYTES + 16];
         if (number < 0 || (behind && rate->goal == CORUN_GOAL_NONE))
             continue;
-        snprintf(title, sizeof title, "%u %s", client->number, client->attach.name);
+        snprintf(title, sizeof title, "%u %s", hardware_number(client), client->attach.name);
         if (!any)
             journal_line_begin(journal->file, "C", 1, microseconds(journal, now_ns), name);
         else
@@ -143,16 +144,21 @@ void hardware_journal_look(struct hardware_journal *journal, const struct hardwa
     if (!writes(journal))
         return;
     journal->looks++;
-    for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++)
-        journal->told[i].behind += hardware->gate.clients[i].board && rate_is_behind(&hardware->gate.clients[i].rate);
+    for (const struct client *client = hardware->clients; client; client = client->next)
+        if (client->board)
+            journal->told[hardware_number(client)].behind +=
+                rate_is_behind(&client->gpu->gate.clients[client->number].rate);
     if (now_ns - journal->sampled_ns < SAMPLE_NS)
         return;
     print_numbers(journal, hardware, "of alone", false, now_ns);
     if (writes(journal))
         print_numbers(journal, hardware, "behind", true, now_ns);
-    for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
-        const struct rate *rate = &hardware->gate.clients[i].rate;
-        journal->told[i] = (struct told){.wanted_ns = rate->wanted_ns, .ended = rate->ended};
+    memset(journal->told, 0, sizeof journal->told);
+    for (const struct client *client = hardware->clients; client; client = client->next) {
+        if (!client->board)
+            continue;
+        const struct rate *rate = &client->gpu->gate.clients[client->number].rate;
+        journal->told[hardware_number(client)] = (struct told){.wanted_ns = rate->wanted_ns, .ended = rate->ended};
     }
     journal->looks = 0;
     journal->sampled_ns = now_ns;

@@ -17,6 +17,7 @@
 struct known {
     char name[WIRE_NAME_BYTES];
     uint32_t uid;
+    uint8_t gpu[WIRE_UUID_BYTES];
     struct rate_alone alone;
 };
 
@@ -28,6 +29,13 @@ struct boards {
     struct board_front *front;
 };
 
+/* Programs on one GPU do not wait for those on another. */
+struct hardware_gpu {
+    struct hardware_found found;
+    struct boards *boards; /* a list */
+    struct gate gate;
+};
+
 struct hardware {
     uv_loop_t loop;
     uv_poll_t listener, clock;
@@ -37,8 +45,8 @@ struct hardware {
     char file[UPGRADE_PATH_BYTES]; /* of this process; empty: not known */
     bool handed_over;              /* the socket was, and stays */
     bool metrics_fail;             /* which has been said */
-    struct boards *boards;         /* a list */
-    struct gate gate;
+    struct hardware_gpu gpus[WIRE_MOST_GPUS];
+    uint32_t gpu_count;
     struct hardware_settings *settings;
     struct hardware_journal *journal; /* NULL: none */
     struct client *clients;           /* a list */
@@ -57,8 +65,9 @@ struct client {
     int socket;
     bool sends_file; /* with the next bytes */
     struct buffer in, out;
+    struct hardware_gpu *gpu; /* NULL: it has not attached, as board */
     struct boards *boards;
-    struct board *board; /* NULL: it has not attached */
+    struct board *board;
     uint32_t number;
     struct wire_attach attach;
     bool ends; /* nothing more is heard of it */
@@ -75,13 +84,19 @@ void hardware_refuse(struct client *client, enum corun_status status, const char
 void hardware_keep_known(struct hardware *hardware, const struct client *client);
 void hardware_leave(struct hardware *hardware, struct client *client);
 /* One client more has the boards of a user; NULL: there is no memory. */
-struct boards *hardware_take_boards(struct hardware *hardware, uint32_t uid);
-void hardware_give_back_boards(struct hardware *hardware, struct boards *boards);
+struct boards *hardware_take_boards(struct hardware_gpu *gpu, uint32_t uid);
+void hardware_give_back_boards(struct hardware_gpu *gpu, struct boards *boards);
+/* The GPU of that number, another one where there is none yet; NULL: there are too many. Zeros are the first one. */
+struct hardware_gpu *hardware_gpu_of(struct hardware *hardware, const uint8_t uuid[WIRE_UUID_BYTES]);
+/* The number of a client that has attached, on all GPUs. */
+uint32_t hardware_number(const struct client *client);
+/* Another policy, on all GPUs, and at once. */
+void hardware_set_rules(struct hardware *hardware, const struct gate_rules *rules);
 /* Tells the program whether its memory is limited, after which it asks. */
 void hardware_limit_memory(const struct client *client);
 /* Rows of the list. */
 void hardware_describe(const struct client *client, struct wire_client *row);
-void hardware_describe_gpu(const struct hardware *hardware, struct wire_node *node);
+void hardware_describe_gpu(const struct hardware *hardware, uint32_t gpu, struct wire_node *node);
 /* Other rules, and the text that they were read from. */
 void hardware_change_policy(struct hardware *hardware, const struct gate_rules *rules, const char *text);
 /* The row of the limits that counts for somebody. */

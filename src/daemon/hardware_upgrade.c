@@ -39,22 +39,10 @@ static void stay(struct hardware *hardware, const char *why)
         settings->tell(settings->user, "it stays the corund that it is", why);
 }
 
-/* Nobody stands at a gate that nobody will open. */
-static void open_gates(struct hardware *hardware)
-{
-    const struct gate_rules none = {.policy = GATE_LEFT_OVER};
-    gate_change(&hardware->gate, &none);
-    (void)gate_look(&hardware->gate, hardware_now());
-}
-
-static void close_gates(struct hardware *hardware)
-{
-    gate_change(&hardware->gate, &hardware->settings->rules);
-    hardware_look(hardware);
-}
-
 void hardware_become(struct hardware *hardware)
 {
+    static const struct gate_rules none = {.policy =
+                                               GATE_LEFT_OVER}; /* nobody stands at a gate that nobody will open */
     char version[HANDOVER_TEXT_BYTES];
     struct hardware_settings *settings = hardware->settings;
     const char *why =
@@ -80,10 +68,10 @@ void hardware_become(struct hardware *hardware)
     memcpy(own->policy_text, settings->policy_text, sizeof own->policy_text);
     memcpy(own->known, hardware->known, sizeof own->known);
     struct buffer state = {.data = (uint8_t *)own, .bytes = sizeof *own};
-    open_gates(hardware);
+    hardware_set_rules(hardware, &none);
     (void)fflush(NULL);
     int problem = upgrade_become(hardware->file, &state, &hardware->socket, 1);
-    close_gates(hardware);
+    hardware_set_rules(hardware, &settings->rules);
     free(own);
     stay(hardware, strerror(problem));
 }

@@ -60,6 +60,8 @@ static struct {
     uint32_t number;
     struct wire_link link;
     char socket[4096];
+    int device; /* whose launches are governed; where the program sees several, those on others are not */
+    bool several;
     uint64_t tried, again_ns; /* to reach corund; and how long after that once more */
     _Atomic uint32_t looks;
     bool told;        /* that it cannot be reached, or is gone */
@@ -75,7 +77,8 @@ static struct {
         int (*is_capturing)(void *stream, int *status), (*is_capturing_thread)(void *stream, int *status);
         int (*write)(void *stream, uint64_t address, uint32_t value, unsigned flags);
         int (*write_thread)(void *stream, uint64_t address, uint32_t value, unsigned flags);
-        int (*context)(void **context);
+        int (*context)(void **context), (*device)(int *device), (*uuid)(char uuid[WIRE_UUID_BYTES], int device);
+        int (*devices)(int *count);
         int (*query)(void *stream), (*query_thread)(void *stream), (*capture_mode)(int *mode);
         int (*host_register)(void *page, size_t bytes, unsigned flags);
         int (*host_address)(unsigned long long *address, void *page, unsigned flags);
@@ -132,6 +135,26 @@ static struct board *take_board(const struct wire_frame *frame)
     return board_at(front, attached.number);
 }
 
+/* The device of the program's first launch or allocation; before there is a context, the first one that it sees. */
+static void choose_device(uint8_t uuid[WIRE_UUID_BYTES])
+{
+    int count = 1;
+    if (!state.driver.device || state.driver.device(&state.device) != BELOW_OK)
+        state.device = 0;
+    if (!state.driver.devices || state.driver.devices(&count) != BELOW_OK)
+        count = 1;
+    state.several = count > 1;
+    if (!state.driver.uuid || state.driver.uuid((char *)uuid, state.device) != BELOW_OK)
+        memset(uuid, 0, WIRE_UUID_BYTES);
+}
+
+/* Whether what is launched now is on another device than the one that is governed. */
+static bool is_elsewhere(void)
+{
+    int device;
+    return state.several && state.driver.device && state.driver.device(&device) == BELOW_OK && device != state.device;
+}
+
 /* Under the lock. A board that was there before stays mapped: the GPU may still write to it. */
 static void attach(void)
 {
@@ -149,6 +172,7 @@ static void attach(void)
         attach.goal_value = strtod(goal, NULL);
     }
     fill_name(attach.name);
+    choose_device(attach.gpu);
     state.again_ns = AGAIN_NS;
     int problem = wire_connect(&state.link, state.socket);
     if (problem) {
@@ -202,6 +226,11 @@ static void begin(void)
     state.driver.write_thread =
         (int (*)(void *, uint64_t, uint32_t, unsigned))below_find("cuStreamWriteValue32_v2_ptsz");
     state.driver.context = (int (*)(void **))below_find("cuCtxGetCurrent");
+    state.driver.device = (int (*)(int *))below_find("cuCtxGetDevice");
+    state.driver.devices = (int (*)(int *))below_find("cuDeviceGetCount");
+    state.driver.uuid = (int (*)(char *, int))below_find("cuDeviceGetUuid_v2");
+    if (!state.driver.uuid)
+        state.driver.uuid = (int (*)(char *, int))below_find("cuDeviceGetUuid");
     state.driver.query = (int (*)(void *))below_find("cuStreamQuery");
     state.driver.query_thread = (int (*)(void *))below_find("cuStreamQuery_ptsz");
     state.driver.capture_mode = (int (*)(int *))below_find("cuThreadExchangeStreamCaptureMode");
@@ -447,7 +476,7 @@ uint64_t govern_bound(void *stream, bool per_thread)
 {
     struct board *board = atomic_load_explicit(&state.board, memory_order_acquire);
     if (!board || atomic_load_explicit(&board->gate, memory_order_acquire) < BOARD_BOUNDED ||
-        is_captured(stream, per_thread))
+        is_captured(stream, per_thread) || is_elsewhere())
         return 0;
     return atomic_load(&board->bound_ns);
 }
@@ -504,7 +533,7 @@ void govern_begin(struct governed *launch, void *stream, bool per_thread, struct
     if (state.socket[0] && atomic_fetch_add_explicit(&state.looks, 1, memory_order_relaxed) % LOOKS == 0)
         look_for_corund();
     struct board *board = atomic_load_explicit(&state.board, memory_order_acquire);
-    if (!board || is_captured(stream, per_thread))
+    if (!board || is_captured(stream, per_thread) || is_elsewhere())
         return;
     if (atomic_load_explicit(&board->gate, memory_order_acquire) == BOARD_FREE) {
         atomic_fetch_add_explicit(&board->launches, 1, memory_order_relaxed);

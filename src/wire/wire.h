@@ -14,7 +14,8 @@
 #include "corun/policy.h"
 #include "corun/texture.h"
 
-#define WIRE_VERSION 6u
+#define WIRE_VERSION 7u
+#define WIRE_UUID_BYTES 16u
 #define WIRE_NAME_BYTES 64u
 #define WIRE_MOST_TEXT (UINT32_C(64) << 20)
 #define WIRE_MOST_PARAMETERS 32768u
@@ -52,6 +53,7 @@ struct wire_attach {
     uint32_t unused;
     double goal_value;
     char name[WIRE_NAME_BYTES];
+    uint8_t gpu[WIRE_UUID_BYTES]; /* of the GPU on which it launches; zeros: not known */
 };
 
 struct wire_attached {

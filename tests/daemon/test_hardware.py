@@ -119,10 +119,10 @@ GATE_PLACES = 64
 class Client:
     """A program's end of the socket, by hand."""
 
-    def __init__(self, path, goal=0, name=b"by hand", version=VERSION, board_bytes=BOARD_BYTES, value=0.9):
+    def __init__(self, path, goal=0, name=b"by hand", version=VERSION, board_bytes=BOARD_BYTES, value=0.9, gpu=bytes(16)):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(str(path))
-        self.send("ATTACH", struct.pack("IIIId64s", version, goal, board_bytes, 0, value, name))
+        self.send("ATTACH", struct.pack("IIIId64s16s", version, goal, board_bytes, 0, value, name, gpu))
         data, files, *_ = socket.recv_fds(self.socket, 4096, 1)
         self.kind = MESSAGES[struct.unpack_from("I", data)[0]][0]
         self.text = data[12:]
@@ -265,6 +265,67 @@ class Granted(Shimmed):
         server.close()
         self.wait_for(lambda: not self.stands_still("train"))
         train.kill()
+
+    def test_several_gpus(self):
+        """Programs on one GPU do not wait for those on another; the list has both."""
+        self.start_daemon("--policy", "priority")
+        server = Client(self.socket, goal=1, name=b"server", gpu=b"a" * 16)
+        beside, elsewhere = Client(self.socket, name=b"beside", gpu=b"a" * 16), Client(self.socket, name=b"elsewhere", gpu=b"b" * 16)
+        self.assertEqual([client.gate() for client in (server, beside, elsewhere)], ["COUNTED", "BOUNDED", "FREE"])
+        listed = json.loads(self.ask("ps", "--json", "-").stdout)
+        self.assertEqual([gpu["gpu"] for gpu in listed["gpus"]], ["driver of CORUN_SHIM_DRIVER", "GPU-" + "62" * 16])
+        self.assertEqual({client["name"]: client["device"] for client in listed["clients"]}, {"server": 0, "beside": 0, "elsewhere": 1})
+        self.assertEqual(len({client["client"] for client in listed["clients"]}), 3)
+        self.assertIn("elsewhere", self.ask("top", "--once").stdout)
+        self.assertIn("a policy is of all GPUs", self.ask("policy", "--gpu", "1", "even").stderr)
+        self.assertEqual(self.ask("policy", "even").returncode, 0)
+        beside.put(STARTING, 1)
+        elsewhere.put(STARTING, 1)
+        self.wait_for(lambda: beside.gate() == "BOUNDED" and server.gate() == "CLOSED")
+        self.assertEqual(elsewhere.gate(), "FREE")  # alone there
+        one = self.share(PROGRAMS / "many_launches", "--name", "one", words=["1000000"])  # its GPU is one more
+        self.wait_for(lambda: self.clients().get("one", {}).get("launches"))
+        self.assertEqual(self.clients()["one"]["device"], 2)
+        one.kill()
+        for client in server, beside, elsewhere:
+            client.close()
+        self.wait_for(lambda: not self.clients())
+        full = [Client(self.socket, gpu=bytes([number] * 16)) for number in range(1, 7)]
+        self.assertEqual((full[0].kind, full[-1].kind, full[-1].text), ("BOARD", "REFUSED", b"there are too many GPUs"))
+
+    ON_TWO = """
+import ctypes as c, sys
+d = c.CDLL("libcuda.so.1")
+text = b".version 6.0\\n.target sm_30\\n.address_size 64\\n.visible .entry nothing()\\n{\\nret;\\n}\\n"
+assert d.cuInit(0) == 0
+for number, count in zip(map(int, sys.argv[1]), (5, 7, 2)):
+    context, module, function = c.c_void_p(), c.c_void_p(), c.c_void_p()
+    assert d.cuCtxCreate_v2(c.byref(context), 0, number) == 0
+    assert d.cuModuleLoadData(c.byref(module), text) == 0 and d.cuModuleGetFunction(c.byref(function), module, b"nothing") == 0
+    for _ in range(count):
+        assert d.cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, None, None, None) == 0
+    assert d.cuCtxSynchronize() == 0
+print("done", flush=True)
+input()
+"""
+
+    def test_launches_on_two_gpus(self):
+        """A program is governed on the GPU of its first launch; those on others are not looked at."""
+        self.start_daemon("--policy", "left-over")
+
+        def start(name, *words):  # `corun share` takes no GPU of the driver below
+            environment = self.shimmed(CORUN_SHIM_DAEMON=str(self.socket), CORUN_CUDA_GPU="gtx980;gtx680", CORUN_CUDA_NAME=name)
+            # pylint: disable=consider-using-with
+            process = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            for end in (process.stdin.close, process.stdout.close, process.wait, process.kill):
+                self.addCleanup(end)
+            return process
+        for order in "010", "110":
+            process = start("on" + order, "/usr/bin/python3", "-c", self.ON_TWO, order)
+            self.assertEqual(process.stdout.readline(), "done\n")
+        clients = self.clients()
+        self.assertEqual((clients["on010"]["launches"], clients["on110"]["launches"]), (5 + 2, 5 + 7))
+        self.assertEqual((clients["on010"]["device"], clients["on110"]["device"]), (0, 1))
 
     def test_slices(self):
         """A long launch becomes many, with the results of the whole one; without PTX or --slices it stays one."""
