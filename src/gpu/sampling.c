@@ -61,7 +61,7 @@ struct sample_group {
 struct sampling {
     struct corun_sampling settings;
     VECTOR(struct sample_group *) groups;
-    uint64_t cycles; /* of all launches */
+    uint64_t cycles; /* of all launches of kinds */
 };
 
 struct sampling *sampling_create(const struct corun_sampling *settings)
@@ -344,6 +344,7 @@ static void skip(struct corun_gpu *gpu, uint32_t application, struct launch *lau
     group->since_timed++;
     group->kinds[k].skipped++;
     group->kinds[k].skipped_cycles += cycles;
+    gpu->sampling->cycles += cycles;
     group->kinds[k].skipped_instructions += done.warp_instructions;
 }
 
@@ -464,7 +465,7 @@ void sampling_look(struct corun_gpu *gpu, struct launch *launch)
  * Buffers that take turns, and caches larger than what one launch uses, are cold for longer than one launch: as long as all launches of a
  * group were timed, its first ones are left out that stray far from what those behind them let expect.
  */
-static void leave_out_cold(const struct sampling *sampling, struct sample_group *group, struct kind *kind)
+static void leave_out_cold(struct sampling *sampling, struct sample_group *group, struct kind *kind)
 {
     while (group->kind_count == 1 && group->timed == group->launches + 1 && group->cold < MOST_COLD &&
            kind->timed > FEWEST_TIMED && kind->timed <= RATIO_POINTS) {
@@ -474,6 +475,7 @@ static void leave_out_cold(const struct sampling *sampling, struct sample_group 
         if (strays <= sampling->settings.error || strays / COLD <= usual)
             return;
         kind->timed_cycles -= kind->points[0].cycles;
+        sampling->cycles -= kind->points[0].cycles;
         kind->timed_instructions -= kind->points[0].instructions;
         kind->timed--;
         memmove(kind->points, kind->points + 1, behind * sizeof *kind->points);
@@ -508,6 +510,7 @@ static void learn(struct corun_gpu *gpu, struct launch *launch, const struct cor
     kind->points[kind->timed % RATIO_POINTS] = (struct ratio_point){cycles, instructions};
     kind->timed++;
     kind->timed_cycles += cycles;
+    gpu->sampling->cycles += cycles;
     kind->timed_instructions += instructions;
     kind->timed_margin += sample->margin_cycles;
     leave_out_cold(gpu->sampling, group, kind);
@@ -529,7 +532,6 @@ static void end(struct corun_gpu *gpu, struct launch *launch)
         learn(gpu, launch, &timed);
     group->launches++;
     group->cycles += launch->last_cycle - launch->first_cycle;
-    gpu->sampling->cycles += launch->last_cycle - launch->first_cycle;
     group->estimated_cycles += sample->estimated_cycles;
     group->warp_instructions += timed.warp_instructions + sample->rest.warp_instructions;
 }
