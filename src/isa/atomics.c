@@ -177,6 +177,13 @@ static uint64_t compute(const struct operation *op, uint64_t old, uint64_t b, ui
 
 uint64_t atomic_apply(const struct operation *op, uint8_t *host, uint64_t b, uint64_t c, bool flush)
 {
+    if (op->width_bytes == 4) { /* most: a copy of a length that the compiler knows */
+        uint32_t word;
+        memcpy(&word, host, sizeof word);
+        uint32_t changed = (uint32_t)compute(op, word, b, c, flush);
+        memcpy(host, &changed, sizeof changed);
+        return word;
+    }
     uint64_t old = 0;
     memcpy(&old, host, op->width_bytes);
     if (op->width_bytes == 2) { /* of a register only the low bits count */
