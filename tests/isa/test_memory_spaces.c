@@ -34,6 +34,49 @@ static void test_vectors_and_narrow_types(void **state)
     runner_free(&runner);
 }
 
+/* Rows, parts of rows, one address for all and any addresses, of every width. */
+static void test_shapes_of_accesses(void **state)
+{
+    (void)state;
+    struct runner runner;
+    const uint32_t *words = runner_run(
+        &runner,
+        KERNEL("mul.lo.u32 %r1, %t, 0x8f0b0705;\nadd.u32 %r1, %r1, 0x71;\nst.global.u32 [%mine], %r1;\n"
+               "bar.sync 0;\n"
+               "setp.ge.u32 %p1, %t, 4;\nsetp.lt.and.u32 %p1, %t, 20, %p1;\n"
+               "cvt.u64.u32 %rd1, %t;\nadd.u64 %rd2, %out, %rd1;\nadd.u64 %rd3, %rd2, %rd1;\n"
+               "mul.wide.u32 %rd4, %t, 8;\nadd.u64 %rd4, %out, %rd4;\n"
+               "ld.global.s8 %r2, [%rd2];\nst.global.u32 [%mine+1024], %r2;\n" /* a row */
+               "mov.u32 %r3, 7;\n@%p1 ld.global.u16 %r3, [%rd3];\n"            /* a part of one */
+               "st.global.u32 [%mine+2048], %r3;\n"
+               "ld.global.s16 %r4, [%out+6];\nst.global.u32 [%mine+3072], %r4;\n" /* one address */
+               "ld.global.v4.u32 {%r5, %r6, _, %r7}, [%out+16];\n"
+               "add.u32 %r5, %r5, %r6;\nxor.b32 %r5, %r5, %r7;\nst.global.u32 [%mine+4096], %r5;\n"
+               "and.b32 %r8, %t, 15;\nmul.wide.u32 %rd5, %r8, 8;\nadd.u64 %rd5, %out, %rd5;\n"
+               "ld.global.v2.u32 {%r9, %r10}, [%rd5];\nsub.u32 %r9, %r9, %r10;\nst.global.u32 [%mine+5120], %r9;\n"
+               "ld.global.u64 %rd6, [%rd5];\nst.global.u64 [%rd4+8192], %rd6;\n" /* any */
+               "@%p1 st.global.u16 [%rd3+12288], %r1;\nst.global.u8 [%rd2+13312], %r1;"),
+        32);
+    uint32_t from[32];
+    for (uint32_t t = 0; t < 32; t++)
+        from[t] = t * 0x8f0b0705u + 0x71u;
+    const int8_t *bytes = (const int8_t *)from;
+    const uint16_t *halves = (const uint16_t *)from;
+    for (uint32_t t = 0; t < 32; t++) {
+        bool part = t >= 4 && t < 20;
+        assert_int_equal(words[256 + t], (uint32_t)bytes[t]);
+        assert_int_equal(words[512 + t], part ? halves[t] : 7);
+        assert_int_equal(words[768 + t], (uint32_t)(int16_t)halves[3]);
+        assert_int_equal(words[1024 + t], (from[4] + from[5]) ^ from[7]);
+        assert_int_equal(words[1280 + t], from[2 * (t & 15)] - from[2 * (t & 15) + 1]);
+        assert_int_equal(words[2048 + 2 * t], from[2 * (t & 15)]);
+        assert_int_equal(words[2048 + 2 * t + 1], from[2 * (t & 15) + 1]);
+        assert_int_equal(((const uint16_t *)(words + 3072))[t], part ? (uint16_t)from[t] : 0);
+        assert_int_equal(((const uint8_t *)(words + 3328))[t], (uint8_t)from[t]);
+    }
+    runner_free(&runner);
+}
+
 static void test_partial_warps_and_scatter(void **state)
 {
     (void)state;
@@ -398,6 +441,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vectors_and_narrow_types),
+        cmocka_unit_test(test_shapes_of_accesses),
         cmocka_unit_test(test_partial_warps_and_scatter),
         cmocka_unit_test(test_variables_of_the_module),
         cmocka_unit_test(test_shared_memory),
