@@ -18,6 +18,7 @@ Exit status: 0 all is well; 1 something differs or does not run; 2 the command l
 """
 import argparse
 import array
+import contextlib
 import ctypes
 import datetime
 import hashlib
@@ -31,18 +32,22 @@ from ctypes import byref, c_void_p
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import matrices
 import operations
+import transfers
+import warpgroups
 from real_gpu import ADDRESS, ATTRIBUTE_MAJOR, ATTRIBUTE_MINOR, Clocks, Driver, DriverError, NoGpu
 
 OK, DIFFERENT, USAGE, NO_GPU = 0, 1, 2, 77
 ROWS = 4096  # of a table
 BLOCK = 128  # threads
 GROUP = 48  # operations in a module
+GROUPS = {"warpgroup": 24, "bulk": 12, "bulk interleaved": 12, "calls": 1}  # by family
 SHOWN = 6  # rows of an operation that differs
 CODES = {1: "B", 8: "B", 16: "H", 32: "I", 64: "Q"}
 FORMATS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52), "tf32": (8, 23)}
 PAIRS = {"f16x2": "f16", "bf16x2": "bf16"}
 
 HEADER = ".version 7.8\n.target sm_90\n.address_size 64\n"
+HEADER_OF_CLUSTERS = HEADER.replace("7.8", "8.1")
 
 
 def specials_of_float(kind):
@@ -143,7 +148,9 @@ def store(kind):
 def kernel_of(operation, name):
     """Thread i reads word i of each table and writes word i of the output."""
     count = len(operation.sources)
-    lines = [f".visible .entry {name}(.param .u64 out, " + ", ".join(f".param .u64 in{i}" for i in range(count)) + ")", "{",
+    clustered = operation.family == "cluster"
+    lines = [f".visible .entry {name}(.param .u64 out, " + ", ".join(f".param .u64 in{i}" for i in range(count)) + ")",
+             ".explicitcluster .reqnctapercluster 4" if clustered else "", "{",
              ".reg .b32 %t, %c; .reg .b64 %o, %at, %w, %out; .reg .b32 %own;", ".shared .align 8 .b8 words[1024];",
              f".reg .{register(operation.result)} %d;"]
     lines += [f".reg .{register(kind)} %s{i};" for i, kind in enumerate(operation.sources)]
@@ -152,6 +159,11 @@ def kernel_of(operation, name):
               "ld.param.u64 %out, [out]; cvta.to.global.u64 %out, %out; add.u64 %out, %out, %o;"]
     for i, kind in enumerate(operation.sources):
         lines += [f"ld.param.u64 %at, [in{i}]; cvta.to.global.u64 %at, %at; add.u64 %at, %at, %o; ld.global.b64 %w, [%at];", load(kind, i)]
+    if clustered:
+        lines += [".shared .align 8 .b64 bar; .reg .b32 %far, %farbar, %next; .reg .pred %leads, %heard;",
+                  "mov.u32 %next, %cluster_ctarank; add.u32 %next, %next, 1; and.b32 %next, %next, 3; mapa.shared::cluster.u32 %far, %own, %next;",
+                  "mov.u32 %farbar, bar; mapa.shared::cluster.u32 %farbar, %farbar, %next; mov.u32 %c, %tid.x; setp.eq.u32 %leads, %c, 0;",
+                  "@%leads mbarrier.init.shared::cta.b64 [bar], 1; @%leads fence.mbarrier_init.release.cluster;"]
     text = operation.text.format(*[f"%s{i}" for i in range(count)], d="%d")
     lines += [text, store(operation.result), "st.global.b64 [%out], %w;", "ret;", "}"]
     return "\n".join(lines) + "\n"
@@ -218,7 +230,40 @@ def kernels():
             tables = [gpu.table(("matrix",) + key, lambda key=key: matrices.table_of(key)) for key in matrices.tables_of(product)]
             return gpu.launch(module, name, matrices.WARPS, 32, tables, matrices.WARPS * matrices.results_of(product))
         found.append((product.name, product.family, product.result_bits, lambda name, product=product: matrices.kernel_of(product, name), run_product))
+    for product in warpgroups.all_products():
+        def run_warpgroup(gpu, module, name, product=product):
+            tables = [gpu.table(("warpgroup",) + key, lambda key=key: warpgroups.table_of(key)) for key in warpgroups.tables_of(product)]
+            return gpu.launch(module, name, warpgroups.TBS, warpgroups.THREADS, tables, warpgroups.results_of(product))
+        found.append((product.name, product.family, product.result_bits, lambda name, product=product: warpgroups.kernel_of(product, name), run_warpgroup))
+    for case in transfers.all_cases():
+        def run_case(gpu, module, name, case=case):
+            return transfers.run_case(case, gpu, module, name)
+        found.append((case.name, case.family, 64, lambda name, case=case: transfers.kernel_of(case, name), run_case))
+    for calls in transfers.all_calls():
+        def run_calls(gpu, module, name, calls=calls):
+            return calls.rows(gpu)
+        found.append((calls.name, calls.family, 32, lambda name: "", run_calls))
     return found
+
+
+def header_of(kernel):
+    if kernel[1] == "cluster":
+        return HEADER_OF_CLUSTERS
+    if kernel[1].startswith(("bulk", "calls")):
+        return transfers.HEADER
+    return warpgroups.HEADER if kernel[1] == "warpgroup" else matrices.HEADER if kernel[1].startswith("matrix") else HEADER
+
+
+def groups_of(every):
+    """Kernels that go into a module together: (number of the first one, kernels), all with the same header and number."""
+    groups = []
+    for number, kernel in enumerate(every):
+        most, last = GROUPS.get(kernel[1], GROUP), groups[-1][1] if groups else []
+        if last and header_of(last[0]) == header_of(kernel) and GROUPS.get(last[0][1], GROUP) == most and len(last) < most:
+            groups[-1][1].append(kernel)
+        else:
+            groups.append((number, [kernel]))
+    return groups
 
 
 def load_module(gpu, ptx):
@@ -231,7 +276,7 @@ def run_group(gpu, group, first):
     """[(name, bits, packed results or None, reason)]; what does not load together is loaded one by one."""
     names = [f"k{first + i}" for i in range(len(group))]
     texts = [kernel[3](name) for kernel, name in zip(group, names)]
-    header = max((matrices.HEADER if kernel[1].startswith("matrix") else HEADER) for kernel in group)
+    header = header_of(group[0])
     try:
         modules = [load_module(gpu, header + "".join(texts))] * len(group)
         shared = True
@@ -248,7 +293,8 @@ def run_group(gpu, group, first):
         except DriverError as error:
             results.append((kernel[0], kernel[2], None, str(error)))
     if shared:
-        gpu.driver("cuModuleUnload", modules[0])
+        with contextlib.suppress(DriverError):  # after a fault nothing succeeds
+            gpu.driver("cuModuleUnload", modules[0])
     return results
 
 
@@ -259,17 +305,17 @@ def run_part(arguments, part, path):
     expected = read_index(arguments.expect)["operations"] if arguments.expect else {}
     index = {}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
-        for number, first in enumerate(range(0, len(every), GROUP)):
+        for number, (first, group) in enumerate(groups_of(every)):
             if number % arguments.jobs != part:
                 continue
-            for name, bits, data, reason in run_group(gpu, every[first:first + GROUP], first):
+            for name, bits, data, reason in run_group(gpu, group, first):
                 if data is None:
                     index[name] = {"refused": reason}
                     continue
                 digest = hashlib.sha256(data).hexdigest()[:16]
                 index[name] = {"bits": bits, "hash": digest}
                 if expected.get(name, {}).get("hash") != digest:
-                    file.writestr(name + ".bin", data)
+                    file.writestr(name + ".bin", data[:arguments.kept])
         file.writestr("index.json", json.dumps({"facts": gpu.describe(), "operations": index}))
 
 
@@ -387,8 +433,8 @@ def check(arguments):
                 wanted[name] = (digest, ours)
     every = [kernel for kernel in kernels() if kernel[0] in wanted and (not arguments.only or arguments.only in kernel[0] or arguments.only == kernel[1])]
     wrong = 0
-    for first in range(0, len(every), GROUP):
-        for name, _, data, reason in run_group(gpu, every[first:first + GROUP], first):
+    for first, group in groups_of(every):
+        for name, _, data, reason in run_group(gpu, group, first):
             digest = reason if data is None else hashlib.sha256(data).hexdigest()[:16]
             if digest not in wanted[name]:
                 wrong += 1
@@ -403,6 +449,7 @@ def main():
     runs = commands.add_parser("run")
     runs.add_argument("file")
     runs.add_argument("--expect", help="keep only results that differ from those of this file")
+    runs.add_argument("--kept", type=int, help="bytes of a result that are kept [all]")
     runs.add_argument("--jobs", type=int, default=1)
     runs.add_argument("--only", help="operations with this in their names, or of this family")
     runs.add_argument("--library", default="libcuda.so.1")
@@ -430,7 +477,7 @@ def main():
         every = kernels()
         for i, kernel in enumerate(every):
             with open(os.path.join(arguments.directory, f"{i:05}.ptx"), "w", encoding="utf-8") as file:
-                file.write(f"// {kernel[0]}\n" + (matrices.HEADER if kernel[1].startswith("matrix") else HEADER) + kernel[3](f"k{i}"))
+                file.write(f"// {kernel[0]}\n" + header_of(kernel) + kernel[3](f"k{i}"))
         return OK
     except NoGpu as error:
         print(error, file=sys.stderr)

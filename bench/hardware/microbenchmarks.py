@@ -20,6 +20,7 @@ import sys
 import time
 from ctypes import POINTER, byref, c_int, c_size_t, c_uint, c_ulonglong, c_void_p
 
+import asynchronous
 import real_gpu
 
 ADDRESS = real_gpu.ADDRESS
@@ -1100,9 +1101,21 @@ def attributes(gpu):
             print(f"{name}: {error}", file=sys.stderr)
 
 
+def warpgroups(gpu):
+    asynchronous.warpgroup_products(gpu, row)
+
+
+def clusters(gpu):
+    asynchronous.clusters(gpu, row)
+
+
+def bulk_copies(gpu):
+    asynchronous.bulk_copies(gpu, row)
+
+
 PARTS = {"attributes": attributes, "operations": operations, "branches": branches, "memories": memories, "halves": halves, "bandwidths": bandwidths,
          "streams": streams, "atomics": atomics, "launches": launches, "turnover": turnover, "barriers": barriers, "interference": interference,
-         "copies": copies, "instruction_cache": instruction_cache}
+         "copies": copies, "instruction_cache": instruction_cache, "warpgroups": warpgroups, "clusters": clusters, "bulk_copies": bulk_copies}
 
 
 def save(path, gpu):

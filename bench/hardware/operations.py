@@ -338,9 +338,74 @@ def add_atomics(table):
                               begin + f"red.{space}.{operation}.{kind} [{address}], {{1}}; " + after)
 
 
+MEET = "barrier.cluster.arrive; barrier.cluster.wait; "
+HEARD = "hear: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %heard, [bar], 0; @!%heard bra hear; "
+
+
+def add_clusters(table):
+    """On a word of the next thread block of a cluster of four; %own is the thread's own word, %far that of the thread with its number there."""
+    for operation, kinds in ATOMICS.items():
+        for kind in kinds:
+            plain = kind.split(".")[-1]
+            store = {"f16": "b16", "bf16": "b16", "f16x2": "b32", "bf16x2": "b32"}.get(plain, plain)
+            sources = (plain,) * (3 if operation == "cas" else 2)
+            last = ", {2}" if operation == "cas" else ""
+            begin = f"{{{{ .reg .b{BITS[plain]} %old; st.shared.{store} [%own], {{0}}; " + MEET
+            after = MEET + f"ld.shared.{store} {{d}}, [%own]; }}}}"
+            table.add("cluster", f"atom.shared::cluster.{operation}.{kind}", plain, sources,
+                      begin + f"atom.shared::cluster.{operation}.{kind} %old, [%far], {{1}}{last}; " + after)
+            table.add("cluster", f"atom.shared::cluster.{operation}.{kind} old", plain, sources,
+                      begin + f"atom.shared::cluster.{operation}.{kind} {{d}}, [%far], {{1}}{last}; " + MEET + "}}")
+            if operation not in ("exch", "cas"):
+                table.add("cluster", f"red.shared::cluster.{operation}.{kind}", plain, sources,
+                          begin + f"red.shared::cluster.{operation}.{kind} [%far], {{1}}; " + after)
+    for operation, kinds in {"add": ("u32", "s32", "u64"), "min": ("u32", "s32"), "max": ("u32", "s32"), "inc": ("u32",), "dec": ("u32",), "and": ("b32",),
+                             "or": ("b32",), "xor": ("b32",)}.items():
+        for kind in kinds:
+            size = BITS[kind] // 8 * 128
+            table.add("cluster", f"red.async.{operation}.{kind}", kind, (kind, kind),
+                      f"st.shared.{kind} [%own], {{0}}; @%leads mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], {size}; " + MEET +
+                      f"red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.{operation}.{kind} [%far], {{1}}, [%farbar]; " +
+                      HEARD + f"ld.shared.{kind} {{d}}, [%own]; " + MEET)
+    for kind in ("b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"):
+        size = BITS[kind] // 8 * 128
+        table.add("cluster", f"st.async.{kind}", kind, (kind,),
+                  f"st.shared.u64 [%own], 0; @%leads mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], {size}; " + MEET +
+                  f"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.{kind} [%far], {{0}}, [%farbar]; " + HEARD +
+                  f"ld.shared.{kind} {{d}}, [%own]; " + MEET)
+    for kind in ("b16", "b32", "b64"):
+        table.add("cluster", f"ld.shared::cluster.{kind}", kind, (kind,),
+                  f"st.shared.{kind} [%own], {{0}}; " + MEET + f"ld.shared::cluster.{kind} {{d}}, [%far]; " + MEET)
+        table.add("cluster", f"st.shared::cluster.{kind}", kind, (kind,),
+                  MEET + f"st.shared::cluster.{kind} [%far], {{0}}; " + MEET + f"ld.shared.{kind} {{d}}, [%own]; ")
+        table.add("cluster", f"ld.{kind} of another thread block", kind, (kind,),
+                  f"st.shared.{kind} [%own], {{0}}; " + MEET +
+                  "{{ .reg .b64 %g; .reg .b32 %r; cvt.u64.u32 %g, %own; cvta.shared.u64 %g, %g; mov.u32 %r, %cluster_ctarank; add.u32 %r, %r, 1; and.b32 %r, %r, 3; "
+                  f"mapa.u64 %g, %g, %r; ld.{kind} {{d}}, [%g]; }}}} " + MEET)
+    for number in range(4):  # of each kind of address: which thread block, and in which space
+        ask = ("getctarank.shared::cluster.u32 {d}, %far;", "getctarank.shared::cluster.u32 {d}, %own;",
+               "{{ .reg .b64 %g; .reg .pred %y, %z; .reg .b32 %v; cvt.u64.u32 %g, %far; cvta.shared::cluster.u64 %g, %g; isspacep.shared::cluster %y, %g; "
+               "isspacep.shared %z, %g; selp.b32 {d}, 1, 0, %y; selp.b32 %v, 2, 0, %z; or.b32 {d}, {d}, %v; getctarank.u64 %v, %g; shl.b32 %v, %v, 4; or.b32 {d}, {d}, %v; }}",
+               "{{ .reg .b64 %g; .reg .pred %y, %z; .reg .b32 %v; cvt.u64.u32 %g, %own; cvta.shared.u64 %g, %g; isspacep.shared::cluster %y, %g; "
+               "isspacep.shared %z, %g; selp.b32 {d}, 1, 0, %y; selp.b32 %v, 2, 0, %z; or.b32 {d}, {d}, %v; getctarank.u64 %v, %g; shl.b32 %v, %v, 4; or.b32 {d}, {d}, %v; }}")[number]
+        table.add("cluster", f"space and thread block of an address {number}", "b32", ("b32",), ask)
+    for name in ("cluster_ctaid.x", "cluster_ctaid.y", "cluster_nctaid.x", "cluster_nctaid.z", "cluster_ctarank", "cluster_nctarank", "clusterid.x", "clusterid.y",
+                 "nclusterid.x", "nclusterid.y", "ctaid.x"):
+        table.add("cluster", f"mov.u32 {name}", "b32", ("b32",), f"mov.u32 {{d}}, %{name};")
+    table.add("cluster", "mov.pred is_explicit_cluster", "pred", ("b32",), "mov.pred {d}, %is_explicit_cluster;")
+    table.add("cluster", "mbarrier.arrive in another thread block", "b32", ("b32",),
+              "@%leads mbarrier.init.shared::cta.b64 [bar], 128; @%leads fence.mbarrier_init.release.cluster; st.shared.b32 [%own], {0}; " + MEET +
+              "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%farbar]; " + HEARD + "ld.shared::cluster.b32 {d}, [%far]; " + MEET)
+    table.add("cluster", "mbarrier.pending_count after arrivals", "b32", ("b32",),
+              "@%leads mbarrier.init.shared::cta.b64 [bar], 1000; @%leads fence.mbarrier_init.release.cluster; " + MEET +
+              "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%farbar], 3; mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%farbar], 64; " + MEET +
+              "{{ .reg .b64 %g; bar.sync 0; @%leads mbarrier.arrive.shared::cta.b64 %g, [bar], 1; @%leads st.shared.b64 [bar], %g; bar.sync 0; ld.shared.b64 %g, [bar]; "
+              "mbarrier.pending_count.b64 {d}, %g; }} " + MEET)
+
+
 def all_operations():
     table = Table()
     for fill in (add_floats, add_approximations, add_halves, add_integers, add_bits, add_video, add_comparisons, add_conversions,
-                 add_lanes, add_atomics):
+                 add_lanes, add_atomics, add_clusters):
         fill(table)
     return table.operations

@@ -37,6 +37,26 @@ class Microbenchmarks(unittest.TestCase):
         for key, more in ((("latency of a load", "8 KiB"), 10), (("latency of a load past the L1", "1 MiB, a buffer"), 70), (("latency of shared memory", ""), 15)):
             self.assertAlmostEqual(second[key] - first[key], more, delta=1, msg=key)
 
+    def test_clusters_are_as_configured(self):
+        first, second = (run(f"h100:cluster_latency={a},cluster_barrier_cycles={b}", "clusters") for a, b in ((180, 150), (220, 250)))
+        self.assertAlmostEqual(second["latency of a load from another thread block", "cluster of 4, rank 3"] -
+                               first["latency of a load from another thread block", "cluster of 4, rank 3"], 40, delta=1)
+        key = ("barrier of a cluster, relaxed", "cluster of 8, 32 threads")
+        self.assertAlmostEqual(second[key] - first[key], 100, delta=1)
+        self.assertAlmostEqual(first["loads from the next thread block", "1 clusters of 4"], 16, delta=0.2)
+
+    def test_products_of_warpgroups_are_as_configured(self):
+        first, second = (run(f"h100:tensor_warpgroup_rate={rate}", "warpgroups") for rate in (512, 256))
+        for rows, factor in ((first, 1), (second, 2)):
+            self.assertAlmostEqual(rows["product of a warpgroup", "m64n256k16.f32.f16"], 128 * factor, delta=1)
+            self.assertAlmostEqual(rows["product of a warpgroup", "m64n64k32.f32.e4m3"], 32 * factor, delta=1)
+
+    def test_bulk_copies_are_as_configured(self):
+        first, second = (run(f"h100:bulk_copy_latency={a},bulk_copy_interval={b}", "bulk_copies") for a, b in ((50, 1), (90, 8)))
+        for kind in ("bulk copy", "tensor copy"):
+            key = (f"{kind}: store until it has been read", "1024 bytes")
+            self.assertAlmostEqual(second[key] - first[key], 40 + 8 * 7, delta=2)
+
     def test_attributes(self):
         self.assertEqual(run("gtx980", "attributes")["attribute sms", ""], 16)
 
