@@ -41,6 +41,9 @@ WMMA = [(shape, ("f16",), ("f16", "f32"), {"m16n16k16": (8, 8), "m8n32k16": (8, 
 WARP_BYTES = 1024  # of each matrix in memory
 
 
+ZERO = " on zero"  # c is 0
+
+
 def shape_of(text):
     return tuple(int(number) for number in re.findall(r"\d+", text))
 
@@ -64,7 +67,8 @@ def all_products():
                                         name = f"mma{'.sp' if sparse else ''}.sync.aligned.{shape}.{layout}{satfinite}.{d}.{a}.{b}.{c}{suffix}"
                                         bits = 64 if d == "f64" else 32
                                         found.append(Product(name, "matrix", m, n, k, d, a, b, c, sparse, suffix, layout, bits))
-    return found + all_wmma()
+    return found + all_wmma() + [product._replace(name=product.name + ZERO) for product in found if product.a in FLOATS and not product.sparse and
+                                 product.layouts == "row.col" and product.a == product.b and product.c == product.d != "f64"]
 
 
 def all_wmma():
@@ -108,7 +112,7 @@ def tables_of(product):
     """Keys of the tables of a, b, c and of the metadata."""
     if product.family == "matrix wmma":
         return [(product.a, "a", "packed"), (product.b, "b", "packed"), (product.c, "c", "packed")]
-    return [(product.a, "a"), (product.b, "b"), (product.c, "c")] + ([("sparse", product.a)] if product.sparse else [])
+    return [(product.a, "a"), (product.b, "b"), (product.c, "zero" if product.name.endswith(ZERO) else "c")] + ([("sparse", product.a)] if product.sparse else [])
 
 
 def draw_float(generator, kind, flavour, role):
@@ -159,6 +163,9 @@ def table_of(key):
     for warp in range(WARPS):
         flavour = warp % len(FLAVOURS)
         for _ in range(32 * MOST_REGISTERS):
+            if role == "zero":
+                words.append(0)
+                continue
             if kind == "sparse":
                 words.append(metadata(generator, role))
                 continue
@@ -225,7 +232,7 @@ def kernel_of(product, name):
     if product.sparse:
         lines.append("ld.param.u64 %at, [in3]; cvta.to.global.u64 %at, %at; add.u64 %at, %at, %o; ld.global.b32 %e, [%at];")
     fragments = ["{" + ", ".join(f"%{role}{r}" for r in range(registers(product, role))) + "}" for role in "dabc"]
-    lines.append(product.name + " " + ", ".join(fragments) + (", %e, 0x0;" if product.sparse else ";"))
+    lines.append(product.name.split(" ")[0] + " " + ", ".join(fragments) + (", %e, 0x0;" if product.sparse else ";"))
     words = results_of(product)
     lines += ["mov.u32 %c, %ctaid.x;", f"mad.lo.u32 %c, %c, {words}, %t;", "mul.wide.u32 %o, %c, 8;",
               "ld.param.u64 %out, [out]; cvta.to.global.u64 %out, %out; add.u64 %out, %out, %o;"]

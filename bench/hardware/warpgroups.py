@@ -9,7 +9,7 @@ from collections import namedtuple
 
 from matrices import BITS, FLAVOURS, FLOATS, draw_float
 
-HEADER = ".version 8.0\n.target sm_90a\n.address_size 64\n"
+HEADER = ".version 8.4\n.target sm_90a\n.address_size 64\n"
 TBS = 16
 THREADS = 128
 CHUNK = 2048  # words of 32 bits of a table that a thread block uses

@@ -8,7 +8,8 @@
 #include <string.h>
 
 #define SINGLE_NAN 0x7fffffffu
-#define COARSE_BITS 13u /* of fraction, in sums of 8-bit floats by wgmma */
+#define COARSE_BITS 13u      /* of fraction, in sums of 8-bit floats by wgmma */
+#define ZERO_EXPONENT (-133) /* of a c of 0, on the H100 */
 #define DOUBLE_NAN UINT64_C(0xfff8000000000000)
 
 /* A float format: sign, exponent, fraction. */
@@ -75,10 +76,13 @@ struct fixed {
     int32_t scale;
 };
 
-/* c + the products of one block, of which `kept` bits below the place of the largest exponent are added. */
-static struct fixed add_block(uint32_t c, const struct term *products, uint32_t count, uint32_t fraction, uint32_t kept)
+/* c + the products of one block, of which `kept` bits below the place of the largest exponent are added. `zero`: that of c if it is 0. */
+static struct fixed add_block(uint32_t c, const struct term *products, uint32_t count, uint32_t fraction, uint32_t kept,
+                              int32_t zero)
 {
     struct number start = number_of(c, format_of(PTX_TYPE_F32));
+    if (!start.significand)
+        start.exponent = zero;
     int32_t most = start.exponent;
     for (uint32_t i = 0; i < count; i++)
         most = products[i].exponent > most ? products[i].exponent : most;
@@ -119,6 +123,7 @@ struct dot {
     const uint8_t *columns; /* NULL: a has them all */
     uint32_t count, stride; /* of b */
     uint32_t fraction_bits, block, kept, lost;
+    int32_t zero; /* exponent of a c of 0 */
     bool to_half; /* the result is f16, rounded once */
 };
 
@@ -161,9 +166,8 @@ static uint32_t add_part(const struct dot *part, uint32_t c, bool last)
         products[i].significand = a->significand * b->significand;
         products[i].exponent = products[i].significand ? a->exponent + b->exponent : MATRIX_LOWEST;
     }
-    struct fixed sum = add_block(c, products, part->count, 2 * part->fraction_bits, part->kept);
-    return to_half ? half_round(ldexp((double)sum.sum, sum.scale), HALF_F16, 0)
-                   : matrix_cut_to_single(sum.sum, sum.scale, part->lost);
+    struct fixed sum = add_block(c, products, part->count, 2 * part->fraction_bits, part->kept, part->zero);
+    return to_half ? matrix_round_to_half(sum.sum, sum.scale) : matrix_cut_to_single(sum.sum, sum.scale, part->lost);
 }
 
 static uint32_t add_products(const struct dot *dot, uint32_t c)
@@ -302,6 +306,7 @@ struct plan {
     const struct factors *factors;
     const struct matrix_values *values;
     uint32_t stored, block, kept, lost; /* elements in a row of A */
+    int32_t zero;
     bool singles, eighths, from_half;
     bool to_half; /* the last sum is rounded to f16 as it is */
 };
@@ -319,6 +324,7 @@ static uint32_t compute_element(const struct ptx_matrix *matrix, const struct pl
                             .block = plan->block,
                             .kept = plan->kept,
                             .lost = plan->lost,
+                            .zero = plan->zero,
                             .to_half = plan->to_half};
     uint32_t single = plan->from_half ? widen_half(c) : c;
     return plan->singles   ? add_singles(&dot, single)
@@ -348,6 +354,7 @@ static bool compute_row(const struct ptx_matrix *matrix, const struct plan *plan
         .block = plan->block,
         .kept = plan->kept,
         .lost = plan->lost,
+        .zero = plan->zero,
         .to_half = plan->to_half};
     matrix_add_row(&work, lanes_level_best(), d);
     return true;
@@ -370,6 +377,7 @@ static void compute_floats(const struct matrix_work *work, struct matrix_values 
                                       : new_unit ? 25
                                                  : 24,
                               .lost = coarse ? (1u << (23 - COARSE_BITS)) - 1 : 0,
+                              .zero = new_unit ? ZERO_EXPONENT : MATRIX_LOWEST,
                               .singles = new_unit && matrix->form == PTX_MATRIX_MMA && matrix->m == 8 &&
                                          matrix->a == PTX_TYPE_F16,
                               .eighths = eighths,

@@ -30,8 +30,16 @@ uint32_t matrix_cut_to_single(int64_t sum, int32_t scale, uint32_t lost)
     magnitude = drop >= 64 ? 0 : drop > 0 ? magnitude >> drop : magnitude << (-drop & 63);
     if (exponent > 127)
         return sign | 0x7f800000u;
+    if (!magnitude)
+        return 0;
     uint32_t bits = exponent < -126 ? (uint32_t)magnitude : (uint32_t)((exponent + 126) << 23) + (uint32_t)magnitude;
     return sign | (bits & ~lost);
+}
+
+uint32_t matrix_round_to_half(int64_t sum, int32_t scale)
+{
+    uint32_t bits = half_round(ldexp((double)sum, scale), HALF_F16, 0);
+    return bits == 0x8000u ? 0 : bits;
 }
 
 INLINE void load(const void *from, vector *to)
@@ -73,10 +81,10 @@ static void cut_each(const struct sums *sums, uint32_t *singles)
 static void round_each(const struct sums *sums, uint32_t *singles)
 {
     for (uint32_t n = 0; n < TOGETHER; n++) {
-        double sum = ldexp((double)((int64_t)sums->products[n] + sums->start[n]), sums->scale[n]);
         if ((singles[n] & 0x7f800000u) == 0x7f800000u)
-            sum = singles[n] >> 31 ? -INFINITY : INFINITY;
-        singles[n] = half_round(sum, HALF_F16, 0);
+            singles[n] = half_round(singles[n] >> 31 ? -INFINITY : INFINITY, HALF_F16, 0);
+        else
+            singles[n] = matrix_round_to_half((int64_t)sums->products[n] + sums->start[n], sums->scale[n]);
     }
 }
 
@@ -107,7 +115,7 @@ struct block {
     const int32_t *a, *a_exponent;
     const int32_t *b[MATRIX_BLOCK], *b_exponent[MATRIX_BLOCK];
     uint32_t count;
-    int32_t fraction_bits, kept;
+    int32_t fraction_bits, kept, zero;
 };
 
 INLINE void add_block(const struct block *block, const uint32_t *c, struct sums *sums)
@@ -116,7 +124,7 @@ INLINE void add_block(const struct block *block, const uint32_t *c, struct sums 
     load(c, &bits);
     vector biased = bits >> 23 & 0xff, fraction = bits & 0x7fffff, subnormal = biased == 0, minus = bits >> 31;
     vector start = fraction | (~subnormal & 0x800000), start_exponent = biased - 127 - subnormal;
-    start_exponent = ((start == 0) & MATRIX_LOWEST) | (~(start == 0) & start_exponent);
+    start_exponent = ((start == 0) & block->zero) | (~(start == 0) & start_exponent);
     start = (start ^ minus) - minus;
     most = start_exponent;
     for (uint32_t i = 0; i < block->count; i++) {
@@ -150,6 +158,7 @@ INLINE void add_row(const struct matrix_row *row, uint32_t *c)
                 .count = row->count - first < row->block ? row->count - first : row->block,
                 .fraction_bits = (int32_t)row->fraction_bits,
                 .kept = (int32_t)row->kept,
+                .zero = row->zero,
             };
             struct sums sums = {.lost = row->lost};
             for (uint32_t i = 0; i < block.count; i++) {

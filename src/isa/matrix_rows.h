@@ -26,13 +26,15 @@ struct matrix_row {
     uint32_t fraction_bits, block,
         kept;      /* of a product; products added at once, at most MATRIX_BLOCK; bits below the largest exponent */
     uint32_t lost; /* bits of a single that sums do not have */
+    int32_t zero;  /* exponent of a c of 0, as far as others are cut off below it */
     bool to_half;  /* the last sum is rounded to f16 */
 };
 
 /* c + the products, for each column: singles become singles, or f16 with `to_half`. All levels give the same bits. */
 void matrix_add_row(const struct matrix_row *row, enum lanes_level level, uint32_t *c);
 
-/* sum * 2^scale, cut to a single without the bits `lost`. */
+/* sum * 2^scale, cut to a single without the bits `lost`; rounded to f16. What becomes 0 is +0. */
 uint32_t matrix_cut_to_single(int64_t sum, int32_t scale, uint32_t lost);
+uint32_t matrix_round_to_half(int64_t sum, int32_t scale);
 
 #endif

@@ -132,28 +132,31 @@ static float cut(double value, int digits)
     if (value == 0)
         return 0;
     int exponent = exponent_of(kind_of(PTX_TYPE_F32), value);
-    return (float)(trunc(ldexp(value, digits - exponent)) * ldexp(1, exponent - digits));
+    return (float)(trunc(ldexp(value, digits - exponent)) * ldexp(1, exponent - digits) + 0.0); /* no -0 */
 }
+
+#define NO_EXPONENT (-100000)
 
 /* The factors of a sum, as the unit has them, and what it keeps. */
 struct series {
     const struct kind *a, *b;
     double x[256], y[256];
     int count, block, kept, digits; /* digits: of the fraction of a sum */
+    int lowest;                     /* exponent of a c of 0 */
     bool to_half;
 };
 
 /* One block: everything is a multiple of one quantum, so that adding doubles is exact. */
 static double add_block(const struct series *series, double c, int first, int count)
 {
-    int most = -100000;
+    int most = series->lowest;
     const double *a = series->x + first, *b = series->y + first;
     if (c != 0)
         most = exponent_of(kind_of(PTX_TYPE_F32), c);
     for (int i = 0; i < count; i++)
         if (a[i] != 0 && b[i] != 0 && exponent_of(series->a, a[i]) + exponent_of(series->b, b[i]) > most)
             most = exponent_of(series->a, a[i]) + exponent_of(series->b, b[i]);
-    if (most == -100000)
+    if (most == NO_EXPONENT)
         return 0;
     double total = trunc(ldexp(c, series->kept - most));
     for (int i = 0; i < count; i++)
@@ -175,6 +178,8 @@ static uint32_t to_half(double value)
         digits /= 2;
         exponent++;
     }
+    if (digits == 0)
+        return 0;
     return sign | (digits < 1024 ? (uint32_t)digits : (uint32_t)(exponent + 14) * 1024 + (uint32_t)digits);
 }
 
@@ -241,6 +246,7 @@ static uint64_t sum_of_floats(const struct sum *sum, const uint64_t *a, const ui
                                     : sum->old ? 24
                                                : 25,
                             .digits = coarse ? 13 : 23,
+                            .lowest = sum->old && !sum->group ? NO_EXPONENT : -133,
                             .to_half = sum->d->type == PTX_TYPE_F16 && (sum->c->type == PTX_TYPE_F16 || sum->old)};
     for (int i = 0; i < count; i++) {
         series.x[i] = value_of(sum->a, a[i]);
