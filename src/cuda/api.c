@@ -55,7 +55,7 @@ static int pack(const struct api_launch *launch, const struct corun_kernel_info 
     return CUDA_SUCCESS;
 }
 
-static int check_shape(const struct api_launch *launch, const struct corun_kernel_info *info)
+static int check_shape(const struct api_launch *launch)
 {
     const struct corun_gpu_config *config = &launch->function->module->context->device->config;
     struct corun_dim3 grid = launch->grid, block = launch->block;
@@ -63,6 +63,13 @@ static int check_shape(const struct api_launch *launch, const struct corun_kerne
         grid.z > 65535 || block.z > 64 || (uint64_t)block.x * block.y > config->threads_per_tb ||
         (uint64_t)block.x * block.y * block.z > config->threads_per_tb)
         return CUDA_ERROR_INVALID_CONFIGURATION;
+    return CUDA_SUCCESS;
+}
+
+static int check_limits(const struct api_launch *launch, const struct corun_kernel_info *info)
+{
+    const struct corun_gpu_config *config = &launch->function->module->context->device->config;
+    struct corun_dim3 block = launch->block;
     if (info->max_threads_per_tb && block.x * block.y * block.z > info->max_threads_per_tb)
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     if (launch->dynamic_shared_bytes > launch->function->dynamic_shared_limit ||
@@ -85,17 +92,18 @@ int api_launch_request(const struct api_launch *launch, struct launch_request *r
     }
     struct corun_kernel_info info;
     corun_kernel_describe(function->kernel, &info);
-    int error = check_shape(launch, &info);
+    struct launch_cluster cluster = launch->cluster;
+    int error = check_shape(launch);
+    if (error == CUDA_SUCCESS)
+        error = launch_cluster_settle(function, launch->grid, &cluster);
+    if (error == CUDA_SUCCESS)
+        error = check_limits(launch, &info);
     if (error != CUDA_SUCCESS)
         return error;
     uint32_t threads = launch->block.x * launch->block.y * launch->block.z, fits;
     error = occupancy_of_function(function, threads, launch->dynamic_shared_bytes, &fits);
     if (error == CUDA_SUCCESS && fits == 0)
         error = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-    if (error != CUDA_SUCCESS)
-        return error;
-    struct launch_cluster cluster = launch->cluster;
-    error = launch_cluster_settle(function, launch->grid, &cluster);
     if (error != CUDA_SUCCESS)
         return error;
     uint64_t tbs = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;

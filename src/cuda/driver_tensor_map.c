@@ -32,8 +32,8 @@ static int refuse(const char *call, const char *problem)
 
 static int describe(const struct description *from, struct tensor_map *map)
 {
-    if (!from->to || (uintptr_t)from->to % TENSOR_MAP_ALIGN)
-        return refuse(from->call, "the tensor map is not at an address that is a multiple of 64");
+    if (!from->to)
+        return refuse(from->call, "the tensor map is missing");
     if (from->type < 0 || (size_t)from->type >= TYPES)
         return refuse(from->call, "the type of the elements is none of a GPU of compute capability 9.0");
     if (from->rank < 1 || from->rank > TENSOR_MOST_RANK)
@@ -55,8 +55,6 @@ static int describe(const struct description *from, struct tensor_map *map)
         if (i && there)
             map->stride[i - 1] = from->strides[i - 1];
     }
-    if (!from->interleave)
-        map->step[0] = 1; /* ignored, as documented */
     return CUDA_SUCCESS;
 }
 

@@ -66,16 +66,18 @@ static int refuse(const struct function *function, const char *reason)
 int launch_cluster_settle(struct function *function, struct corun_dim3 grid, struct launch_cluster *cluster)
 {
     const struct corun_gpu_config *config = &function->module->context->device->config;
-    bool by_compiler, must, asked = cluster->shape.x != 0;
+    bool by_compiler, must, asked = cluster->shape.x || cluster->shape.y || cluster->shape.z;
     struct corun_dim3 required = required_of(function, &by_compiler, &must), shape = asked ? cluster->shape : required;
     char text[160];
-    if ((must && !shape.x) || (asked && by_compiler && !same(cluster->shape, required)))
+    if (asked && !(shape.x && shape.y && shape.z))
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-    cluster->shape = shape;
     if (!cluster->policy)
         cluster->policy = function->cluster.policy;
     if (cluster->policy < CLUSTER_POLICY_DEFAULT || cluster->policy > CLUSTER_POLICY_BALANCED)
         return CUDA_ERROR_INVALID_VALUE;
+    if ((must && !shape.x) || (asked && by_compiler && !same(cluster->shape, required)))
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    cluster->shape = shape;
     if (!shape.x)
         return CUDA_SUCCESS;
     uint32_t size = size_of(shape);
@@ -148,28 +150,29 @@ void function_cluster_describe(const struct function *function, struct abi_funct
 
 /* ---- occupancy ---- */
 
-/* Clusters at once, with those attributes of a launch; `largest`: the size of the largest one that fits instead. */
+/* Clusters at once, with those attributes of a launch; `largest`: the size of the largest one that fits instead, whatever the launch asks for. */
 static int ask(struct function *function, struct corun_dim3 grid, struct corun_dim3 block, size_t shared,
                const struct abi_launch_attribute *attributes, unsigned count, bool largest, int *result)
 {
     struct launch_cluster cluster = {0};
-    uint32_t threads = block.x * block.y * block.z, clusters = 0;
-    bool by_compiler, must;
-    for (unsigned i = 0; i < count && !largest; i++)
+    uint64_t threads = (uint64_t)block.x * block.y * block.z;
+    uint32_t clusters = 0;
+    for (unsigned i = 0; i < count; i++)
         (void)launch_cluster_take(&cluster, &attributes[i]);
-    if (largest)
-        cluster.shape = required_of(function, &by_compiler, &must);
-    if (!largest || cluster.shape.x) {
-        int error = launch_cluster_settle(function, largest ? cluster.shape : grid, &cluster);
-        uint32_t size = cluster.shape.x ? size_of(cluster.shape) : 1;
-        if (error == CUDA_SUCCESS)
-            error = launch_cluster_most(function, threads, shared, size, &clusters);
-        *result = largest ? (int)size : (int)clusters;
+    int error = launch_cluster_settle(function, grid, &cluster);
+    if (error != CUDA_SUCCESS)
+        return error;
+    *result = 0;
+    if (threads > function->module->context->device->config.threads_per_tb || shared > function->dynamic_shared_limit)
+        return CUDA_SUCCESS;
+    if (!largest) {
+        if (cluster.shape.x)
+            error = launch_cluster_most(function, (uint32_t)threads, shared, size_of(cluster.shape), &clusters);
+        *result = (int)clusters;
         return error;
     }
-    int error = CUDA_SUCCESS;
     for (uint32_t size = 1; size <= most_tbs(function) && error == CUDA_SUCCESS; size++) {
-        error = launch_cluster_most(function, threads, shared, size, &clusters);
+        error = launch_cluster_most(function, (uint32_t)threads, shared, size, &clusters);
         if (clusters)
             *result = (int)size;
     }
@@ -186,7 +189,6 @@ static int ask_runtime(int *result, const void *host, const struct abi_launch_co
         if (call.error == CUDA_SUCCESS && !function->kernel)
             call.error = CUDA_ERROR_NOT_SUPPORTED;
         if (call.error == CUDA_SUCCESS) {
-            *result = 0;
             call.error = ask(function, config->grid, config->block, config->dynamic_shared, config->attributes,
                              config->attribute_count, largest, result);
         }
@@ -211,7 +213,6 @@ static int ask_driver(int *result, void *handle, const struct abi_driver_launch_
     if (function && !function->kernel)
         call.error = CUDA_ERROR_NOT_SUPPORTED;
     else if (function && result) {
-        *result = 0;
         call.error = ask(function, config->grid, config->block, config->dynamic_shared, config->attributes,
                          config->attribute_count, largest, result);
     }

@@ -48,8 +48,6 @@ static bool check_words(const struct tensor_map *map, char *text)
                                        : "");
     if (map->fill == TENSOR_FILL_NAN && !types[map->type].floating)
         return WRONG("it fills with NaN, and its elements are no floats");
-    if (map->interleave == TENSOR_INTERLEAVE_32B && map->swizzle != TENSOR_SWIZZLE_32B)
-        return WRONG("interleaved by 32 bytes, it needs a swizzle of 32 bytes");
     return true;
 }
 
@@ -61,7 +59,7 @@ static bool check_tensor(const struct tensor_map *map, char *text)
     for (uint32_t i = 0; i < map->rank; i++) {
         if (map->size[i] < 1 || map->size[i] > UINT64_C(1) << 32)
             return WRONG("dimension %u has %llu elements, not 1 to 2^32", i, (unsigned long long)map->size[i]);
-        if ((i || map->interleave) && (map->step[i] < 1 || map->step[i] > 8))
+        if (map->step[i] < 1 || map->step[i] > 8)
             return WRONG("the step of dimension %u is %u, not 1 to 8", i, map->step[i]);
     }
     for (uint32_t i = 0; i + 1 < map->rank; i++)
@@ -92,6 +90,9 @@ static bool check_pixels(const struct tensor_map *map, char *text)
         if (lower < -most - 1 || lower > most || upper < -most - 1 || upper > most)
             return WRONG("a corner of its bounding box is at %d and %d of dimension %u, not within %d to %d", lower,
                          upper, i + 1, -most - 1, most);
+        if (map->size[i + 1] > INT32_MAX)
+            return WRONG("dimension %u has %llu pixels, more than a bounding box can have", i + 1,
+                         (unsigned long long)map->size[i + 1]);
         if ((int64_t)map->size[i + 1] - 1 + upper < lower)
             return WRONG("its bounding box is empty in dimension %u", i + 1);
     }

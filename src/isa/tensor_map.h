@@ -58,7 +58,7 @@ struct tensor_map {
     uint64_t stride[TENSOR_MOST_RANK - 1]; /* bytes, of dimension 1 and up */
     uint64_t size[TENSOR_MOST_RANK];       /* elements, 1 to 2^32 */
     uint32_t box[TENSOR_MOST_RANK];        /* elements of a tile, 1 to 256 */
-    uint32_t step[TENSOR_MOST_RANK];       /* 1 to 8; that of dimension 0 means nothing */
+    uint32_t step[TENSOR_MOST_RANK];       /* 1 to 8; that of dimension 0 has no effect */
     int32_t lower[3], upper[3];            /* im2col: corners of the bounding box, of dimension 1 and up */
     uint32_t channels, pixels;             /* im2col: elements of dimension 0, and pixels, of a copy */
     uint32_t rank, type, interleave, swizzle, promotion, fill;

@@ -45,7 +45,7 @@ enum { BLOCKS = 64, THREADS = 128, EACH = 16, BINS = 1024, VALUES = BLOCKS * THR
  * in memory.
  */
 static const char histogram_text[] =
-    ".version 8.0\n.target sm_90\n.address_size 64\n.extern .shared .align 16 .b8 bins[];\n"
+    ".version 8.1\n.target sm_90\n.address_size 64\n.extern .shared .align 16 .b8 bins[];\n"
     ".visible .entry histogram(.param .u64 from, .param .u64 to)\n{\n"
     ".reg .pred %p<4>; .reg .b32 %r<24>; .reg .b64 %d<12>;\n"
     "ld.param.u64 %d0, [from]; ld.param.u64 %d1, [to]; mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mov.u32 %r2, "
@@ -163,6 +163,10 @@ static void errors(void)
     EXPECT(INVALID_CLUSTER, launch(function_of("must"), 8, 32, 0, 0, 0, 0));
     GOOD(launch(function_of("must"), 8, 32, 0, 4, 1, 0));
     EXPECT(INVALID_VALUE, launch(histogram_function, 64, 32, 4096, 4, 1, 3)); /* no such policy */
+    EXPECT(INVALID_VALUE, launch(histogram_function, 63, 32, 4096, 4, 1, 3)); /* which is asked first */
+    EXPECT(INVALID_CLUSTER, launch(histogram_function, 64, 32, 4096, 4, 0, 3));
+    EXPECT(INVALID_CLUSTER, launch(histogram_function, 63, 32, 1 << 20, 4, 1, 0));
+    EXPECT(INVALID_VALUE, launch(histogram_function, 64, 32, 1 << 20, 4, 1, 0));
     GOOD(cuFuncSetAttribute(histogram_function, 14, 1));
     EXPECT(INVALID_CLUSTER, launch(histogram_function, 64, 32, 4096, 32, 1, 0));
     EXPECT(NOT_PERMITTED, cuFuncSetAttribute(ring_function, 11, 2));
@@ -190,8 +194,19 @@ static void attributes(void)
     GOOD(cuOccupancyMaxPotentialClusterSize(&value, function, &config));
     CHECK(value == 16); /* it is not portable any more */
     config.shared = 0;
+    EXPECT(INVALID_CLUSTER, cuOccupancyMaxPotentialClusterSize(&value, function_of("few"), &config));
+    CHECK(value == 16); /* nothing was written */
+    config.attribute_count = 0;
     GOOD(cuOccupancyMaxPotentialClusterSize(&value, function_of("few"), &config));
     CHECK(value == 8);
+    config.grid[1] = 2;
+    GOOD(cuOccupancyMaxPotentialClusterSize(&value, function_of("ring"), &config));
+    CHECK(value == 8); /* not what the kernel requires */
+    GOOD(cuOccupancyMaxActiveClusters(&clusters, function, &config));
+    CHECK(clusters == 0); /* a launch without clusters */
+    config.block[0] = 1025;
+    GOOD(cuOccupancyMaxPotentialClusterSize(&value, function, &config));
+    CHECK(value == 0);
 }
 
 int main(int argc, char **argv)
