@@ -185,10 +185,113 @@ static int64_t whole(double x)
     return x <= lowest ? (int64_t)lowest : x >= highest ? (int64_t)highest : (int64_t)x;
 }
 
-/* A weight has eight bits behind the point (CUDA C++ Programming Guide, "Linear Filtering"). */
-static double weight(double fraction)
+/*
+ * Linear filters as an H100 has them, found from what its fetches give (docs/conformance.md). A weight has eight bits behind the point (CUDA C++ Programming
+ * Guide, "Linear Filtering"), and so have the products of weights: of a pair of texels one gets what is rounded, the other one the rest.
+ */
+#define WEIGHT_BITS 8
+#define ONE (1 << WEIGHT_BITS)
+#define MORE_BITS 4 /* than a texel has are kept below the highest bit of the largest one */
+
+static int32_t weight(double fraction)
 {
-    return floor(fraction * 256.0 + 0.5) / 256.0;
+    return (int32_t)floor(fraction * ONE + 0.5);
+}
+
+/* The lower of two neighbours, and the weight of the upper one. Beyond an edge that repeats there is but one. */
+static int32_t neighbours(const struct corun_texture *texture, uint32_t axis, double at, int64_t *first)
+{
+    double low = floor(at - 0.5), last = (double)extent(texture, axis) - 1;
+    uint8_t mode = texture->mode[axis];
+    bool turns = texture->normalized_coordinates && (mode == CORUN_TEXTURE_WRAP || mode == CORUN_TEXTURE_MIRROR);
+    *first = whole(low);
+    if (turns || mode == CORUN_TEXTURE_BORDER || (low >= 0 && low < last))
+        return weight(at - 0.5 - low);
+    *first = low < 0 ? 0 : (int64_t)last;
+    return 0;
+}
+
+/* Ties go up where there are two dimensions and down where there are three. */
+static int32_t product(int32_t a, int32_t b, bool up)
+{
+    return (a * b + ONE / 2 - !up) >> WEIGHT_BITS;
+}
+
+/* Of the corners: bit 0 is x, bit 1 is y, bit 2 is z. Three dimensions begin with x and z. */
+static void compute_weights(const int32_t *share, uint32_t dimensions, int32_t *weights)
+{
+    if (dimensions == 1) {
+        weights[0] = ONE - share[0];
+        weights[1] = share[0];
+        return;
+    }
+    int32_t x = share[0], other = share[dimensions == 3 ? 2 : 1], both = product(x, other, dimensions == 2);
+    const int32_t pairs[4] = {ONE - x - other + both, x - both, other - both, both};
+    for (uint32_t i = 0; i < 4; i++) {
+        if (dimensions == 2) {
+            weights[i] = pairs[i];
+            continue;
+        }
+        uint32_t corner = (i & 1u) | (i >> 1) << 2;
+        weights[corner | 2] = product(pairs[i], share[1], false);
+        weights[corner] = pairs[i] - weights[corner | 2];
+    }
+}
+
+/* sum * 2^scale with so many digits, of which the last one is at least 2^lowest; to the nearest, ties away from 0. */
+static float nearest(int64_t sum, int scale, uint32_t digits, int lowest)
+{
+    uint64_t magnitude = (uint64_t)(sum < 0 ? -sum : sum);
+    uint32_t bits = magnitude ? 64u - (uint32_t)__builtin_clzll(magnitude) : 0;
+    int drop = bits > digits ? (int)(bits - digits) : 0;
+    if (scale + drop < lowest)
+        drop = lowest - scale;
+    if (drop > 0) {
+        magnitude = drop > 62 ? 0 : (magnitude + (UINT64_C(1) << (drop - 1))) >> drop;
+        scale += drop;
+    }
+    double value = ldexp((double)magnitude, scale);
+    return (float)(sum < 0 ? -value : value);
+}
+
+/* Values are brought to the largest exponent among those that have a weight, and cut off below it; the sum is exact. */
+static float weigh(const float *values, const int32_t *weights, uint32_t count, bool half)
+{
+    uint32_t digits = half ? 11 : 24, kept = digits + MORE_BITS;
+    int most = INT32_MIN, exponent;
+    double plain = 0;
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (weights[i])
+            plain += (double)values[i] * weights[i] / ONE;
+        if (weights[i] && values[i] != 0 && isfinite(values[i])) {
+            (void)frexp((double)values[i], &exponent);
+            most = exponent > most ? exponent : most;
+        }
+    }
+    if (!isfinite(plain) || most == INT32_MIN)
+        return (float)plain;
+    for (uint32_t i = 0; i < count; i++)
+        if (weights[i])
+            sum += weights[i] * (int64_t)ldexp((double)values[i], (int)kept - most);
+    return nearest(sum, most - (int)kept - WEIGHT_BITS, digits, half ? -24 : -149);
+}
+
+/* Of normalized integers: a whole number of 16 bits, of which the result is a quotient. */
+static float weigh_integers(const struct corun_texture *texture, const float *values, const int32_t *weights,
+                            uint32_t count)
+{
+    double largest = texture->kind == CORUN_TEXEL_UNSIGNED ? 65535.0 : 32767.0;
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < count; i++)
+        sum += weights[i] * (int64_t)lround((double)values[i] * largest);
+    return (float)((double)((sum + ONE / 2) >> WEIGHT_BITS) / largest);
+}
+
+static float filtered(const struct corun_texture *texture, const float *values, const int32_t *weights, uint32_t count)
+{
+    return texture->kind == CORUN_TEXEL_FLOAT ? weigh(values, weights, count, texture->channel_bits == 16)
+                                              : weigh_integers(texture, values, weights, count);
 }
 
 /* The eight texels around a point, or as many as there are dimensions for, weighted. */
@@ -196,25 +299,23 @@ static bool interpolate(struct sampler *sampler, const struct operation *op, uin
                         uint32_t dimensions, int64_t layer, union texel *texel)
 {
     int64_t first[3] = {0, 0, layer};
-    double share[3] = {0, 0, 0}, sum[4] = {0, 0, 0, 0};
-    for (uint32_t axis = 0; axis < dimensions; axis++) {
-        double low = floor(at[axis] - 0.5);
-        first[axis] = whole(low);
-        share[axis] = weight(at[axis] - 0.5 - low);
-    }
+    int32_t share[3] = {0, 0, 0}, weights[8];
+    float values[4][8];
+    if (dimensions == 1 && sampler->texture->mode[1] == CORUN_TEXTURE_BORDER)
+        dimensions = 2; /* y is 0: between the border and the only row */
+    for (uint32_t axis = 0; axis < dimensions; axis++)
+        share[axis] = neighbours(sampler->texture, axis, at[axis], &first[axis]);
+    compute_weights(share, dimensions, weights);
     for (uint32_t corner = 0; corner < 1u << dimensions; corner++) {
         struct place place = {first[0] + (corner & 1u), first[1] + (corner >> 1 & 1u), first[2] + (corner >> 2 & 1u),
                               true};
-        double factor = 1.0;
-        for (uint32_t axis = 0; axis < dimensions; axis++)
-            factor *= corner >> axis & 1u ? share[axis] : 1.0 - share[axis];
         if (!load(sampler, op, lane, place, texel))
             return false;
         for (uint32_t i = 0; i < 4; i++)
-            sum[i] += factor * (double)texel->real[i];
+            values[i][corner] = texel->real[i];
     }
     for (uint32_t i = 0; i < 4; i++)
-        texel->real[i] = (float)sum[i];
+        texel->real[i] = filtered(sampler->texture, values[i], weights, 1u << dimensions);
     return true;
 }
 

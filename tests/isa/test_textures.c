@@ -133,6 +133,102 @@ static void test_weights(void **state)
     runner_free(&runner);
 }
 
+enum { ROW_BYTES = 512 };
+
+/* A texture as the file has one. */
+static struct corun_texture read_texture(struct runner *runner, char *words, uint32_t *dimensions)
+{
+    uint32_t width, height, bits, normalized, mode, value;
+    char kind;
+    int used = 0;
+    uint64_t address;
+    assert_int_equal(
+        sscanf(words, "T %u %u %u %u %c %u %u%n", dimensions, &width, &height, &bits, &kind, &normalized, &mode, &used),
+        7);
+    assert_int_equal(corun_memory_allocate(runner->memory, ROW_BYTES * (height ? height : 1), &address), CORUN_OK);
+    uint8_t *texels = corun_memory_pointer(runner->memory, address, ROW_BYTES * (height ? height : 1));
+    for (uint32_t i = 0; i < width * (height ? height : 1); i++) {
+        char *end;
+        value = (uint32_t)strtoul(words + used, &end, 16);
+        used = (int)(end - words);
+        memcpy(texels + (size_t)(i / width) * ROW_BYTES + i % width * (bits / 8), &value, bits / 8);
+    }
+    static const uint8_t modes[] = {CORUN_TEXTURE_WRAP, CORUN_TEXTURE_CLAMP, CORUN_TEXTURE_MIRROR,
+                                    CORUN_TEXTURE_BORDER};
+    return (struct corun_texture){.address = address,
+                                  .width = width,
+                                  .height = height,
+                                  .row_bytes = ROW_BYTES,
+                                  .channels = 1,
+                                  .channel_bits = (uint8_t)bits,
+                                  .kind = kind == 'f' ? CORUN_TEXEL_FLOAT : CORUN_TEXEL_UNSIGNED,
+                                  .linear = true,
+                                  .normalized_values = kind == 'u',
+                                  .normalized_coordinates = normalized,
+                                  .mode = {modes[mode], modes[mode], modes[mode]}};
+}
+
+enum { PLACES = 1024, MOST_ROWS = 64 };
+
+static void check_fetches(struct runner *runner, const struct corun_texture *texture, uint32_t (*rows)[3],
+                          uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(corun_memory_write(runner->memory, runner->out + PLACES + 8 * i, rows[i], 8), CORUN_OK);
+    const uint32_t *words = run(runner, texture, count);
+    for (uint32_t i = 0; i < count; i++)
+        if (words[i] != rows[i][2])
+            fail_msg("%u x %u, %u bits, at %08x %08x: %08x, and %08x on an H100", texture->width, texture->height,
+                     texture->channel_bits, rows[i][0], rows[i][1], words[i], rows[i][2]);
+}
+
+/* What linear filters gave on an H100, in one dimension and in two, bit for bit. */
+static void test_filters_of_an_h100(void **state)
+{
+    (void)state;
+    static char line[4096];
+    uint32_t rows[MOST_ROWS][3], count = 0, dimensions = 0, fetches = 0;
+    struct corun_texture texture;
+    struct runner runner;
+    FILE *file = fopen(TEST_DATA "/data/h100-filters.txt", "r");
+    assert_non_null(file);
+    for (bool more = true; more;) {
+        more = fgets(line, sizeof line, file);
+        if (line[0] == '#')
+            continue;
+        if (more && line[0] != 'T') {
+            assert_true(count < MOST_ROWS);
+            rows[count][1] = 0;
+            rows[count][0] = (uint32_t)strtoul(line, NULL, 16);
+            if (dimensions == 1)
+                assert_int_equal(sscanf(line, "%*x %x", &rows[count][2]), 1);
+            else
+                assert_int_equal(sscanf(line, "%*x %x %x", &rows[count][1], &rows[count][2]), 2);
+            count++;
+            continue;
+        }
+        if (dimensions) {
+            check_fetches(&runner, &texture, rows, count);
+            runner_free(&runner);
+        }
+        fetches += count;
+        count = dimensions = 0;
+        if (!more)
+            break;
+        assert_int_equal(sscanf(line, "T %u", &dimensions), 1);
+        runner_load(&runner, dimensions == 1
+                                 ? WITH_TEXTURE("mul.wide.u32 %rd2, %t, 8;\nadd.u64 %rd2, %rd2, %out;\n"
+                                                "ld.global.f32 %f1, [%rd2+1024];\ntex.1d.v4.f32.f32 {%f4, %f5, %f6, "
+                                                "%f7}, [%rd1, {%f1}];\nst.global.f32 [%mine], %f4;")
+                                 : WITH_TEXTURE("mul.wide.u32 %rd2, %t, 8;\nadd.u64 %rd2, %rd2, %out;\n"
+                                                "ld.global.v2.f32 {%f1, %f2}, [%rd2+1024];\ntex.2d.v4.f32.f32 {%f4, "
+                                                "%f5, %f6, %f7}, [%rd1, {%f1, %f2}];\nst.global.f32 [%mine], %f4;"));
+        texture = read_texture(&runner, line, &dimensions);
+    }
+    assert_int_equal(fclose(file), 0);
+    assert_true(fetches > 500);
+}
+
 static void test_modes(void **state)
 {
     (void)state;
@@ -530,6 +626,7 @@ int main(void)
         cmocka_unit_test(test_whole_coordinates),
         cmocka_unit_test(test_nearest_and_linear),
         cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_filters_of_an_h100),
         cmocka_unit_test(test_modes),
         cmocka_unit_test(test_layers_and_volumes),
         cmocka_unit_test(test_gather),
