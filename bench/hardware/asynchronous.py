@@ -22,7 +22,7 @@ ALONE_BYTES = 120 << 10  # of shared memory: one thread block on an SM
 
 RATES = (("f32", "f16", 16), ("f16", "f16", 16), ("f32", "bf16", 16), ("f32", "tf32", 8), ("f32", "e4m3", 32), ("f16", "e4m3", 32), ("s32", "s8", 32),
          ("s32", "b1", 256))
-WIDTHS = (8, 16, 32, 64, 96, 128, 192, 256)
+WIDTHS = (8, 32, 64, 128, 256)
 
 
 def product_kernel(d, kind, k, n, registers, count):
@@ -141,7 +141,7 @@ STEPS = {
 NEXT = "    mul.lo.u32 %y, %x, 16;\n    add.u32 %own, %own, %y;\n    mov.u32 %y, %cluster_nctarank;\n    add.u32 %rank, %mine, 1;\n    rem.u32 %rank, %rank, %y;\n" \
        "    mapa.shared::cluster.u32 %far, %own, %rank;\n    mov.b32 %v0, %x; mov.b32 %v1, %x; mov.b32 %v2, %x; mov.b32 %v3, %x;\n"
 MOVES = {
-    "loads from the next thread block": "ld.shared::cluster.v4.u32 {%v0, %v1, %v2, %v3}, [%far+#];\n    xor.b32 %sum, %sum, %v0;",
+    "loads from the next thread block": "ld.shared::cluster.v4.u32 {%v0, %v1, %v2, %v3}, [%far+#];\n    xor.b32 %sum, %sum, %v0;\n    xor.b32 %sum, %sum, %v3;",
     "stores to the next thread block": "st.shared::cluster.v4.u32 [%far+#], {%v0, %v1, %v2, %v3};",
 }
 
@@ -179,7 +179,7 @@ def clusters(gpu, row):
                     row(what, "cycles", values, f"cluster of {size}, " + (f"{threads} threads" if whole else f"rank {rank}"))
     for what, move in MOVES.items():
         for size in (4,) if gpu.quick else sizes[1:]:
-            body = "step:\n" + "".join(f"    {move.replace('#', str(16384 * (k % 2)))}\n" for k in range(4)) + LOOP
+            body = "    add.u32 %y, %far, %far;\n    add.u32 %y, %y, 16384;\nstep:\n" + f"    {move.replace('#', '0')}\n    sub.u32 %far, %y, %far;\n" * 4 + LOOP
             function = cluster_kernel(gpu, size, NEXT, body)
             for clusters_ in (1,) if gpu.quick else (1, gpu.sms // size):
                 values = []

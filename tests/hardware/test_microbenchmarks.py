@@ -38,7 +38,7 @@ class Microbenchmarks(unittest.TestCase):
             self.assertAlmostEqual(second[key] - first[key], more, delta=1, msg=key)
 
     def test_clusters_are_as_configured(self):
-        first, second = (run(f"h100:cluster_latency={a},cluster_barrier_cycles={b}", "clusters") for a, b in ((180, 150), (220, 250)))
+        first, second = (run(f"h100:cluster_latency={a},cluster_barrier_cycles={b},cluster_port_bytes=16", "clusters") for a, b in ((180, 150), (220, 250)))
         self.assertAlmostEqual(second["latency of a load from another thread block", "cluster of 4, rank 3"] -
                                first["latency of a load from another thread block", "cluster of 4, rank 3"], 40, delta=1)
         key = ("barrier of a cluster, relaxed", "cluster of 8, 32 threads")

@@ -470,8 +470,8 @@ static void test_latency(void **state)
     assert_int_equal(corun_gpu_config_load("h100", data, list, &config), CORUN_OK);
     corun_diagnostics_destroy(list);
     uint32_t own = chase(&config, 0, 1), other = chase(&config, 1, 1), wide = chase(&config, 3, 32);
-    assert_in_range(other - own, 165, 180); /* 190 to 213 less 33 where both were measured */
-    assert_in_range(wide - other, 6, 8);    /* 128 bytes of a port of 16, and 32 are there as the first */
+    assert_in_range(other - own, 172, 184); /* a load takes 205 in all on an H100 */
+    assert_in_range(wide - other, 1, 4);    /* 128 bytes of a port of 64, and 32 are there as the first */
 }
 
 int main(void)

@@ -53,6 +53,6 @@ int main(int argc, char **argv)
     CHECK(times[READ] < times[DONE]);
     CHECK(times[EMPTY] < times[READ]); /* one group may be under way */
     if (argc > 1 && !strcmp(argv[1], "h100"))
-        CHECK(times[AGAIN] > 345 && times[AGAIN] < 385); /* about 365 on an H800, as the benchmarks of HPMLL have it */
+        CHECK(times[AGAIN] > 310 && times[AGAIN] < 360); /* 337 on an H100 (bench/hardware/results) */
     return 0;
 }
