@@ -52,6 +52,7 @@ class Tensor:
             last = self.sizes[i + 1] - 1
             self.lower.append(generator.randrange(-3, last + 1))
             self.upper.append(generator.randrange(self.lower[-1] - last, 4))
+        self.beside = 0  # bytes from a multiple of 1024 to the box in shared memory
         self.places = [self.place(generator) for _ in range(COPIES)]
 
     def place(self, generator):
@@ -109,6 +110,9 @@ def all_cases():
                f"{'interleaved %d ' % interleave if interleave else ''}{number}"
         found.append(Case(name, "bulk interleaved" if interleave else "bulk", kind, rank, tensor))
 
+    for number in range(12):  # the pattern of a swizzle begins elsewhere
+        add("load", 2, number + 100)
+        found[-1].tensor.beside = 128 * (1 + number % 7)
     for rank in range(1, 6):
         for number in range(16):
             add("load", rank, number)
@@ -131,36 +135,32 @@ def image(seed, size):
 
 
 def kernel_of(case, name):
-    """Eight copies one after the other; each load's whole room goes to out, from the room of a store come the bytes of data."""
+    """One copy. The room of a load goes to out, from data come the bytes of a store."""
     coordinates = ", ".join(f"%c{i}" for i in range(case.rank))
     load = case.kind == "load"
-    lines = [f".visible .entry {name}(.param .align 64 .b8 map[128], .param .u64 out, .param .u64 data, .param .u64 places, .param .u32 bytes)", "{",
-             f".shared .align 1024 .b8 room[{ROOM}]; .shared .align 8 .b64 bar; .reg .pred %p, %q; .reg .b32 %c<8>, %t, %i, %r, %s, %w, %n, %tries, %phase;",
-             ".reg .b64 %m, %o, %d, %a, %l; .reg .b16 %h<3>;",
+    lines = [f".visible .entry {name}(.param .align 64 .b8 map[128], .param .u64 out, .param .u64 data, .param .u32 bytes, .param .u32 beside, .param .align 4 .b8 place[32])",
+             "{", f".shared .align 1024 .b8 room[{ROOM}]; .shared .align 8 .b64 bar; .reg .pred %p, %q; .reg .b32 %c<8>, %t, %r, %s, %w, %n, %at, %to;",
+             ".reg .b64 %m, %o, %d, %a; .reg .b16 %h<3>;",
              "mov.b64 %m, map; cvta.param.u64 %m, %m; ld.param.u64 %o, [out]; cvta.to.global.u64 %o, %o; ld.param.u64 %d, [data]; cvta.to.global.u64 %d, %d;",
-             "ld.param.u64 %l, [places]; cvta.to.global.u64 %l, %l; ld.param.u32 %n, [bytes]; mov.u32 %t, %tid.x; setp.ne.u32 %p, %t, 0; mov.u32 %r, room;",
-             "@%p bra ready; mbarrier.init.shared::cta.b64 [bar], 1; fence.mbarrier_init.release.cluster;", "ready: bar.sync 0; mov.u32 %i, 0;",
-             "again:"]
-    lines += [f"ld.global.b32 %c{i}, [%l+{4 * i}];" for i in range(8)] + [f"cvt.u16.u32 %h{i}, %c{5 + i};" for i in range(3)]
-    lines += ["mov.u32 %s, %t;", f"fill: mad.lo.u32 %w, %i, {ROOM // 4}, %s; mul.wide.u32 %a, %w, 4; add.u64 %a, %a, %d; ld.global.b32 %w, [%a];",
-              f"mad.lo.u32 %tries, %s, 4, %r; st.shared.b32 [%tries], %w; add.u32 %s, %s, {THREADS}; setp.lt.u32 %q, %s, {ROOM // 4}; @%q bra fill;",
-              "fence.proxy.async.shared::cta; bar.sync 0; and.b32 %phase, %i, 1; shl.b32 %w, %phase, 7; add.u32 %s, %r, %w; @%p bra started;"]
+             "ld.param.u32 %n, [bytes]; ld.param.u32 %to, [beside]; mov.u32 %t, %tid.x; setp.ne.u32 %p, %t, 0; mov.u32 %r, room; add.u32 %to, %r, %to;",
+             *[f"ld.param.b32 %c{i}, [place+{4 * i}];" for i in range(8)], *[f"cvt.u16.u32 %h{i}, %c{5 + i};" for i in range(3)], "mov.u32 %s, %t;",
+             "fill: mul.wide.u32 %a, %s, 4; add.u64 %a, %a, %d; ld.global.b32 %w, [%a]; mad.lo.u32 %at, %s, 4, %r; st.shared.b32 [%at], %w;",
+             f"add.u32 %s, %s, {THREADS}; setp.lt.u32 %q, %s, {ROOM // 4}; @%q bra fill; fence.proxy.async.shared::cta; bar.sync 0; @%p bra started;"]
     if load:
         offsets = ", {" + ", ".join(f"%h{i}" for i in range(case.rank - 2)) + "}" if case.tensor.im2col else ""
-        lines += ["mbarrier.arrive.expect_tx.shared::cta.b64 %a, [bar], %n;",
+        lines += ["mbarrier.init.shared::cta.b64 [bar], 1; fence.mbarrier_init.release.cluster; mbarrier.arrive.expect_tx.shared::cta.b64 %a, [bar], %n;",
                   f"cp.async.bulk.tensor.{case.rank}d.shared::cluster.global{'.im2col' if case.tensor.im2col else '.tile'}.mbarrier::complete_tx::bytes "
-                  f"[%s], [%m, {{{coordinates}}}], [bar]{offsets};", "started: mov.u32 %tries, 0;",
-                  "wait: mbarrier.test_wait.parity.shared::cta.b64 %q, [bar], %phase; @%q bra done; add.u32 %tries, %tries, 1;",
-                  "setp.lt.u32 %q, %tries, 300000; @%q bra wait; trap;", "done: bar.sync 0; mov.u32 %s, %t;",
-                  f"dump: mad.lo.u32 %w, %i, {ROOM // 4}, %s; mul.wide.u32 %a, %w, 4; add.u64 %a, %a, %o; mad.lo.u32 %tries, %s, 4, %r; ld.shared.b32 %w, [%tries];",
+                  f"[%to], [%m, {{{coordinates}}}], [bar]{offsets};", "started: bar.sync 0; mov.u32 %at, 0;",
+                  "wait: mbarrier.try_wait.parity.shared::cta.b64 %q, [bar], 0, 1000; @%q bra done; add.u32 %at, %at, 1;",
+                  "setp.lt.u32 %q, %at, 20000; @%q bra wait; bar.sync 0; @!%p st.shared.b32 [%r+" + str(ROOM - 4) + "], %n;", "done: bar.sync 0; mov.u32 %s, %t;",
+                  "dump: mul.wide.u32 %a, %s, 4; add.u64 %a, %a, %o; mad.lo.u32 %at, %s, 4, %r; ld.shared.b32 %w, [%at];",
                   f"st.global.b32 [%a], %w; add.u32 %s, %s, {THREADS}; setp.lt.u32 %q, %s, {ROOM // 4}; @%q bra dump;"]
     else:
         kind = "cp.async" if case.kind == "store" else "cp.reduce.async"
         change = "" if case.kind == "store" else f".{case.kind}"
-        lines += [f"{kind}.bulk.tensor.{case.rank}d.global.shared::cta{change}.tile.bulk_group [%m, {{{coordinates}}}], [%s];",
+        lines += [f"{kind}.bulk.tensor.{case.rank}d.global.shared::cta{change}.tile.bulk_group [%m, {{{coordinates}}}], [%to];",
                   "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;", "started:"]
-    lines += [f"bar.sync 0; add.u64 %l, %l, 32; add.u32 %i, %i, 1; setp.lt.u32 %q, %i, {COPIES}; @%q bra again;", "ret;", "}"]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "ret;", "}"]) + "\n"
 
 
 def run_case(case, gpu, module, name):
@@ -170,10 +170,7 @@ def run_case(case, gpu, module, name):
     memory = gpu.table(("bulk memory",), lambda: [0] * (MEMORY // 8))
     data = gpu.table(("bulk data",), lambda: [int.from_bytes(image("data", size)[i:i + 8], "little") for i in range(0, size, 8)])
     out = gpu.table(("bulk out",), lambda: [0] * (size // 8))
-    places = gpu.table(("bulk places",), lambda: [0] * (4 * COPIES))
     gpu.driver("cuMemcpyHtoD_v2", memory, image("memory", MEMORY), MEMORY)
-    text = b"".join((value & 0xffffffff).to_bytes(4, "little") for place in tensor.places for value in place)
-    gpu.driver("cuMemcpyHtoD_v2", places, text, len(text))
     code, tensor_map = tensor.encode(gpu.driver.library, memory)
     if code:
         return [code]
@@ -182,10 +179,12 @@ def run_case(case, gpu, module, name):
     room = ctypes.create_string_buffer(192)
     start = (-ctypes.addressof(room)) % 64
     ctypes.memmove(ctypes.addressof(room) + start, tensor_map, 128)
-    values = [c_ulonglong(out), c_ulonglong(data), c_ulonglong(places), c_uint(tensor.bytes())]
-    pointers = (c_void_p * 5)(ctypes.addressof(room) + start, *[ctypes.addressof(value) for value in values])
-    gpu.driver("cuLaunchKernel", function, 1, 1, 1, THREADS, 1, 1, 0, None, pointers, None)
-    gpu.driver("cuCtxSynchronize")
+    for i, place in enumerate(tensor.places):
+        text = ctypes.create_string_buffer(b"".join((value & 0xffffffff).to_bytes(4, "little") for value in place), 32)
+        values = [c_ulonglong(out + i * ROOM), c_ulonglong(data + i * ROOM), c_uint(tensor.bytes()), c_uint(tensor.beside)]
+        pointers = (c_void_p * 6)(ctypes.addressof(room) + start, *[ctypes.addressof(value) for value in values], ctypes.addressof(text))
+        gpu.driver("cuLaunchKernel", function, 1, 1, 1, THREADS, 1, 1, 0, None, pointers, None)
+        gpu.driver("cuCtxSynchronize")
     result = ctypes.create_string_buffer(size)
     gpu.driver("cuMemcpyDtoH_v2", result, out if case.kind == "load" else memory, size)
     return [int.from_bytes(result.raw[i:i + 8], "little") for i in range(0, size, 8)]
