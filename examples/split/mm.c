@@ -18,6 +18,7 @@ enum { GROUP = 4, PANEL = 32 };
 enum { BLOCK_ROWS = 32, BLOCK_COLUMNS = 64, BLOCK_THREADS = 128 }; /* a thread block of mm.cu */
 
 struct problem {
+    struct corun_split *split;
     uint32_t n;
     float *a, *b, *c;
 };
@@ -48,8 +49,7 @@ static enum corun_status on_cpu(void *user, uint64_t begin, uint64_t end, unsign
 {
     const struct problem *problem = user;
     uint64_t n = problem->n;
-    (void)thread;
-    for (uint64_t column = 0; column < n; column += PANEL)
+    for (uint64_t column = 0; column < n && !corun_split_unneeded(problem->split, thread); column += PANEL)
         for (uint64_t row = begin / n; row < end / n; row += GROUP)
             multiply_tile(problem->a + row * n, problem->b + column * n, problem->c + row * n + column, n);
     return CORUN_OK;
@@ -131,6 +131,7 @@ int main(int count, char **words)
                                     .gpu_blocks = 1.0 / (BLOCK_ROWS * BLOCK_COLUMNS),
                                     .gpu_block_threads = BLOCK_THREADS};
     example_create(&example, &task);
+    problem.split = example.split;
     example_run(&example);
     int status = example_end(&example, problem.c, bytes, "largest error", largest_error(&problem), 1e-5);
     free(problem.a);

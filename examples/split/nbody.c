@@ -17,7 +17,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { GROUP = 16 };                             /* bodies that the CPU computes side by side */
+enum { GROUP = 16 };                             /* bodies that the CPU computes side by side, */
+enum { PAUSE = 1024 };                           /* beside so many others before it asks whether it should go on */
 enum { BLOCK_BODIES = 32, BLOCK_THREADS = 256 }; /* a thread block of nbody.cu */
 
 static const float softening = 1e-3f; /* added to squares of distances; a body needs no exception for itself */
@@ -32,35 +33,52 @@ struct vector {
 };
 
 struct problem {
+    struct corun_split *split;
     uint32_t count;
     struct body *bodies;
     struct vector *accelerations;
 };
 
+struct sums {
+    float x[GROUP], y[GROUP], z[GROUP];
+};
+
+/* What so many others pull at a group of bodies. */
+static void add_pulls(const struct body *group, const struct body *others, uint32_t count, struct sums *sums)
+{
+    float x[GROUP], y[GROUP], z[GROUP];
+    struct sums sum = *sums;
+    for (int i = 0; i < GROUP; i++) {
+        x[i] = group[i].x;
+        y[i] = group[i].y;
+        z[i] = group[i].z;
+    }
+    for (uint32_t j = 0; j < count; j++) {
+        for (int i = 0; i < GROUP; i++) {
+            float dx = others[j].x - x[i], dy = others[j].y - y[i], dz = others[j].z - z[i];
+            float inverse = 1.0f / sqrtf(fmaf(dx, dx, fmaf(dy, dy, fmaf(dz, dz, softening))));
+            float pull = others[j].mass * inverse * inverse * inverse;
+            sum.x[i] = fmaf(pull, dx, sum.x[i]);
+            sum.y[i] = fmaf(pull, dy, sum.y[i]);
+            sum.z[i] = fmaf(pull, dz, sum.z[i]);
+        }
+    }
+    *sums = sum;
+}
+
 static enum corun_status on_cpu(void *user, uint64_t begin, uint64_t end, unsigned thread)
 {
     const struct problem *problem = user;
     const struct body *bodies = problem->bodies;
-    (void)thread;
     for (uint64_t first = begin; first < end; first += GROUP) {
-        float x[GROUP], y[GROUP], z[GROUP], sum_x[GROUP] = {0}, sum_y[GROUP] = {0}, sum_z[GROUP] = {0};
-        for (int i = 0; i < GROUP; i++) {
-            x[i] = bodies[first + i].x;
-            y[i] = bodies[first + i].y;
-            z[i] = bodies[first + i].z;
-        }
-        for (uint32_t j = 0; j < problem->count; j++) {
-            for (int i = 0; i < GROUP; i++) {
-                float dx = bodies[j].x - x[i], dy = bodies[j].y - y[i], dz = bodies[j].z - z[i];
-                float inverse = 1.0f / sqrtf(fmaf(dx, dx, fmaf(dy, dy, fmaf(dz, dz, softening))));
-                float pull = bodies[j].mass * inverse * inverse * inverse;
-                sum_x[i] = fmaf(pull, dx, sum_x[i]);
-                sum_y[i] = fmaf(pull, dy, sum_y[i]);
-                sum_z[i] = fmaf(pull, dz, sum_z[i]);
-            }
+        struct sums sums = {0};
+        for (uint32_t j = 0; j < problem->count; j += PAUSE) {
+            if (corun_split_unneeded(problem->split, thread))
+                return CORUN_OK;
+            add_pulls(bodies + first, bodies + j, problem->count - j < PAUSE ? problem->count - j : PAUSE, &sums);
         }
         for (int i = 0; i < GROUP; i++)
-            problem->accelerations[first + i] = (struct vector){sum_x[i], sum_y[i], sum_z[i], 0};
+            problem->accelerations[first + i] = (struct vector){sums.x[i], sums.y[i], sums.z[i], 0};
     }
     return CORUN_OK;
 }
@@ -156,6 +174,7 @@ int main(int count, char **words)
                                     .gpu_blocks = 1.0 / BLOCK_BODIES,
                                     .gpu_block_threads = BLOCK_THREADS};
     example_create(&example, &task);
+    problem.split = example.split;
     double error = 0;
     for (uint32_t round = 0; round < example.rounds; round++) {
         example_run(&example);

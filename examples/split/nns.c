@@ -16,7 +16,8 @@
 #include <stdlib.h>
 
 enum { DIMENSIONS = 4 };
-enum { GROUP = 32 };                              /* queries that the CPU looks up side by side */
+enum { GROUP = 32 };                              /* queries that the CPU looks up side by side, */
+enum { PAUSE = 1024 };                            /* in so many points before it asks whether it should go on */
 enum { BLOCK_QUERIES = 32, BLOCK_THREADS = 256 }; /* a thread block of nns.cu */
 
 struct point {
@@ -24,37 +25,56 @@ struct point {
 };
 
 struct problem {
+    struct corun_split *split;
     uint32_t count; /* of points, and of queries */
     struct point *points, *queries;
     int32_t *nearest;
 };
 
+struct nearest {
+    float square[GROUP];
+    int32_t index[GROUP];
+};
+
+/* Looks a group of queries up in the points [begin, end). */
+static void look_up(const struct problem *problem, const struct point *group, int32_t begin, int32_t end,
+                    struct nearest *nearest)
+{
+    float x[GROUP], y[GROUP], z[GROUP], w[GROUP];
+    struct nearest least = *nearest;
+    for (int i = 0; i < GROUP; i++) {
+        x[i] = group[i].at[0];
+        y[i] = group[i].at[1];
+        z[i] = group[i].at[2];
+        w[i] = group[i].at[3];
+    }
+    for (int32_t j = begin; j < end; j++) {
+        const float *at = problem->points[j].at;
+        for (int i = 0; i < GROUP; i++) {
+            float dx = at[0] - x[i], dy = at[1] - y[i], dz = at[2] - z[i], dw = at[3] - w[i];
+            float square = fmaf(dw, dw, fmaf(dz, dz, fmaf(dy, dy, dx * dx)));
+            least.index[i] = square < least.square[i] ? j : least.index[i];
+            least.square[i] = square < least.square[i] ? square : least.square[i];
+        }
+    }
+    *nearest = least;
+}
+
 static enum corun_status on_cpu(void *user, uint64_t begin, uint64_t end, unsigned thread)
 {
     const struct problem *problem = user;
-    (void)thread;
+    int32_t count = (int32_t)problem->count;
     for (uint64_t first = begin; first < end; first += GROUP) {
-        float x[GROUP], y[GROUP], z[GROUP], w[GROUP], least[GROUP];
-        int32_t index[GROUP] = {0};
-        for (int i = 0; i < GROUP; i++) {
-            const float *at = problem->queries[first + i].at;
-            x[i] = at[0];
-            y[i] = at[1];
-            z[i] = at[2];
-            w[i] = at[3];
-            least[i] = 1e30f;
-        }
-        for (int32_t j = 0; j < (int32_t)problem->count; j++) {
-            const float *at = problem->points[j].at;
-            for (int i = 0; i < GROUP; i++) {
-                float dx = at[0] - x[i], dy = at[1] - y[i], dz = at[2] - z[i], dw = at[3] - w[i];
-                float square = fmaf(dw, dw, fmaf(dz, dz, fmaf(dy, dy, dx * dx)));
-                index[i] = square < least[i] ? j : index[i];
-                least[i] = square < least[i] ? square : least[i];
-            }
+        struct nearest nearest = {0};
+        for (int i = 0; i < GROUP; i++)
+            nearest.square[i] = 1e30f;
+        for (int32_t j = 0; j < count; j += PAUSE) {
+            if (corun_split_unneeded(problem->split, thread))
+                return CORUN_OK;
+            look_up(problem, problem->queries + first, j, count - j < PAUSE ? count : j + PAUSE, &nearest);
         }
         for (int i = 0; i < GROUP; i++)
-            problem->nearest[first + i] = index[i];
+            problem->nearest[first + i] = nearest.index[i];
     }
     return CORUN_OK;
 }
@@ -142,6 +162,7 @@ int main(int count, char **words)
                                     .gpu_blocks = 1.0 / BLOCK_QUERIES,
                                     .gpu_block_threads = BLOCK_THREADS};
     example_create(&example, &task);
+    problem.split = example.split;
     example_run(&example);
     int status = example_end(&example, problem.nearest, n * sizeof(int32_t), "farther than the nearest by",
                              largest_error(&problem), 1e-6);

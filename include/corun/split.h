@@ -148,6 +148,7 @@ struct corun_split_view {
         [CORUN_SPLIT_MAX_DEVICES]; /* seconds that results of fed parts took to go back the last time; 0: not known */
     double handing
         [CORUN_SPLIT_MAX_DEVICES]; /* the least seconds that the host has needed to enqueue a part; 0: not known */
+    double usual;  /* seconds of the slowest device in the shortest run since the split was learned; 0: not known */
     bool may_race; /* what GPUs have not computed may be computed by the CPU as well: no buffer is READ_WRITE */
     uint32_t step_count;
     const struct corun_split_step *steps;
@@ -249,6 +250,13 @@ void corun_split_destroy(struct corun_split *split); /* NULL is fine */
  * A GPU that fails is left out from then on, and what it had not finished is done by the others: OK, and the result says so.
  */
 enum corun_status corun_split_run(struct corun_split *split, struct corun_diagnostics *diagnostics);
+
+/*
+ * By the CPU's function, with the `thread` that it is given: true when a GPU has computed first what this call computes. The function should return OK then, whatever it has
+ * written: the GPU's results follow when it has returned. To be asked every few microseconds by functions whose granules take longer: so
+ * nobody waits for a granule that nobody needs. false if `split` is NULL.
+ */
+bool corun_split_unneeded(const struct corun_split *split, unsigned thread);
 
 /* The program has changed bytes of a `kept` buffer between two runs. */
 void corun_split_changed(struct corun_split *split, uint32_t buffer, size_t offset, size_t bytes);

@@ -45,6 +45,8 @@ struct executor_operations {
     void (*deliver)(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end);
     /* The CPU begins nothing more; returns how many iterations of its part will have been done, from its beginning. */
     uint64_t (*recall)(struct executor *executor);
+    /* The same, and what it has begun is given up where the CPU's function asks whether it is needed. */
+    uint64_t (*stop)(struct executor *executor);
     /* Takes at most so many iterations off the end of the CPU's part; returns how many, 0 if it has begun all. */
     uint64_t (*take)(struct executor *executor, uint64_t count);
     uint64_t (*progress)(struct executor *executor, uint32_t device); /* iterations done of the part under way */

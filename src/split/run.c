@@ -38,8 +38,8 @@ static bool is_busy(const struct corun_split *split, uint32_t device)
 static bool is_needed(struct corun_split *split, uint32_t device)
 {
     for (uint32_t i = 0; i < split->lines[device].count; i++)
-        if (part_of(split, device, i)->begin < part_of(split, device, i)->end)
-            return true;
+        if (device == CPU || part_of(split, device, i)->begin < part_of(split, device, i)->end)
+            return true; /* the CPU's function may still be writing */
     return split->deliveries[device].count || split->computed[device].list.count;
 }
 
@@ -78,6 +78,7 @@ static void fill_view(struct corun_split *split, struct corun_split_view *view)
                                       .parameters = &split->parameters,
                                       .user = split->strategy_user};
     view->may_race = split->may_race;
+    view->usual = split->knows ? split->best_seconds : 0;
     for (uint32_t d = 0; d < split->device_count; d++) {
         const struct corun_split_gpu *gpu = d && !split->rates ? split->gpus[d - 1] : NULL;
         view->usable[d] = split->usable[d];
@@ -244,11 +245,11 @@ static enum corun_status fail_device(struct corun_split *split, uint32_t device,
     return kept ? CORUN_OK : CORUN_MEMORY;
 }
 
-/* A GPU has computed a part that the CPU is computing, too: the CPU keeps what it has begun. */
+/* A GPU has computed a part that the CPU is computing, too: the CPU keeps what it has begun, unless its function can be stopped. */
 static void end_race(struct corun_split *split, struct corun_split_part *part)
 {
     struct corun_split_part *own = part_of(split, CPU, 0);
-    uint64_t kept = split->executor->operations->recall(split->executor);
+    uint64_t kept = split->executor->operations->stop(split->executor);
     own->end = own->begin + kept;
     part->begin = own->end;
     split->raced_device = CPU;

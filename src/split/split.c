@@ -309,6 +309,11 @@ enum corun_status corun_split_run(struct corun_split *split, struct corun_diagno
     return record_run(split, diagnostics);
 }
 
+bool corun_split_unneeded(const struct corun_split *split, unsigned thread)
+{
+    return split && split->team && split_team_unneeded(split->team, thread);
+}
+
 void corun_split_changed(struct corun_split *split, uint32_t buffer, size_t offset, size_t bytes)
 {
     for (uint32_t g = 0; g < split->gpu_count && buffer < split->task.buffer_count; g++)

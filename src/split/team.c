@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 enum { HURRIED = 5 }; /* so many chunks in the time of one */
@@ -16,12 +17,16 @@ struct team {
     pthread_mutex_t mutex;
     pthread_cond_t work; /* there are chunks to take */
     uint32_t thread_count, computing, asleep;
-    bool yields; /* others wait for the threads' processors */
+    pthread_cond_t quiet; /* nobody computes */
+    bool yields;          /* others wait for the threads' processors */
     pthread_t *threads;
-    bool quit, active;
+    bool *told;                  /* for each thread: what it computes is not needed */
+    bool quit, active, stopping; /* stopping: who stops the part ends it */
     /* the part */
     uint64_t begin, cursor, end;
     uint64_t completed;
+    uint64_t given_up;           /* what is behind has not been computed, as nobody needs it */
+    atomic_bool unneeded, asked; /* what is begun; the program's function asks for that */
     double start, limit_seconds;
     enum corun_status status;
     void (*ended)(void *user, const struct team_result *result);
@@ -32,6 +37,15 @@ struct team {
     double processor_seconds, longest_seconds;
     uint64_t chunk_count;
 };
+
+bool split_team_unneeded(struct team *team, uint32_t thread)
+{
+    if (thread >= team->thread_count)
+        return false;
+    atomic_store_explicit(&team->asked, true, memory_order_relaxed);
+    team->told[thread] = team->told[thread] || atomic_load_explicit(&team->unneeded, memory_order_relaxed);
+    return team->told[thread];
+}
 
 struct member {
     struct team *team;
@@ -92,7 +106,7 @@ static double elapsed(const struct team *team)
 /* The part is over when nothing is left to take and nobody computes. The caller holds the mutex, which is free during `ended`. */
 static void end_if_over(struct team *team)
 {
-    if (!team->active || team->cursor < team->end || team->computing)
+    if (!team->active || team->stopping || team->cursor < team->end || team->computing)
         return;
     struct team_result result = {team->end - team->begin, elapsed(team), team->status};
     team->active = false;
@@ -118,6 +132,7 @@ static void compute_chunk(struct team *team, uint32_t index, double *unbroken)
     bool measured = team->measured;
     pthread_mutex_unlock(&team->mutex);
     double before = measured ? clock_thread_seconds() : clock_seconds();
+    team->told[index] = false;
     enum corun_status status = team->task->cpu(team->task->user, begin, end, index);
     double seconds = (measured ? clock_thread_seconds() : clock_seconds()) - before;
     *unbroken += seconds;
@@ -131,12 +146,18 @@ static void compute_chunk(struct team *team, uint32_t index, double *unbroken)
     team->longest_seconds = seconds > team->longest_seconds ? seconds : team->longest_seconds;
     team->chunk_count++;
     team->computing--;
-    team->completed += end - begin;
-    adapt_chunk(team, end - begin, seconds);
+    if (team->told[index]) {
+        team->given_up = begin < team->given_up ? begin : team->given_up;
+    } else {
+        team->completed += end - begin;
+        adapt_chunk(team, end - begin, seconds);
+    }
     if (status != CORUN_OK && team->status == CORUN_OK) {
         team->status = status;
         team->end = team->cursor;
     }
+    if (!team->computing)
+        pthread_cond_signal(&team->quiet);
     end_if_over(team);
 }
 
@@ -176,8 +197,10 @@ struct team *split_team_create(uint32_t threads, bool measured, bool yields, dou
     team->yields = yields;
     pthread_mutex_init(&team->mutex, NULL);
     pthread_cond_init(&team->work, NULL);
+    pthread_cond_init(&team->quiet, NULL);
     team->threads = calloc(threads, sizeof *team->threads);
-    while (team->threads && team->thread_count < threads) {
+    team->told = calloc(threads, sizeof *team->told);
+    while (team->threads && team->told && team->thread_count < threads) {
         struct member *member = malloc(sizeof *member);
         if (!member)
             break;
@@ -207,8 +230,10 @@ void split_team_destroy(struct team *team)
     for (uint32_t i = 0; i < team->thread_count; i++)
         pthread_join(team->threads[i], NULL);
     pthread_cond_destroy(&team->work);
+    pthread_cond_destroy(&team->quiet);
     pthread_mutex_destroy(&team->mutex);
     free(team->threads);
+    free(team->told);
     free(team);
 }
 
@@ -222,6 +247,8 @@ void split_team_start(struct team *team, uint64_t begin, uint64_t end, double li
     team->processor_seconds = team->longest_seconds = 0;
     team->limit_seconds = limit_seconds;
     team->hurried = hurried;
+    team->given_up = end;
+    atomic_store_explicit(&team->unneeded, false, memory_order_relaxed);
     team->status = CORUN_OK;
     team->ended = ended;
     team->user = user;
@@ -238,6 +265,26 @@ uint64_t split_team_recall(struct team *team)
         team->end = team->cursor;
         end_if_over(team); /* no thread has taken anything yet */
     }
+    uint64_t kept = team->end - team->begin;
+    pthread_mutex_unlock(&team->mutex);
+    return kept;
+}
+
+uint64_t split_team_stop(struct team *team)
+{
+    if (!atomic_load_explicit(&team->asked, memory_order_relaxed))
+        return split_team_recall(team);
+    pthread_mutex_lock(&team->mutex);
+    atomic_store_explicit(&team->unneeded, true, memory_order_relaxed);
+    if (team->active)
+        team->end = team->cursor;
+    team->stopping = team->active;
+    while (team->active && team->computing)
+        pthread_cond_wait(&team->quiet, &team->mutex);
+    team->stopping = false;
+    team->end = team->given_up < team->end ? team->given_up : team->end;
+    team->cursor = team->end;
+    end_if_over(team);
     uint64_t kept = team->end - team->begin;
     pthread_mutex_unlock(&team->mutex);
     return kept;

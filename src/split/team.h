@@ -28,6 +28,10 @@ void split_team_start(struct team *team, uint64_t begin, uint64_t end, double li
                       void (*ended)(void *user, const struct team_result *result), void *user);
 /* No further chunk is begun. Returns how many iterations of the part will have been done, from its beginning, when it ends. */
 uint64_t split_team_recall(struct team *team);
+/* The same, and what is begun is given up, if the program's function asks whether it is needed; then it is waited for. */
+uint64_t split_team_stop(struct team *team);
+/* By the program's function on that thread: whether what it computes is given up. */
+bool split_team_unneeded(struct team *team, uint32_t thread);
 /* Takes at most so many iterations off the end of the part, of those that nobody has begun. Returns how many. */
 uint64_t split_team_take(struct team *team, uint64_t count);
 uint64_t split_team_progress(struct team *team);

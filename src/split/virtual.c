@@ -449,8 +449,9 @@ static bool destroy(struct executor *executor)
 
 struct executor *virtual_create(struct corun_split *split)
 {
-    static const struct executor_operations operations = {
-        begin_run, virtual_now, start, deliver, recall, take, progress, stale, wait_event, give_up, release, destroy};
+    static const struct executor_operations operations = {begin_run, virtual_now, start,    deliver, recall,
+                                                          recall,    take,        progress, stale,   wait_event,
+                                                          give_up,   release,     destroy};
     struct virtual *v = calloc(1, sizeof *v);
     if (!v)
         return NULL;

@@ -257,6 +257,11 @@ static uint64_t recall(struct executor *executor)
     return split_team_recall(wall_of(executor)->split->team);
 }
 
+static uint64_t stop(struct executor *executor)
+{
+    return split_team_stop(wall_of(executor)->split->team);
+}
+
 static uint64_t take(struct executor *executor, uint64_t count)
 {
     return split_team_take(wall_of(executor)->split->team, count);
@@ -422,8 +427,9 @@ static bool create_thread(struct wall *wall, uint32_t device, void *(*function)(
 
 struct executor *wall_create(struct corun_split *split)
 {
-    static const struct executor_operations operations = {begin_run, wall_now, start,      deliver, recall,  take,
-                                                          progress,  stale,    wait_event, give_up, release, destroy};
+    static const struct executor_operations operations = {begin_run, wall_now, start,    deliver, recall,
+                                                          stop,      take,     progress, stale,   wait_event,
+                                                          give_up,   release,  destroy};
     struct wall *wall = calloc(1, sizeof *wall);
     pthread_condattr_t attributes;
     bool ok = true;

@@ -20,6 +20,7 @@
 struct problem {
     float weights[16];
     float *x, *y;
+    const struct corun_split *split;
 };
 
 struct world {
@@ -459,6 +460,41 @@ static void meet_needs_no_time_limit(void **state)
     end(&world);
 }
 
+/* Spoils what it was asked for until nobody needs that. */
+static enum corun_status never_ends(void *user, uint64_t begin, uint64_t end_, unsigned thread)
+{
+    struct problem *problem = user;
+    for (uint64_t i = begin; !corun_split_unneeded(problem->split, thread); i = i + 1 < end_ ? i + 1 : begin)
+        problem->y[i] = -1;
+    return CORUN_OK;
+}
+
+/* A function that asks is stopped when a GPU was first, and what it has written is overwritten. */
+static void what_nobody_needs_is_given_up(void **state)
+{
+    (void)state;
+    assert_false(corun_split_unneeded(NULL, 0));
+    for (unsigned late_us = 0; late_us <= 3000; late_us += 1500) { /* watched, or not any more */
+        struct world world;
+        prepare(&world, "meet");
+        world.buffers[2].access = CORUN_SPLIT_WRITE;
+        world.buffers[2].kept = true; /* the GPU's y is what it was there, 0 */
+        world.task.cpu = never_ends;
+        world.task.gpu_blocks = 1.0 / COUNT; /* the task is small: the GPU is given all of it */
+        world.task.granularity = 1000;
+        assert_int_equal(corun_split_create(&world.task, &world.options, &world.split, NULL), CORUN_OK);
+        world.problem.split = world.split;
+        world.fake->late_us = late_us;
+        for (unsigned round = 0; round < 3; round++) {
+            go(&world);
+            for (unsigned i = 0; i < COUNT; i++)
+                assert_true(world.problem.y[i] == (float)(round + 1) * ((float)(i % 16) * (float)(i % 100)));
+            assert_int_equal(world.result->devices[1].iterations, COUNT);
+        }
+        end(&world);
+    }
+}
+
 /* Many short rounds, parts left over, changed buffers: what a GPU has of them is never old. */
 static void stale_parts_do_no_harm(void **state)
 {
@@ -625,6 +661,7 @@ int main(void)
         cmocka_unit_test(a_gpu_that_hangs_is_left_out),
         cmocka_unit_test(the_only_gpu_is_waited_for),
         cmocka_unit_test(meet_needs_no_time_limit),
+        cmocka_unit_test(what_nobody_needs_is_given_up),
         cmocka_unit_test(stale_parts_do_no_harm),
         cmocka_unit_test(a_gpu_without_room_is_left_out),
         cmocka_unit_test(a_failing_cpu_function_ends_the_run),
