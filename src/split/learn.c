@@ -64,6 +64,19 @@ static bool overtaken(const struct corun_split *split)
     return false;
 }
 
+/* A CPU that saves less time than the host needs to hand out a part beside it is left out. Returns the sum of the rates that are left. */
+static double leave_out_cpu(const struct corun_split *split, double *rate, double sum)
+{
+    double handing = INFINITY, iterations = (double)split->result.iterations, others = sum - rate[CPU];
+    for (uint32_t d = 1; d < split->device_count; d++)
+        if (rate[d] > 0)
+            handing = fmin(handing, split->handing[d]);
+    if (isinf(handing) || iterations / others - iterations / sum >= handing)
+        return sum;
+    rate[CPU] = 0;
+    return others;
+}
+
 void learn(struct corun_split *split)
 {
     double share[CORUN_SPLIT_MAX_DEVICES] = {0}, sum = 0, least = INFINITY, most = 0;
@@ -83,6 +96,7 @@ void learn(struct corun_split *split)
         give_up(split);
         return;
     }
+    sum = leave_out_cpu(split, share, sum);
     double together = (double)split->result.iterations / sum; /* seconds, if all ended at once */
     for (uint32_t d = 0; d < split->device_count; d++)
         share[d] /= sum;

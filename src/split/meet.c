@@ -21,6 +21,7 @@
 
 #define CPU 0u
 
+static const double LATE = 1.5; /* a GPU is late that needs so many times what it needed in earlier runs */
 enum { HANDING = 20 }; /* a further piece of a GPU takes at least so many times what the host needs to enqueue it */
 
 /* What a strategy can tell of a device's work in this run. */
@@ -120,6 +121,19 @@ static double equal_piece(double wanted, uint64_t piece)
     return piece ? wanted / ceil(wanted / (double)piece) : wanted;
 }
 
+/*
+ * What a GPU gets at once of a small task, `share` of which is its own. Where the host needs time for each piece, they are no more than there may
+ * be under way.
+ */
+static double small_piece(const struct corun_split_view *view, uint32_t device, double share)
+{
+    uint64_t piece = view->piece[device];
+    double granule = (double)view->granularity, least = share / view->most[device];
+    if (!(view->handing[device] > 0) || !piece)
+        return equal_piece(share, piece);
+    return ceil(equal_piece(share, (uint64_t)fmax((double)piece, ceil(least))) / granule) * granule;
+}
+
 /* Before anything is known of a GPU. */
 static double first_part(const struct corun_split_view *view, uint32_t device, const struct record *record)
 {
@@ -132,9 +146,11 @@ static double first_part(const struct corun_split_view *view, uint32_t device, c
     if (view->most[device] == 1 || !(full > 0))
         return record->given ? 0 : fmax(view->parameters->open * all, (double)view->flat[device]);
     if (all <= 2 * full) /* not in pieces: a small last one would begin when all others end */
-        return fmin(equal_piece(all / gpus, view->piece[device]), all / gpus - given);
+        return fmin(small_piece(view, device, all / gpus), all / gpus - given);
     double wanted = fmin(fmax(full / 2, all / 8), all / gpus);
     double part = fmin(fmax(full / 4, wanted / 4), wanted - given);
+    if (view->handing[device] > 0) /* the second piece keeps the GPU busy while the host hears of the first */
+        part = fmin(given > 0 ? wanted : wanted / 3, wanted - given);
     return smaller_if_known(part, view->piece[device]);
 }
 
@@ -217,7 +233,11 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
 {
     double full = (double)view->full[device], under_way = (double)record->under_way;
     bool alone = view->most[device] == 1;
-    if (!(record->rate > 0) || (under_way > 0 && (alone || under_way >= fmax(full, record->rate * record->shortest))))
+    double enough = fmax(full, record->rate * record->shortest);
+    if (view->handing[device] > 0 &&
+        !alone) /* one that is computed, and one behind it; the host is late with a third */
+        enough = view->queued[device] < 2 ? INFINITY : 0;
+    if (!(record->rate > 0) || (under_way > 0 && (alone || under_way >= enough)))
         return 0;
     struct line line = prospect(view, device, record);
     double shared, others = rate_of_others(view, device, &line, open, &shared);
@@ -231,7 +251,8 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
         return shared - others * shortest;
     double shortest_piece = fmax(1e-6 * view->parameters->chunk_us, HANDING * view->handing[device]);
     double piece = fmax(full / 4, shortest_piece * record->rate);
-    return fmin(balanced, fmax(full / 8, fmin(balanced / 2, piece)));
+    double least = fmax(full / 8, HANDING * view->handing[device] * record->rate);
+    return fmin(balanced, fmax(least, fmin(balanced / 2, piece)));
 }
 
 static double wanted_part(const struct corun_split_view *view, uint32_t device, double open)
@@ -282,6 +303,23 @@ static struct prospects prospects_of(const struct corun_split_view *view)
     return all;
 }
 
+/* Whether parts take the host time: the GPUs are real. */
+static bool is_handed(const struct corun_split_view *view)
+{
+    for (uint32_t d = 1; d < view->device_count; d++)
+        if (view->handing[d] > 0)
+            return true;
+    return false;
+}
+
+/* The CPU begins nothing before `time`. */
+static void hold(struct corun_split_decision *decision, double time)
+{
+    decision->wake = time;
+    decision->recall = 1u << CPU;
+    decision->race = false;
+}
+
 /*
  * The CPU computes what is under way on a GPU, for the GPU may be late or dead. A granule that the CPU has begun cannot be stopped, and would
  * be waited for. So the CPU begins none that ends after the GPUs are expected, unless these are late by a granule, or the CPU would be first.
@@ -293,15 +331,20 @@ static void race_or_hold(const struct corun_split_view *view, const struct corun
     double rate = cpu_rate(view), granule = (double)view->granularity * fmax(1, view->threads) / rate;
     double needed = (double)gpus.under_way - (own ? (double)own->done : 0), late = gpus.latest + granule;
     decision->race = !own;
+    if (isinf(late) && is_handed(view)) {
+        double since = rate > 0 ? sqrt(granule * (double)view->iterations / rate) : 0;
+        since = fmax(since, LATE * view->usual);
+        if (view->now < since)
+            hold(decision, since);
+        return;
+    }
     if (!(rate > 0) || !(view->now < late) || view->now + needed / rate < late || isinf(late))
         return;
-    if (view->now < gpus.earliest - granule) {
+    if (view->now < gpus.earliest - granule && !is_handed(view)) {
         decision->wake = gpus.earliest - granule;
         return;
     }
-    decision->wake = late;
-    decision->recall = 1u << CPU;
-    decision->race = false;
+    hold(decision, late);
 }
 
 void strategy_meet(const struct corun_split_view *view, struct corun_split_decision *decision)
@@ -315,11 +358,13 @@ void strategy_meet(const struct corun_split_view *view, struct corun_split_decis
         open -= decision->parts[d];
         given += decision->parts[d];
     }
-    if (!view->busy[CPU] && view->usable[CPU])
+    bool gpus_first =
+        given && !view->busy[CPU] && is_handed(view); /* they are given all of theirs before the CPU begins */
+    if (!view->busy[CPU] && view->usable[CPU] && !gpus_first)
         decision->parts[CPU] = view->left > given ? view->left - given : 0;
     bool races = true;
     const struct corun_split_part *own = cpu_part(view, &races);
-    if (view->usable[CPU] && !decision->parts[CPU] && races)
+    if (view->usable[CPU] && !decision->parts[CPU] && races && !gpus_first)
         race_or_hold(view, own, decision);
     decision->feed = true;
     decision->again = given > 0;

@@ -493,6 +493,60 @@ static void meet_gives_no_pieces_that_the_host_is_late_with(void **state)
     assert_in_range(further_part_of_meet(10e-3), 19000, 20001);
 }
 
+/* A real GPU that has been given so much of 16000 iterations; none has ended yet. The CPU is idle. */
+static struct corun_split_decision before_a_real_gpu_has_ended(uint64_t given, double usual)
+{
+    struct corun_split_step steps[] = {{.iterations = given}};
+    struct corun_split_view view = {.iterations = 16000,
+                                    .left = 16000 - given,
+                                    .granularity = 1,
+                                    .device_count = 2,
+                                    .threads = 1,
+                                    .now = 1e-3,
+                                    .step_count = given > 0,
+                                    .steps = steps,
+                                    .usual = usual,
+                                    .parameters = &defaults};
+    struct corun_split_decision decision = {0};
+    steps[0].part[1] = (struct corun_split_part){.begin = 16000 - given, .end = 16000, .busy = true, .fed = true};
+    view.usable[0] = view.usable[1] = view.may_race = true;
+    view.most[0] = 1;
+    view.most[1] = 8;
+    view.queued[1] = given > 0;
+    view.busy[1] = given > 0;
+    view.full[1] = 400;
+    view.handing[1] = 1e-5;
+    corun_split_strategy_find("meet")(&view, &decision);
+    return decision;
+}
+
+/* The first two pieces, of an eighth together, are given before the CPU begins. */
+static void meet_serves_a_real_gpu_first(void **state)
+{
+    (void)state;
+    struct corun_split_decision first = before_a_real_gpu_has_ended(0, 0);
+    assert_int_equal(first.parts[1], 666);
+    assert_int_equal(first.parts[0], 0);
+    assert_true(first.again && !first.race);
+    struct corun_split_decision second = before_a_real_gpu_has_ended(666, 0);
+    assert_int_equal(second.parts[1], 1334);
+    assert_int_equal(second.parts[0], 0);
+    struct corun_split_decision third = before_a_real_gpu_has_ended(2000, 0);
+    assert_int_equal(third.parts[1], 0);
+    assert_int_equal(third.parts[0], 14000);
+}
+
+/* What a real GPU has been given wholly the CPU begins when the GPU is later than in earlier runs. */
+static void meet_trusts_a_real_gpu(void **state)
+{
+    (void)state;
+    assert_true(before_a_real_gpu_has_ended(16000, 0).race);
+    assert_true(before_a_real_gpu_has_ended(16000, 5e-4).race);
+    struct corun_split_decision decision = before_a_real_gpu_has_ended(16000, 1e-3);
+    assert_false(decision.race);
+    assert_true(decision.wake > 1.4e-3 && decision.wake < 1.6e-3);
+}
+
 static void meet_survives_a_failure(void **state)
 {
     (void)state;
@@ -586,6 +640,8 @@ int main(void)
         cmocka_unit_test(meet_costs_nothing_at_any_ratio),
         cmocka_unit_test(meet_gives_a_small_task_whole),
         cmocka_unit_test(meet_gives_no_pieces_that_the_host_is_late_with),
+        cmocka_unit_test(meet_serves_a_real_gpu_first),
+        cmocka_unit_test(meet_trusts_a_real_gpu),
         cmocka_unit_test(meet_survives_a_failure),
         cmocka_unit_test(users_bring_their_own),
         cmocka_unit_test(strategies_have_names),
