@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: MIT
 """Measures the programs of examples/split on the CPU and the GPUs of this machine, in wall time, and writes a page of what was measured.
 
-    measure_split.py run FOLDER SECONDS ROWS.csv [PROGRAM...]     runs the programs in FOLDER as long as that, again and again
+    measure_split.py run FOLDER SECONDS ROWS.csv PLAN             the runs of PLAN, as far as they begin in that time; rows are appended
     measure_split.py page NAME MACHINE ROWS.csv > NAME.md         medians of the runs; MACHINE is a line that names CPU, GPU and driver
 
-A program is one of cg, jacobi, mc, mm, nbody, nns, with `:full` behind the name in the thesis' size; all small ones and the full ones of mc,
-mm, nbody and nns if none is named. Every run is a process of its own, which checks its result. The order is that of the cases, so that
-what changes in the machine does not fall upon one of them; times are those of corun_split_result, without the creation of the split.
+A line of PLAN names repeats, programs, numbers of threads and cases, each with commas between: `5 mc,mm:full 1,all GPU alone,meet`. A program
+is one of cg, jacobi, mc, mm, nbody, nns, with `:full` behind the name in the thesis' size. A case is one of CASES, or `share=X`: the CPU is given
+that fraction beforehand. Every run is a process of its own, which checks its result. The cases of a program follow each other, and that as often
+as repeats say, so that what changes in the machine does not fall upon one of them; times are those of corun_split_result, without the creation
+of the split.
 """
 import csv
 import json
@@ -18,8 +20,6 @@ import sys
 import tempfile
 import time
 
-SIX = ("cg", "jacobi", "mc", "mm", "nbody", "nns")
-FULL = ("mc:full", "mm:full", "nbody:full", "nns:full")
 THESIS = "strategy=cap,patience=1e9,extrapolate=0,fill=0"
 CASES = {"CPU alone": "strategy=static,cpu_share=1", "GPU alone": "strategy=static,cpu_share=0", "static": "strategy=static",
          "quick": "strategy=quick", "split": "strategy=split", "thesis' CAP": THESIS, "our CAP": "strategy=cap", "meet": "strategy=meet"}
@@ -32,7 +32,8 @@ def measure(folder, program, threads, case, record):
     name, _, size = program.partition(":")
     if os.path.exists(record):
         os.remove(record)
-    environment = dict(os.environ, CORUN_SPLIT=f"threads={threads},{CASES[case]}", CORUN_SPLIT_RECORD=record)
+    setting = f"strategy=static,cpu_share={case[6:]}" if case.startswith("share=") else CASES[case]
+    environment = dict(os.environ, CORUN_SPLIT=f"threads={threads},{setting}", CORUN_SPLIT_RECORD=record)
     row = {"program": program, "threads": threads, "case": case}
     try:
         done = subprocess.run([os.path.join(folder, name), *(["--full"] if size else [])], env=environment, text=True, check=False, timeout=60,
@@ -54,19 +55,30 @@ def measure(folder, program, threads, case, record):
     return row
 
 
-def run(folder, limit, path, programs):
+def planned(path):
+    """The runs of a plan: program, threads, case."""
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            repeats, programs, threads, cases = line.strip().split(maxsplit=3)
+            for _ in range(int(repeats)):
+                for program in programs.split(","):
+                    for count in threads.split(","):
+                        for case in cases.split(","):
+                            yield program, count, case
+
+
+def run(folder, limit, path, plan):
     begin = time.monotonic()
-    with open(path, "w", encoding="utf-8", newline="") as file, tempfile.TemporaryDirectory() as temporary:
+    new = not os.path.exists(path)
+    with open(path, "a", encoding="utf-8", newline="") as file, tempfile.TemporaryDirectory() as temporary:
         rows = csv.DictWriter(file, COLUMNS)
-        rows.writeheader()
-        while True:
-            for threads in ("all", "1"):
-                for program in programs or SIX + FULL:
-                    for case in CASES:
-                        if time.monotonic() - begin > limit:
-                            return
-                        rows.writerow(measure(folder, program, threads, case, os.path.join(temporary, "record")))
-                        file.flush()
+        if new:
+            rows.writeheader()
+        for program, threads, case in planned(plan):
+            if time.monotonic() - begin > limit:
+                return
+            rows.writerow(measure(folder, program, threads, case, os.path.join(temporary, "record")))
+            file.flush()
 
 
 def load(path):
@@ -85,24 +97,31 @@ def median(rows, column="seconds"):
     return statistics.median(float(row[column]) for row in rows)
 
 
+def best_share(cases):
+    """The shortest median of the divisions that were given beforehand, and the CPU's share in it."""
+    shares = {"CPU alone": 1, "GPU alone": 0, "static": 0.5} | {case: float(case[6:]) for case in cases if case.startswith("share=")}
+    return min((median(cases[case]), share) for case, share in shares.items() if case in cases)
+
+
 def tables(results, threads):
-    needed = ("CPU alone", "GPU alone", "our CAP", "meet")
+    needed = ("CPU alone", "GPU alone", "meet")
     chosen = {program: cases for (count, program), cases in results.items() if count == threads and all(case in cases for case in needed)}
-    print(f"## {'One thread' if threads == '1' else 'All threads'} of the CPU\n\nMedian of the times in us, with the number of runs in brackets; of meet, the least and the most "
-          "as well. Then the fraction of the ideal (both sides at their best rate, at no cost), the time over that of the faster side alone, and what of the iterations the GPU had.\n")
-    print("| program | " + " | ".join(CASES) + " | least to most | our CAP of the ideal | meet | our CAP over the faster side | meet | GPU's part in meet |")
-    print("|---|" + "--:|" * (len(CASES) + 6))
+    named = [case for case in CASES if any(case in cases for cases in chosen.values())]
+    print(f"## {'One thread' if threads == '1' else 'All threads'} of the CPU\n\nMedian of the times in us, with the number of runs in brackets; of the GPU alone and of meet, the least and the "
+          "most as well. Then meet's time over that of the faster side alone, its fraction of the ideal (both sides at their best rate, at no cost), that of the best share given beforehand, with the CPU's part in "
+          "it, and what of the iterations the GPU had in meet.\n")
+    print("| program | " + " | ".join(named) + " | GPU alone, least to most | meet, least to most | meet over the faster side | meet of the ideal | best share of the ideal | GPU's part in meet |")
+    print("|---|" + "--:|" * (len(named) + 6))
     for program, cases in chosen.items():
-        seconds = {case: median(cases[case]) for case in CASES if case in cases}
+        seconds = {case: median(cases[case]) for case in named if case in cases}
         cpu, gpu = seconds["CPU alone"], seconds["GPU alone"]
         ideal, faster = 1 / (1 / cpu + 1 / gpu), min(cpu, gpu)
         parts = [median(cases["meet"], f"{side}_iterations") for side in ("cpu", "gpu")]
-        all_of_meet = sorted(1e6 * float(row["seconds"]) for row in cases["meet"])
-        print(f"| {program} | " + " | ".join(f"{1e6 * seconds[case]:.0f} ({len(cases[case])})" if case in seconds else "" for case in CASES)
-              + f" | {all_of_meet[0]:.0f} to {all_of_meet[-1]:.0f}"
-              + "".join(f" | {ideal / seconds[case]:.2f}" for case in ("our CAP", "meet"))
-              + "".join(f" | {seconds[case] / faster:.2f}" for case in ("our CAP", "meet"))
-              + f" | {100 * parts[1] / sum(parts):.1f} % |")
+        best, share = best_share(cases)
+        print(f"| {program} | " + " | ".join(f"{1e6 * seconds[case]:.0f} ({len(cases[case])})" if case in seconds else "" for case in named)
+              + "".join(" | {:.0f} to {:.0f}".format(*(1e6 * end([float(row["seconds"]) for row in cases[case]]) for end in (min, max)))
+                        for case in ("GPU alone", "meet"))
+              + f" | {seconds['meet'] / faster:.2f} | {ideal / seconds['meet']:.2f} | {ideal / best:.2f} ({100 * share:g} %) | {100 * parts[1] / sum(parts):.1f} % |")
     print()
 
 
@@ -128,8 +147,8 @@ def page(name, machine, path):
 
 
 def main():
-    if len(sys.argv) >= 5 and sys.argv[1] == "run":
-        run(sys.argv[2], float(sys.argv[3]), sys.argv[4], sys.argv[5:])
+    if len(sys.argv) == 6 and sys.argv[1] == "run":
+        run(sys.argv[2], float(sys.argv[3]), sys.argv[4], sys.argv[5])
     elif len(sys.argv) == 5 and sys.argv[1] == "page":
         page(*sys.argv[2:])
     else:
