@@ -148,7 +148,8 @@ struct corun_split_view {
         [CORUN_SPLIT_MAX_DEVICES]; /* seconds that results of fed parts took to go back the last time; 0: not known */
     double handing
         [CORUN_SPLIT_MAX_DEVICES]; /* the least seconds that the host has needed to enqueue a part; 0: not known */
-    double usual;  /* seconds of the slowest device in the shortest run since the split was learned; 0: not known */
+    double given[CORUN_SPLIT_MAX_DEVICES]; /* when its last part had been enqueued; 0: it has had none in this run */
+    double usual;                          /* seconds of the shortest run since the split was learned; 0: not known */
     bool may_race; /* what GPUs have not computed may be computed by the CPU as well: no buffer is READ_WRITE */
     uint32_t step_count;
     const struct corun_split_step *steps;
@@ -169,6 +170,7 @@ struct corun_split_decision {
     bool feed;
     /* The idle CPU computes the foremost iterations that are under way on a GPU. Who is first has computed them. */
     bool race;
+    bool trial;  /* of these, one granule only */
     bool again;  /* ask again at once: there may be more to say */
     double wake; /* ask again at this time even if nothing has ended; 0 or less: only when a part has ended */
     bool profiling;

@@ -62,6 +62,7 @@ struct corun_split {
     struct ranges computed[CORUN_SPLIT_MAX_DEVICES]; /* by fed parts, and not yet on the way back */
     struct deliveries deliveries[CORUN_SPLIT_MAX_DEVICES];
     double patient_until[CORUN_SPLIT_MAX_DEVICES]; /* a GPU that seemed to hang was at work */
+    double given[CORUN_SPLIT_MAX_DEVICES];         /* when the last part of the device had been enqueued */
     double last_end[CORUN_SPLIT_MAX_DEVICES];      /* when a part of the device has last ended */
     uint32_t raced_device,
         raced_step; /* the CPU computes what this part of a GPU has not; raced_device CPU: it does not */
@@ -78,6 +79,7 @@ struct corun_split {
     double
         moving[CORUN_SPLIT_MAX_DEVICES]; /* seconds that the `kept` bytes of an iteration take to a GPU; 0: not known */
     double best_seconds;                 /* of the slowest device in the shortest run since the split was learned */
+    double usual;                        /* the shortest run since the split was learned */
 };
 
 enum corun_status run_task(struct corun_split *split, struct corun_diagnostics *diagnostics);

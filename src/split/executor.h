@@ -53,6 +53,7 @@ struct executor_operations {
     uint32_t (*stale)(struct executor *executor, uint32_t device);    /* parts under way that an earlier run has left */
     /* Waits for news, or until `deadline` (0: none). At least one device is busy. */
     void (*wait)(struct executor *executor, double deadline, struct executor_event *event);
+    bool (*more)(struct executor *executor); /* there are news that nobody needs to wait for */
     /* A GPU does not answer: it is not waited for any more. false: its results are on their way back, and must be waited for. */
     bool (*give_up)(struct executor *executor, uint32_t device, const char *why);
     void (*release)(struct executor *executor); /* the run has ended: what is under way is stale */

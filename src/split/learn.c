@@ -117,6 +117,7 @@ void learn(struct corun_split *split)
     }
     split->last_imbalance = learned_now ? 0 : imbalance;
     split->best_seconds = learned_now ? most : fmin(most, split->best_seconds);
+    split->usual = learned_now ? split->result.seconds : fmin(split->result.seconds, split->usual);
     split->knows = true;
 }
 

@@ -21,7 +21,7 @@
 
 #define CPU 0u
 
-static const double LATE = 1.5; /* a GPU is late that needs so many times what it needed in earlier runs */
+enum { LATE = 2 };     /* a GPU is late that needs so many times what an earlier run has taken */
 enum { HANDING = 20 }; /* a further piece of a GPU takes at least so many times what the host needs to enqueue it */
 
 /* What a strategy can tell of a device's work in this run. */
@@ -312,6 +312,19 @@ static bool is_handed(const struct corun_split_view *view)
     return false;
 }
 
+/* When the real GPUs, none of which has ended anything, have had as long as the host needed to give them what they have; 0: one has ended a part. */
+static double first_look(const struct corun_split_view *view)
+{
+    double time = 0;
+    for (uint32_t d = 1; d < view->device_count; d++) {
+        struct record record = record_of(view, d);
+        if (record.ended)
+            return 0;
+        time = fmax(time, view->handing[d] > 0 && record.under_way ? 2 * view->given[d] : 0);
+    }
+    return time;
+}
+
 /* The CPU begins nothing before `time`. */
 static void hold(struct corun_split_decision *decision, double time)
 {
@@ -332,10 +345,11 @@ static void race_or_hold(const struct corun_split_view *view, const struct corun
     double needed = (double)gpus.under_way - (own ? (double)own->done : 0), late = gpus.latest + granule;
     decision->race = !own;
     if (isinf(late) && is_handed(view)) {
-        double since = rate > 0 ? sqrt(granule * (double)view->iterations / rate) : 0;
+        double since = rate > 0 ? sqrt(granule * (double)view->iterations / rate) : first_look(view);
         since = fmax(since, LATE * view->usual);
         if (view->now < since)
             hold(decision, since);
+        decision->trial = !(rate > 0);
         return;
     }
     if (!(rate > 0) || !(view->now < late) || view->now + needed / rate < late || isinf(late))
@@ -360,11 +374,14 @@ void strategy_meet(const struct corun_split_view *view, struct corun_split_decis
     }
     bool gpus_first =
         given && !view->busy[CPU] && is_handed(view); /* they are given all of theirs before the CPU begins */
-    if (!view->busy[CPU] && view->usable[CPU] && !gpus_first)
+    double look = view->learned || view->busy[CPU] || view->left <= given ? 0 : first_look(view);
+    if (!given && view->now < look) /* a GPU that ends its first part at once may need no help */
+        decision->wake = look;
+    else if (!view->busy[CPU] && view->usable[CPU] && !gpus_first)
         decision->parts[CPU] = view->left > given ? view->left - given : 0;
     bool races = true;
     const struct corun_split_part *own = cpu_part(view, &races);
-    if (view->usable[CPU] && !decision->parts[CPU] && races && !gpus_first)
+    if (view->usable[CPU] && !decision->parts[CPU] && races && !gpus_first && !(view->now < look))
         race_or_hold(view, own, decision);
     decision->feed = true;
     decision->again = given > 0;

@@ -78,7 +78,7 @@ static void fill_view(struct corun_split *split, struct corun_split_view *view)
                                       .parameters = &split->parameters,
                                       .user = split->strategy_user};
     view->may_race = split->may_race;
-    view->usual = split->knows ? split->best_seconds : 0;
+    view->usual = split->knows ? split->usual : 0;
     for (uint32_t d = 0; d < split->device_count; d++) {
         const struct corun_split_gpu *gpu = d && !split->rates ? split->gpus[d - 1] : NULL;
         view->usable[d] = split->usable[d];
@@ -87,6 +87,7 @@ static void fill_view(struct corun_split *split, struct corun_split_view *view)
         view->most[d] = gpu ? MOST_PARTS : split->rates && split->rates[d].most ? split->rates[d].most : 1;
         view->stale[d] = split->executor->operations->stale(split->executor, d) > 0;
         view->handing[d] = split->handing[d];
+        view->given[d] = split->given[d];
         view->delivery[d] = split->deliveries[d].seconds;
         view->flat[d] = split->rates ? split->rates[d].flat : gpu ? gpu_flat(gpu) : 0;
         view->full[d] = gpu ? gpu_full(gpu) : 0;
@@ -180,6 +181,8 @@ static enum corun_status begin_step(struct corun_split *split, const struct coru
         const struct corun_split_part *part = &split->steps.data[index].part[d];
         if (part->busy)
             split->executor->operations->start(split->executor, d, part->begin, part->end, decision->feed && d != CPU);
+        if (part->busy)
+            split->given[d] = now(split);
     }
     if (!split->steps.data[index].iterations) /* the CPU had begun all that was to be taken from it */
         split->steps.count--;
@@ -187,7 +190,7 @@ static enum corun_status begin_step(struct corun_split *split, const struct coru
 }
 
 /* The CPU computes the foremost part that a GPU has not. */
-static enum corun_status begin_race(struct corun_split *split)
+static enum corun_status begin_race(struct corun_split *split, bool trial)
 {
     uint32_t device = CPU, place = 0;
     for (uint32_t d = 1; d < split->device_count; d++) {
@@ -202,6 +205,7 @@ static enum corun_status begin_race(struct corun_split *split)
     if (device == CPU || is_busy(split, CPU) || !split->usable[CPU] || !split->may_race)
         return CORUN_OK;
     uint64_t begin = part_of(split, device, place)->begin, end = part_of(split, device, place)->end;
+    end = trial && end - begin > split->task.granularity ? begin + split->task.granularity : end;
     uint32_t index = (uint32_t)split->steps.count;
     struct corun_split_step step = {.start = now(split), .variance = -1, .share[CPU] = 1};
     step.part[CPU] = (struct corun_split_part){.begin = begin, .end = end, .busy = true};
@@ -392,7 +396,7 @@ static enum corun_status ask(struct corun_split *split, struct asking *asked, st
     if (status == CORUN_OK)
         status = begin_step(split, &asked->decision);
     if (status == CORUN_OK && asked->decision.race)
-        status = begin_race(split);
+        status = begin_race(split, asked->decision.trial);
     if (status == CORUN_OK && asked->decision.recall >> CPU & 1u && is_busy(split, CPU))
         (void)split->executor->operations->recall(split->executor);
     if (status == CORUN_OK)
@@ -476,7 +480,10 @@ static enum corun_status run_steps(struct corun_split *split, struct corun_diagn
             return status;
         if (asked.decision.again)
             continue;
-        status = wait_for_news(split, asked.decision.wake > asked.view.now ? asked.decision.wake : 0, diagnostics);
+        double wake = asked.decision.wake > asked.view.now ? asked.decision.wake : 0;
+        do
+            status = wait_for_news(split, wake, diagnostics);
+        while (status == CORUN_OK && split->executor->operations->more(split->executor));
         if (status != CORUN_OK)
             return status;
     }
@@ -504,6 +511,7 @@ enum corun_status run_task(struct corun_split *split, struct corun_diagnostics *
     memset(split->accounts, 0, sizeof split->accounts);
     memset(split->lines, 0, sizeof split->lines);
     memset(split->deliveries, 0, sizeof split->deliveries);
+    memset(split->given, 0, sizeof split->given);
     memset(split->last_end, 0, sizeof split->last_end);
     memset(split->patient_until, 0, sizeof split->patient_until);
     split->raced_device = CPU;

@@ -423,6 +423,13 @@ static void wait_event(struct executor *executor, double deadline, struct execut
         clear(v, event->device);
 }
 
+/* The next event may change when others come. */
+static bool more(struct executor *executor)
+{
+    (void)executor;
+    return false;
+}
+
 static bool give_up(struct executor *executor, uint32_t device, const char *why)
 {
     (void)executor;
@@ -451,7 +458,7 @@ struct executor *virtual_create(struct corun_split *split)
 {
     static const struct executor_operations operations = {begin_run, virtual_now, start,    deliver, recall,
                                                           recall,    take,        progress, stale,   wait_event,
-                                                          give_up,   release,     destroy};
+                                                          more,      give_up,     release,  destroy};
     struct virtual *v = calloc(1, sizeof *v);
     if (!v)
         return NULL;

@@ -298,13 +298,20 @@ static bool look(struct wall *wall, uint32_t device)
     struct desk *desk = &wall->desks[device];
     struct corun_split_gpu *gpu = wall->split->gpus[device - 1];
     bool part = desk->begun && !desk->awaits_part, delivery = desk->delivering && !desk->awaits_delivery;
-    pthread_mutex_unlock(&wall->mutex);
-    bool part_over = part && gpu_part_over(gpu), delivery_over = delivery && gpu_delivery_over(gpu);
-    pthread_mutex_lock(&wall->mutex);
-    if (part_over)
-        end_part(wall, device);
-    if (delivery_over && desk->delivering)
-        end_delivery(wall, device);
+    for (bool over = part; over && desk->begun;) {
+        pthread_mutex_unlock(&wall->mutex);
+        over = gpu_part_over(gpu);
+        pthread_mutex_lock(&wall->mutex);
+        if (over)
+            end_part(wall, device);
+    }
+    for (bool over = delivery; over && desk->delivering;) {
+        pthread_mutex_unlock(&wall->mutex);
+        over = gpu_delivery_over(gpu);
+        pthread_mutex_lock(&wall->mutex);
+        if (over)
+            end_delivery(wall, device);
+    }
     return part || delivery;
 }
 
@@ -352,6 +359,15 @@ static void wait_event(struct executor *executor, double deadline, struct execut
     }
     wall->watching = wall->direct;
     pthread_mutex_unlock(&wall->mutex);
+}
+
+static bool more(struct executor *executor)
+{
+    struct wall *wall = wall_of(executor);
+    pthread_mutex_lock(&wall->mutex);
+    bool any = next_news(wall) < wall->split->device_count;
+    pthread_mutex_unlock(&wall->mutex);
+    return any;
 }
 
 static bool give_up(struct executor *executor, uint32_t device, const char *why)
@@ -429,7 +445,7 @@ struct executor *wall_create(struct corun_split *split)
 {
     static const struct executor_operations operations = {begin_run, wall_now, start,    deliver, recall,
                                                           stop,      take,     progress, stale,   wait_event,
-                                                          give_up,   release,  destroy};
+                                                          more,      give_up,  release,  destroy};
     struct wall *wall = calloc(1, sizeof *wall);
     pthread_condattr_t attributes;
     bool ok = true;
