@@ -152,7 +152,7 @@ static const char declarations[] = ".reg .pred %others, %quiet, %strict, %claime
  * are of all its schedulers. %t: warps to choose from.
  */
 static const char prologue[] = "ld.param.v4.u32 {%row, %reciprocal, %rows, %flags}, [arguments+32];\n"
-                               "and.b32 %t, %flags, 8;\n"
+                               "and.b32 %t, %flags, 40;\n"
                                "setp.ne.u32 %direct, %t, 0;\n"
                                "@%direct bra STRAIGHT;\n"
                                "mov.u32 %t, %ntid.x;\n"
@@ -216,8 +216,7 @@ static const char joining[] = "@%others bra FIRST;\n"
                               "neg.s64 %time, %time;\n"
                               "red.global.add.u64 [%place+8], %time;\n"
                               "BEGIN:\n"
-                              "mov.u64 %state, <UNLIMITED>;\n"
-                              "BEGUN:\n";
+                              "mov.u64 %state, <UNLIMITED>;\n";
 
 /*
  * What is rare at the beginning. The launch before is not complete: its thread blocks need places, or it is waited for, without a place. FULL: no place
@@ -226,14 +225,7 @@ static const char joining[] = "@%others bra FIRST;\n"
 static const char rare_beginning[] = "SEATED:\n"
                                      "red.global.add.u32 [%place], <RESIDENT>;\n"
                                      "mov.u32 %drawn, %ctaid.x;\n"
-                                     "<test 32>"
-                                     "@!%p bra STAY;\n"
-                                     "<false claimed>"
-                                     "mov.u64 %time, %globaltimer;\n"
-                                     "neg.s64 %time, %time;\n"
-                                     "red.global.add.u64 [%place+8], %time;\n"
-                                     "mov.u64 %state, <RESIDENT>;\n" /* more than are owed: it is not to ask for more */
-                                     "bra BEGUN;\n"
+                                     "bra STAY;\n"
                                      "BEHIND:\n"
                                      "mov.b64 {%t, %u}, %state;\n"
                                      "cvt.u32.u64 %a, %time;\n"
@@ -286,6 +278,35 @@ static const char body[] = "bra SYNC;\n"
                            "pmevent 0;\n"
                            "END:\n";
 
+/*
+ * Where there are no workers. ONCE: the thread that counted the thread block counts it off. Others of it may still be there, which nobody waits for but the stream.
+ */
+static const char straight_end[] = "@!%direct bra ROUND;\n"
+                                   "@%others ret;\n"
+                                   "<place>"
+                                   "mov.u64 %time, <DONE-RESIDENT>;\n"
+                                   "red.global.add.u64 [%place], %time;\n"
+                                   "ret;\n"
+                                   "ROUND:\n";
+
+/* At its beginning: ONCE, one thread counts it. */
+static const char straight_once[] =
+    "and.b32 %t, %flags, 32;\n"
+    "setp.eq.u32 %others, %t, 0;\n"
+    "@%others bra BODY;\n"
+    "mov.u32 %t, %tid.x;\n"
+    "mov.u32 %u, %tid.y;\n"
+    "or.b32 %t, %t, %u;\n"
+    "mov.u32 %u, %tid.z;\n"
+    "or.b32 %t, %t, %u;\n"
+    "setp.ne.u32 %others, %t, 0;\n"
+    "@%others bra COUNTED;\n"
+    "<place>"
+    "red.global.add.u32 [%place], <RESIDENT>;\n"
+    "COUNTED:\n"
+    "bar.warp.sync 4294967295;\n" /* else one thread might go through the body by itself */
+    "bra BODY;\n";
+
 /* What was drawn becomes what is next. */
 static const char ending[] = "xor.b32 %slot, %slot, 16;\n"
                              "@%others bra NEXT;\n"
@@ -303,8 +324,6 @@ static const char thrifty_ending[] = "mov.u32 %slot, worker;\n"
                                      "mov.u64 %state, <UNLIMITED>;\n"
                                      "ld.param.v4.u32 {%row, %reciprocal, %rows, %flags}, [arguments+32];\n"
                                      "@%claimed bra TAKEN;\n"
-                                     "<test 32>"
-                                     "@%p bra TAKEN;\n"
                                      "<ask>"
                                      "@%strict bra STRICTLY;\n"
                                      "TAKEN:\n";
@@ -325,10 +344,7 @@ static const char going[] = "setp.eq.u32 %out, %x, -1;\n"
                             "red.global.add.u32 [%queue+4], -1;\n"
                             "TOLD:\n"
                             "@%claimed ret;\n"
-                            "<test 32>"
-                            "@%p bra ONCE;\n"
                             "red.global.add.u32 [%place], -<RESIDENT>;\n"
-                            "LEFT:\n"
                             "<leave>"
                             "ret;\n";
 
@@ -338,14 +354,7 @@ static const char late[] = "LATE:\n"
                            "bra TAKE;\n";
 
 /* What is rare: a place that is given up, whose last thread block is counted beforehand. */
-static const char rare[] = "ONCE:\n"
-                           "mov.u64 %time, <DONE-RESIDENT>;\n"
-                           "red.global.add.u64 [%place], %time;\n"
-                           "bra LEFT;\n"
-                           "CLAIM:\n"
-                           "ld.param.u32 %flags, [arguments+44];\n"
-                           "<test 32>"
-                           "@%p bra QUIETLY;\n"
+static const char rare[] = "CLAIM:\n"
                            "<place><claim CLAIM_>"
                            "bra $;\n"
                            "CLAIM_CLAIMED:\n"
@@ -353,7 +362,6 @@ static const char rare[] = "ONCE:\n"
                            "mov.u64 %time, <DONE>;\n"
                            "setp.ne.u32 %p, %x, -1;\n"
                            "@%p red.global.add.u64 [%place], %time;\n"
-                           "QUIETLY:\n"
                            "<true quiet>"
                            "mov.u64 %state, <UNLIMITED>;\n"
                            "mov.u32 %drawn, -1;\n"
@@ -658,7 +666,7 @@ static void put_round(const struct sheet *sheet, const struct worker_shape *shap
     put(sheet, body);
     put(sheet, shape->waits_for_copies ? "cp.async.wait_all;\n" : "");
     put(sheet, shape->waits_for_bulk ? "cp.async.bulk.wait_group 0;\n" : "");
-    put(sheet, "@%direct ret;\n");
+    put(sheet, straight_end);
     put(sheet, shape->thrifty ? thrifty_ending : ending);
     put(sheet, sheet->drops ? flagged : "");
     put_at(sheet, sheet->drops ? returned : "", "END_");
@@ -692,8 +700,9 @@ static void put_round(const struct sheet *sheet, const struct worker_shape *shap
     put(sheet, reads_z(shape) ? "mov.u32 %z, %ctaid.z;\n" : "");
     put(sheet, shape->meeting == WORKER_MEETS_PLAINLY ? "" : "<false out>");
     put(sheet, sheet->drops ? unseen : "");
-    put(sheet, sheet->drops ? "<true others>mov.u32 %t, 0;\nst.shared.b32 [worker+28], %t;\n" : "");
-    put(sheet, "<true quiet>bra BODY;\n");
+    put(sheet, sheet->drops ? "mov.u32 %t, 0;\nst.shared.b32 [worker+28], %t;\n" : "");
+    put(sheet, "<true quiet>");
+    put(sheet, straight_once);
 }
 
 static FILE *begin_text(const struct ptx_module *module, char **text, size_t *bytes)

@@ -65,8 +65,9 @@ static bool launch_crew(struct runtime *runtime, struct job *job, const struct r
     enum image_form form = whole && !workload->rewritten_only ? IMAGE_PLAIN : runtime_form(runtime);
     if (crew->launch == job->launch && !slice_wait_for_copies(runtime, job, crew->stream))
         return false;
+    bool as_it_is = crew->flags & WORKERS_ONCE;
     return table_order(runtime, crew->stream) &&
-           give(runtime, job, crew->launch, form, crew->workers, &arguments, crew->stream);
+           give(runtime, job, crew->launch, form, as_it_is ? 0 : crew->workers, &arguments, crew->stream);
 }
 
 /* Every launch ahead is in a stream behind the first one, which has waited for the copies before it. */

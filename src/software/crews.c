@@ -132,6 +132,12 @@ static const struct job_of_run *job_of(const struct application *a, uint64_t n)
     return NULL;
 }
 
+/* A launch of this kind ends before a look that begins with it. */
+static bool is_short(const struct software *software, const struct kind *kind)
+{
+    return kind->launch_ns && kind->launch_ns <= software->look_ns;
+}
+
 /* Nobody else has a place anywhere, nor somebody of its own whom others wait for, and all its thread blocks are owed one. */
 static bool is_owed_all(const struct software *software, const struct application *a, const struct kind *kind)
 {
@@ -141,14 +147,25 @@ static bool is_owed_all(const struct software *software, const struct applicatio
             if (i == a->index ? share->given < places_of(kind) || share->after : share->given || share->resident)
                 return false;
         }
-    return kind->draws <= (uint64_t)software->places * places_of(kind);
+    return kind->draws <= (uint64_t)software->places * places_of(kind) || is_short(software, kind);
+}
+
+/* Workers that draw have been given before it, and are not known to have done. */
+static bool is_behind_workers(struct application *a, uint64_t n)
+{
+    return n > a->head && !order_at(a, n - 1)->once && !kind_at(a, n - 1)->about.refusal;
 }
 
 bool crew_can_run_once(const struct software *software, struct application *a, uint64_t n)
 {
     const struct kind *kind = kind_at(a, n);
-    bool behind = n > a->head && !order_at(a, n - 1)->once && !kind_at(a, n - 1)->about.refusal;
-    return !behind && !order_at(a, n)->workers && is_owed_all(software, a, kind);
+    return !is_behind_workers(a, n) && !order_at(a, n)->workers && is_owed_all(software, a, kind);
+}
+
+bool crew_is_soon_to_run_once(const struct software *software, struct application *a, uint64_t n)
+{
+    return is_behind_workers(a, n) && is_owed_all(software, a, kind_at(a, n)) &&
+           is_owed_all(software, a, kind_at(a, n - 1));
 }
 
 static uint32_t flags_of(const struct software *software, struct application *a, uint64_t n, bool first)

@@ -101,6 +101,8 @@ bool orders_can_give(const struct software *software, struct application *a)
     const struct job_of_run *job = orders_job(a, n / a->launch_count);
     if (!job || !job->ready || n >= a->halves * HALF || n > a->head + a->ahead || !requests_has(a, n / a->launch_count))
         return false;
+    if (software->options.launching == SOFTWARE_WORKERS && crew_is_soon_to_run_once(software, a, n))
+        return false;
     runtime_horizon(software->runtime, job->job, &first, &end);
     return launch >= first && launch < end && (n == a->head || can_follow(software, a, n - 1));
 }
@@ -242,6 +244,18 @@ static bool ends_with_its_crew(const struct software *software, struct applicati
            order_at(a, job->run * a->launch_count + event->launch)->once;
 }
 
+/* All crews of order n have ended. It began when it had been given, and the one before had ended. */
+static void note_length(struct application *a, uint64_t n)
+{
+    const struct order *order = order_at(a, n), *before = n ? order_at(a, n - 1) : NULL;
+    uint64_t begin = order->could_begin_ns;
+    if (before && before->ended_ns > begin)
+        begin = before->ended_ns;
+    uint64_t *least = &a->kinds[n % a->launch_count].launch_ns;
+    if (order->ended_ns > begin && (!*least || order->ended_ns - begin < *least))
+        *least = order->ended_ns - begin;
+}
+
 static void crew_ended(struct software *software, struct application *a, const struct job_of_run *job,
                        const struct runtime_event *event, uint64_t time)
 {
@@ -254,6 +268,8 @@ static void crew_ended(struct software *software, struct application *a, const s
         order->ended_ns = time;
     if (!ends_with_its_crew(software, a, job, event)) /* whether the launch is complete, only a look can tell */
         software->look_wanted = true;
+    if (!order->in_flight)
+        note_length(a, job->run * a->launch_count + event->launch);
 }
 
 /* Are the results what is expected? */

@@ -39,6 +39,8 @@ struct kind {
     uint32_t draws;    /* of workers: its thread blocks; 0: it goes whole */
     double weight;     /* progress of a thread block */
     uint64_t progress; /* of all */
+    uint64_t
+        launch_ns; /* the shortest launch of this kind: others have waited for copies, or for each other; 0: not known */
 };
 
 /* A launch that is or will be given: order n of an application is launch n % launch_count of its run n / launch_count. */
@@ -206,8 +208,13 @@ uint64_t requests_time(const struct application *a, uint64_t run);
 /* crews.c */
 /* The stream of the first crews of an application's launches, one behind the other. */
 uint32_t crews_first_stream(const struct software *software, const struct application *a);
-/* May every thread block of an order have a worker at once, with nobody else on the GPU? Those that come behind what is given may. */
+/*
+ * May every thread block of an order have a worker of its own, with nobody else on the GPU? If all have a place at once; and if the launch is over before a look
+ * could show that its places are wanted. Those that come behind what is given may.
+ */
 bool crew_can_run_once(const struct software *software, struct application *a, uint64_t n);
+/* Could it, and the one before too, if that one were complete? Then it is worth the wait, since all further ones can. */
+bool crew_is_soon_to_run_once(const struct software *software, struct application *a, uint64_t n);
 /* Workers that the first crew of an order is to have; 0: nothing is owed. */
 uint32_t crew_size(const struct software *software, const struct application *a, uint64_t n);
 /* Is it owed a place anywhere? */

@@ -172,14 +172,15 @@ static void warps_come_whole(void **state)
     struct rewrite_case item = rewrite_case_create(workers_module, text, sizeof text - 1);
     assert_null(strstr(item.text, ".red."));
     assert_int_equal(count_in(item.text, "bar.sync 0;"), 2); /* its own, and that between two thread blocks */
-    assert_int_equal(count_in(item.text, "bar.warp.sync"), 3);
+    assert_int_equal(count_in(item.text, "bar.warp.sync"), 4);
+    assert_int_equal(count_in(item.text, "COUNTED:\n    bar.warp.sync 4294967295;\n"), 1);
     assert_int_equal(count_in(item.text, "NEXT:\n    bar.warp.sync 4294967295;\nSYNC:\n"), 1);
     assert_int_equal(count_in(item.text, "FIRST:\n    bar.warp.sync 4294967295;\n"), 1);
     rewrite_case_destroy(&item);
     static const char old[] = ".version 5.0\n.target sm_52\n.address_size 64\n.entry k() { bar.sync 0; ret; }\n";
     item = rewrite_case_create(workers_module, old, sizeof old - 1);
     assert_non_null(strstr(item.text, ".version 6.0\n.target sm_52\n"));
-    assert_int_equal(count_in(item.text, "bar.warp.sync"), 3);
+    assert_int_equal(count_in(item.text, "bar.warp.sync"), 4);
     rewrite_case_destroy(&item);
 }
 
@@ -524,7 +525,7 @@ static void so_many_on_an_sm(void **state)
     rewrite_case_destroy(&item);
 }
 
-/* Each worker its own thread block, and no other: with no place owed, a queue that nobody reads, and a launch before that is not complete. */
+/* The grid as it is, and each thread block counted: with no place owed, a queue that nobody reads, and a launch before that is not complete. */
 static void once_each(void **state)
 {
     (void)state;
@@ -533,7 +534,7 @@ static void once_each(void **state)
                                     "add.u64 %d0, %d0, %d1;\nred.global.add.u32 [%d0], 1;\nret;\n}\n";
     struct rewrite_case item = rewrite_case_create(workers_module, text, sizeof text - 1);
     const struct test_launch launch = {"k", {8, 1, 1}, {32, 1, 1}, {0}, 0};
-    const struct crew crew = {8, WORKERS_SEATED | WORKERS_ONCE, 0};
+    const struct crew crew = {8, WORKERS_ONCE, 0};
     struct loaded loaded = load_text(&item, item.text);
     const struct worker_table table = table_create(&loaded, &launch, &crew);
     struct worker_arguments arguments = worker_arguments_of(&table, &launch, &crew);
