@@ -179,6 +179,40 @@ static void leaves_in_the_middle(void **state)
     }
 }
 
+/* How long a worker stays when its place is taken, told to leave behind what it does: it draws once more at most, runs what it has drawn, and leaves. */
+static void stays_for_one_more_draw(void **state)
+{
+    (void)state;
+    static const uint32_t flags[] = {0, WORKERS_STRICT, WORKERS_SEATED | WORKERS_TELL};
+    struct corun_gpu_config config;
+    corun_gpu_config_default(&config);
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        const struct crew crew = {flags[i], 0, 0, 0, false};
+        struct worker_run run = worker_run_create(TEST_DATA "/drops.yaml", &crew);
+        struct worker_gpu machine = {.config = &config};
+        const struct corun_application_description description = {.name = "workers", .goal = CORUN_GOAL_NONE};
+        assert_int_equal(corun_gpu_create(&config, run.base.list, &machine.gpu), CORUN_OK);
+        assert_int_equal(corun_gpu_open(machine.gpu, &(struct corun_limits){.applications = 1}, run.base.list),
+                         CORUN_OK);
+        assert_int_equal(corun_gpu_add(machine.gpu, &description, &machine.application), CORUN_OK);
+        assert_true(next_launch(&run));
+        set_limits(&run, config.sms, 1);
+        begin_queue(&run, config.sms);
+        launch_on(&run, &machine, config.sms, flags[i]);
+        assert_int_equal(corun_gpu_advance(machine.gpu, 5000), CORUN_OK);
+        const uint32_t before = residents(&run), drawn = read_queue(&run).next;
+        assert_true(before > config.sms / 2);
+        set_limits(&run, config.sms, 0);
+        wait_for_all(&run, &machine);
+        const struct worker_queue queue = read_queue(&run);
+        assert_true(queue.next < queue.total);
+        assert_in_range(queue.next - drawn, 0, before);
+        assert_int_equal(read_done(&run), queue.next); /* and nobody is there */
+        corun_gpu_destroy(machine.gpu);
+        worker_run_destroy(&run);
+    }
+}
+
 /* All of them; counted in docs/rewrite.md. */
 static void every_kernel_can_be_rewritten(void **state)
 {
@@ -248,7 +282,8 @@ int main(int argc, char **argv)
     if (argc == 1) {
         const struct CMUnitTest all[] = {
             cmocka_unit_test(every_kernel_can_be_rewritten), cmocka_unit_test(counts_each_once),
-            cmocka_unit_test(drops_and_counts_each_once), cmocka_unit_test(leaves_in_the_middle)};
+            cmocka_unit_test(drops_and_counts_each_once), cmocka_unit_test(leaves_in_the_middle),
+            cmocka_unit_test(stays_for_one_more_draw)};
         return cmocka_run_group_tests(all, NULL, NULL);
     }
     if (!strcmp(argv[1], "cost") || !strcmp(argv[1], "dropping")) {
