@@ -153,7 +153,7 @@ OPERATIONS = {
                              "{%r#, %r1#, %r2#, %r3#};", 1),
     "matrices f64 m8n8k4": ("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d#, %d1#}, {%v}, {%w}, {%d#, %d1#};", 1),
 }
-ROUGH = ("divide", "square root", "reciprocal")  # tens of instructions: fewer of them
+ROUGH = ("divide", "remainder", "square root", "reciprocal")  # tens of instructions: fewer of them
 
 BODY = HEAD + """.visible .entry body(.param .u64 out, .param .u64 in, .param .u64 turns)
 {{
@@ -162,11 +162,14 @@ BODY = HEAD + """.visible .entry body(.param .u64 out, .param .u64 in, .param .u
     .reg .b32 %a, %b, %lane;
     .reg .f32 %f<50>, %x, %y;
     .reg .f64 %d<50>, %v, %w;
+    .reg .u64 %l<50>, %c;
+    .reg .u32 %z<50>;
     .reg .pred %q;
     ld.param.u64 %o, [out];
     ld.param.u64 %i, [in];
     ld.param.u64 %n, [turns];
     ld.global.u32 %a, [%i];
+    cvt.u64.u32 %c, %a;
     ld.global.u32 %b, [%i+4];
     ld.global.f32 %x, [%i+8];
     ld.global.f32 %y, [%i+12];
@@ -199,9 +202,11 @@ def body(operation, count, chains):
     for k in range(chains):
         for more in ("", "1", "2", "3"):
             begin += f"    add.u32 %r{more}{k}, %a, {7 * k + 3};\n    add.f32 %f{more}{k}, %x, 0f3F800000;\n    add.f64 %d{more}{k}, %v, 0d3FF0000000000000;\n"
+        begin += f"    add.u64 %l{k}, %c, {0x123456789 * (k + 1)};\n"
     steps = "".join(f"    {operation.replace('#', str(k))}\n" for _ in range(count) for k in range(chains))
     use = "    mov.u32 %s, 0;\n"
     for k in range(chains):
+        use += f"    cvt.u32.u64 %u, %l{k};\n    xor.b32 %s, %s, %u;\n    shr.u64 %l{k}, %l{k}, 32;\n    cvt.u32.u64 %u, %l{k};\n    xor.b32 %s, %s, %u;\n"
         use += f"    xor.b32 %s, %s, %r{k};\n    mov.b32 %u, %f{k};\n    xor.b32 %s, %s, %u;\n    cvt.rn.f32.f64 %f{k}, %d{k};\n" \
                f"    mov.b32 %u, %f{k};\n    xor.b32 %s, %s, %u;\n"
     return BODY.format(begin=begin, steps=steps, use=use)
@@ -215,11 +220,73 @@ def spans(gpu, function, inputs, threads, turns):
     return max(stamps[1::2]) - min(stamps[0::2])
 
 
+# Two kinds of operations take turns: which of them have a pipeline of their own. # is the number of the chain.
+MIXES = {
+    "integer multiply-add and xor": ("mad.lo.u32 %r#, %r#, %a, %b; xor.b32 %r#, %r#, %b;", 2),
+    "fp32 multiply-add and xor": ("fma.rn.f32 %f#, %f#, %x, %y; xor.b32 %r#, %r#, %a; shf.l.wrap.b32 %r#, %r#, %r#, %b; fma.rn.f32 %f#, %f#, %y, %x;", 4),
+    "fp32 multiply-add and integer multiply-add": ("fma.rn.f32 %f#, %f#, %x, %y; mad.lo.u32 %r#, %r#, %a, %b;", 2),
+    "two fp32 multiply-adds, add and xor": ("fma.rn.f32 %f#, %f#, %x, %y; add.u32 %r#, %r#, %a; fma.rn.f32 %f#, %f#, %y, %x; xor.b32 %r#, %r#, %b;", 4),
+    "three adds of which two are one": ("add.u32 %r#, %r#, %a; add.u32 %r#, %r#, %b; xor.b32 %r#, %r#, %a;", 3),
+    "shift, add and xor": ("shl.b32 %z#, %r#, 3; add.u32 %r#, %z#, %a; xor.b32 %r#, %r#, %b;", 3),
+    "rotate and add": ("shf.l.wrap.b32 %r#, %r#, %r#, 7; add.u32 %r#, %r#, %a;", 2),
+    "two xors and add": ("xor.b32 %r#, %r#, %a; and.b32 %r#, %r#, %b; add.u32 %r#, %r#, %a;", 3),
+    "integer compare, select and add": ("setp.lt.u32 %q, %r#, %b; selp.b32 %r#, %a, %r#, %q; add.u32 %r#, %r#, %b;", 3),
+    "fp32 compare, select and add": ("setp.lt.f32 %q, %f#, %y; selp.f32 %f#, %x, %f#, %q; add.f32 %f#, %f#, %y;", 3),
+    "permute and xor": ("prmt.b32 %r#, %r#, %a, %b; xor.b32 %r#, %r#, %a;", 2),
+    "bit field extract and add": ("bfe.u32 %z#, %r#, 5, 9; add.u32 %r#, %z#, %a;", 2),
+    "64-bit add and xor": ("add.u64 %l#, %l#, %c; xor.b64 %l#, %l#, %n;", 2),
+    "64-bit shift and xor": ("shl.b64 %l#, %l#, %a; xor.b64 %l#, %l#, %c;", 2),
+    "64-bit multiply": ("mul.lo.u64 %l#, %l#, %c;", 1),
+    "wide multiply-add": ("cvt.u32.u64 %z#, %l#; mad.wide.u32 %l#, %z#, %a, %l#;", 1),
+    "half multiply-add, two": ("fma.rn.f16x2 %r#, %r#, %a, %b;", 1),
+    "convert to fp32 and back": ("cvt.rn.f32.s32 %f#, %r#; cvt.rzi.s32.f32 %r#, %f#;", 2),
+    "convert to fp64 and back": ("cvt.f64.f32 %d#, %f#; cvt.rn.f32.f64 %f#, %d#;", 2),
+}
+
+# What the assembler makes several instructions of.
+EXPANSIONS = {
+    "ex2 with subnormals": ("ex2.approx.f32 %f#, %f#;", 1),
+    "lg2 with subnormals": ("lg2.approx.f32 %f#, %f#;", 1),
+    "rsqrt with subnormals": ("rsqrt.approx.f32 %f#, %f#;", 1),
+    "approximate square root with subnormals": ("sqrt.approx.f32 %f#, %f#;", 1),
+    "approximate reciprocal with subnormals": ("rcp.approx.f32 %f#, %f#;", 1),
+    "approximate reciprocal and add": ("rcp.approx.ftz.f32 %f#, %f#; add.f32 %f#, %f#, %x;", 2),
+    "full divide with subnormals, by what changes": ("div.full.f32 %f#, %x, %f#;", 1),
+    "full divide, by what changes": ("div.full.ftz.f32 %f#, %x, %f#;", 1),
+    "approximate divide with subnormals, by what changes": ("div.approx.f32 %f#, %x, %f#;", 1),
+    "approximate divide, by what changes": ("div.approx.ftz.f32 %f#, %x, %f#;", 1),
+    "fp32 divide, by what changes": ("div.rn.f32 %f#, %x, %f#;", 1),
+    "integer divide, by what changes, and or": ("div.u32 %r#, %b, %r#; or.b32 %r#, %r#, %a;", 1),
+    "integer divide, signed, by what changes, and or": ("div.s32 %r#, %b, %r#; or.b32 %r#, %r#, %a;", 1),
+    "integer remainder, by what changes, and or": ("rem.u32 %r#, %b, %r#; or.b32 %r#, %r#, %a;", 1),
+    "integer remainder, signed, by what changes, and or": ("rem.s32 %r#, %b, %r#; or.b32 %r#, %r#, %a;", 1),
+    "integer divide, signed": ("div.s32 %r#, %r#, %a;", 1),
+    "integer remainder": ("rem.u32 %r#, %r#, %a;", 1),
+    "integer remainder, signed": ("rem.s32 %r#, %r#, %a;", 1),
+    "integer remainder by 7": ("rem.u32 %r#, %r#, 7;", 1),
+    "64-bit divide": ("div.u64 %l#, %l#, %c;", 1),
+    "64-bit remainder": ("rem.u64 %l#, %l#, %c;", 1),
+    "fp64 reciprocal": ("rcp.rn.f64 %d#, %d#;", 1),
+}
+
+
+def mixes(gpu):
+    measure_operations(gpu, MIXES)
+
+
+def expansions(gpu):
+    measure_operations(gpu, EXPANSIONS)
+
+
 def operations(gpu):
+    measure_operations(gpu, OPERATIONS)
+
+
+def measure_operations(gpu, table):
     inputs = gpu.allocate(64)
     data = array.array("I", [5, 3]).tobytes() + array.array("f", [0.75, 1.25]).tobytes() + array.array("d", [0.75, 1.25]).tobytes()
     gpu.write(inputs, data)
-    for name, (text, number) in OPERATIONS.items():
+    for name, (text, number) in table.items():
         rough = any(word in name for word in ROUGH)
         count = 8 if rough else 32
         try:
@@ -306,6 +373,53 @@ def instruction_cache(gpu):
         function = gpu.kernel(body(OPERATIONS["fp32 multiply-add"][0], count // 4, 4), "body")
         values = [(spans(gpu, function, inputs, 32, 4) - spans(gpu, function, inputs, 32, 2)) / (2 * count) for _ in range(gpu.repetitions)]
         row("a loop of code, one warp", "cycles per instruction", values, f"{kib} KiB")
+    gpu.free(inputs)
+
+
+def first_fetch(gpu):
+    """What the first pass through code takes: with the caches as the same kernel left them, with the SMs' own caches full of other code, and
+    with the L2 full of other data as well. One warp on one SM counts cycles, one on each SM has the driver's events around it."""
+    inputs = gpu.allocate(64)
+    gpu.write(inputs, array.array("I", [5, 3]).tobytes() + array.array("f", [0.75, 1.25]).tobytes())
+    operation = OPERATIONS["fp32 multiply-add"][0]
+    other = gpu.kernel(body(OPERATIONS["fp32 add"][0], 4096, 4), "body")
+    swept = (64 if gpu.quick else 256) << 20
+    sweep = gpu.allocate(swept, False)
+    def other_code():
+        gpu.run(other, 2 * gpu.sms, 32, [gpu.out, inputs, 1])
+    def other_data():
+        other_code()
+        gpu.run(mover(gpu, "stores"), gpu.sms, 1024, [gpu.out, sweep, swept - 1, swept // (gpu.sms << 16) + 1, gpu.sms])
+        gpu.run(mover(gpu, "loads from the L2"), gpu.sms, 1024, [gpu.out, sweep, swept - 1, swept // (gpu.sms << 16) + 1, gpu.sms])
+    for kib in (4,) if gpu.quick else (2, 4, 8, 16, 32, 64, 96):
+        function = gpu.kernel(body(operation, kib * 16, 4), "body")
+        states = {"the same kernel before it": lambda: gpu.run(function, gpu.sms, 32, [gpu.out, inputs, 1]), "other code before it": other_code}
+        if not gpu.quick:
+            states["other data in the L2"] = other_data
+        for name, before in states.items():
+            cycles, times = [], []
+            for _ in range(gpu.repetitions + 2):
+                before()
+                cycles.append(spans(gpu, function, inputs, 32, 1) / (kib * 64))
+                before()
+                times.append(gpu.run(function, gpu.sms, 32, [gpu.out, inputs, 1]))
+            row(f"first pass through code, {name}", "cycles per instruction", cycles, f"{kib} KiB, one SM")
+            row(f"first pass through code, {name}", "us", times, f"{kib} KiB, all SMs")
+    gpu.free(sweep)
+    gpu.free(inputs)
+
+
+def code_of_warps(gpu):
+    """A loop of so many bytes of code, by several warps of one SM."""
+    inputs = gpu.allocate(64)
+    gpu.write(inputs, array.array("I", [5, 3]).tobytes() + array.array("f", [0.75, 1.25]).tobytes())
+    for kib in (8,) if gpu.quick else (8, 24, 32, 48, 64, 128, 192):
+        count = kib * 64
+        function = gpu.kernel(body(OPERATIONS["fp32 multiply-add"][0], count // 4, 4), "body")
+        for warps in (4, 16, 32):
+            values = [warps * 2 * count / (spans(gpu, function, inputs, 32 * warps, 4) - spans(gpu, function, inputs, 32 * warps, 2))
+                      for _ in range(gpu.repetitions)]
+            row(f"a loop of code, {warps} warps", "warp instructions per cycle and SM", values, f"{kib} KiB")
     gpu.free(inputs)
 
 
@@ -542,6 +656,144 @@ def halves(gpu):
     for percent in (0, 5, 25, 50, 75, 95, 100):
         row("latency of single lines of the L2", "cycles", values[min(count - 1, count * percent // 100)], f"{percent} %")
     gpu.free(memory)
+
+
+# What a thread block of one warp on each SM sees of single lines of the L2.
+LOOK = HEAD + """.extern .shared .align 16 .b8 room[];
+.visible .entry look(.param .u64 out, .param .u64 from, .param .u64 stride, .param .u64 count)
+{
+    .reg .u64 %o, %f, %s, %n, %p, %t<2>, %c;
+    .reg .u32 %m, %x;
+    .reg .pred %q;
+    ld.param.u64 %o, [out];
+    ld.param.u64 %f, [from];
+    ld.param.u64 %s, [stride];
+    ld.param.u64 %n, [count];
+    mov.u32 %x, %ctaid.x;
+    mad.lo.u64 %c, %n, 8, 8;
+    cvt.u64.u32 %p, %x;
+    mad.lo.u64 %o, %p, %c, %o;
+    mov.u32 %m, %smid;
+    cvt.u64.u32 %p, %m;
+    st.global.u64 [%o], %p;
+line:
+    add.u64 %o, %o, 8;
+    mov.u64 %p, %f;
+    ld.volatile.global.u64 %p, [%p];
+    ld.volatile.global.u64 %p, [%p];
+    st.global.u64 [%o], %p;
+    membar.gl;
+    mov.u64 %t0, %clock64;
+""" + "    ld.volatile.global.u64 %p, [%p];\n" * 16 + """    st.global.u64 [%o], %p;
+    mov.u64 %t1, %clock64;
+    sub.u64 %t1, %t1, %t0;
+    st.global.u64 [%o], %t1;
+    add.u64 %f, %f, %s;
+    sub.u64 %n, %n, 1;
+    setp.ne.u64 %q, %n, 0;
+    @%q bra line;
+    exit;
+}
+"""
+
+
+def partitions(gpu):
+    """Of single lines in the L2 from every SM: who is near which."""
+    count, room = 4 if gpu.quick else 64, 120 << 10
+    memory = gpu.allocate(count * 4224)
+    gpu.run(gpu.kernel(LINES, "lines"), 1, 1, [gpu.out, memory, 4224, count])
+    function = gpu.kernel(LOOK, "look")
+    gpu.driver("cuFuncSetAttribute", function, real_gpu.FUNCTION_MAX_DYNAMIC_SHARED, room)
+    gpu.run(function, gpu.sms, 1, [gpu.out, memory, 4224, count], room)
+    words = gpu.read(gpu.out, gpu.sms * (count + 1))
+    of_sm = {words[k]: [w / 16 for w in words[k + 1:k + 1 + count]] for k in range(0, len(words), count + 1)}
+    for sm in sorted(of_sm):
+        row("latency of lines of the L2 by SM", "cycles", of_sm[sm], sm)
+    for line in range(count):
+        row("latency of lines of the L2 by line", "cycles", [values[line] for values in of_sm.values()], line)
+    first = of_sm[min(of_sm)]
+    for sm in sorted(of_sm):
+        row("likeness of an SM to the first one, by the latencies of lines", "correlation", likeness(first, of_sm[sm]), sm)
+    gpu.free(memory)
+
+
+def likeness(a, b):
+    means = statistics.mean(a), statistics.mean(b)
+    squares = sum((x - means[0]) ** 2 for x in a) * sum((y - means[1]) ** 2 for y in b)
+    return sum((x - means[0]) * (y - means[1]) for x, y in zip(a, b)) / squares ** 0.5 if squares else 0.0
+
+
+def pages(gpu):
+    """Single lines, one from each 2 MiB: what the translation of addresses has room for."""
+    size, most = (256 << 20, 6) if gpu.quick else (34 << 30, 14)
+    memory = gpu.allocate(size, False)
+    stride = (2 << 20) + 128
+    for k in range(3, most + 1):
+        row("latency of a load past the L1, a line of each 2 MiB", "cycles", chase_built(gpu, "cg", 1 << k, stride, memory, 2 << k, 2048), f"{2 << k} MiB")
+    gpu.free(memory)
+
+
+# ---- shared memory ----
+
+BANKS = HEAD + """.shared .align 16 .b8 words[32768];
+.visible .entry banks(.param .u64 out, .param .u64 stride, .param .u64 turns)
+{{
+    .reg .u64 %o, %s, %n, %e, %l, %t<2>, %w;
+    .reg .u32 %x, %lane, %v<16>, %u;
+    .reg .pred %q;
+    ld.param.u64 %o, [out];
+    ld.param.u64 %s, [stride];
+    ld.param.u64 %n, [turns];
+    mov.u32 %x, %tid.x;
+    and.b32 %lane, %x, 31;
+    cvt.u64.u32 %l, %lane;
+    mul.lo.u64 %l, %l, %s;
+    mov.u64 %w, words;
+    add.u64 %w, %w, %l;
+    mov.u64 %e, 0;
+    mov.u32 %u, %x;
+    mov.u32 %v0, %x; mov.u32 %v1, %x; mov.u32 %v2, %x; mov.u32 %v3, %x;
+    bar.sync 0;
+    mov.u64 %t0, %clock64;
+again:
+{steps}    add.u64 %e, %e, 1;
+    setp.lt.u64 %q, %e, %n;
+    @%q bra again;
+    bar.sync 0;
+    mov.u64 %t1, %clock64;
+    setp.eq.u32 %q, %u, 12345678;
+    @%q st.global.u32 [%o+8], %u;
+    setp.ne.u32 %q, %x, 0;
+    @%q exit;
+    sub.u64 %t1, %t1, %t0;
+    st.global.u64 [%o], %t1;
+    exit;
+}}
+"""
+STRIDES = {4: (0, 4, 8, 12, 16, 32, 64, 128, 132), 8: (0, 8, 16, 24, 32, 64, 128, 136), 16: (0, 16, 32, 48, 64, 80, 128, 144, 256)}
+
+
+def banks(gpu):
+    """Cycles of an SM for one access of a warp, by width and distance of its lanes."""
+    for move in ("ld", "st"):
+        for width, strides in STRIDES.items():
+            vector, parts = {4: ("", 1), 8: (".v2", 2), 16: (".v4", 4)}[width]
+            steps = ""
+            for k in range(8):
+                registers = ", ".join(f"%v{4 * (k % 4) * (move == 'ld') + r}" for r in range(parts))
+                registers = f"{{{registers}}}" if parts > 1 else registers
+                steps += f"    ld.volatile.shared{vector}.u32 {registers}, [%w];\n    xor.b32 %u, %u, %v{4 * (k % 4)};\n" if move == "ld" else \
+                         f"    st.volatile.shared{vector}.u32 [%w], {registers};\n"
+            function = gpu.kernel(BANKS.format(steps=steps), "banks")
+            for stride in strides:
+                values = []
+                for _ in range(gpu.repetitions):
+                    clocks = []
+                    for turns in (16, 48):
+                        gpu.run(function, 1, 512, [gpu.out, stride, turns])
+                        clocks.append(gpu.read(gpu.out, 1)[0])
+                    values.append((clocks[1] - clocks[0]) / (32 * 8 * 16))
+                row(f"{'load' if move == 'ld' else 'store'} of {width} bytes of shared memory", "cycles", values, f"stride {stride}")
 
 
 # ---- bandwidths ----
@@ -1113,9 +1365,10 @@ def bulk_copies(gpu):
     asynchronous.bulk_copies(gpu, row)
 
 
-PARTS = {"attributes": attributes, "operations": operations, "branches": branches, "memories": memories, "halves": halves, "bandwidths": bandwidths,
+PARTS = {"attributes": attributes, "operations": operations, "mixes": mixes, "expansions": expansions, "branches": branches, "memories": memories, "halves": halves, "bandwidths": bandwidths,
          "streams": streams, "atomics": atomics, "launches": launches, "turnover": turnover, "barriers": barriers, "interference": interference,
-         "copies": copies, "instruction_cache": instruction_cache, "warpgroups": warpgroups, "clusters": clusters, "bulk_copies": bulk_copies}
+         "copies": copies, "instruction_cache": instruction_cache, "code_of_warps": code_of_warps, "first_fetch": first_fetch, "partitions": partitions,
+         "pages": pages, "banks": banks, "warpgroups": warpgroups, "clusters": clusters, "bulk_copies": bulk_copies}
 
 
 def save(path, gpu):

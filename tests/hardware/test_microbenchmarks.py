@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""bench/hardware/microbenchmarks.py, launches.c and beside_hardware.py, on the simulated GPU. Usage: test_microbenchmarks.py FOLDER CORUN LAUNCHES [TEST...]"""
+"""bench/hardware/microbenchmarks.py, launches.c, others.py and beside_hardware.py, on the simulated GPU. Usage: test_microbenchmarks.py FOLDER CORUN LAUNCHES [TEST...]"""
 import contextlib
 import io
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -11,7 +12,7 @@ import types
 import unittest
 
 FOLDER = CORUN = LAUNCHES = None
-beside = micro = None
+beside = micro = others = None
 
 
 def run(gpu, *parts):
@@ -56,6 +57,11 @@ class Microbenchmarks(unittest.TestCase):
         for kind in ("bulk copy", "tensor copy"):
             key = (f"{kind}: store until it has been read", "1024 bytes")
             self.assertAlmostEqual(second[key] - first[key], 40 + 8 * 7, delta=2)
+
+    def test_lines_are_as_far_as_configured(self):
+        first, second = (run(f"h100:sms=4,l2_latency={a}", "partitions") for a in (200, 260))
+        key = "latency of lines of the L2 by SM", "3"
+        self.assertAlmostEqual(second[key] - first[key], 60, delta=1)
 
     def test_attributes(self):
         self.assertEqual(run("gtx980", "attributes")["attribute sms", ""], 16)
@@ -118,10 +124,41 @@ class Beside(unittest.TestCase):
         self.assertLess(warm["without_launches_us"], run_row["without_launches_us"])
 
 
+class Others(unittest.TestCase):
+    def test_every_kernel_has_a_launch_with_its_arguments(self):
+        with open(os.path.join(FOLDER, "others.cu"), encoding="utf-8") as file:
+            kernels = dict(re.findall(r"^KERNEL (\w+)\((.*)\)$", file.read(), re.MULTILINE))
+        self.assertEqual(set(kernels) - {"fill"}, set(others.launches()))
+        for name, (grid, block, buffers, arguments) in others.launches().items():
+            self.assertEqual(len(arguments), len(kernels[name].split(",")), name)
+            self.assertTrue(all(isinstance(a, tuple) or 0 <= a < len(buffers) for a in arguments), name)
+            self.assertTrue(1 <= len(grid) <= 3 and 1 <= len(block) <= 3, name)
+
+    def test_side_by_side(self):
+        """What an empty kernel takes on the real GPU is added in place of what it takes on the simulated one."""
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [os.path.join(folder, name) for name in ("a", "b")]
+            for path, nothing, taken, crc in zip(paths, (4, 1), (14, 6), ("0a", "0b")):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(f"# a GPU\n{','.join(others.COLUMNS)}\n(nothing),1,32,{nothing},0,0,0,0,\nlife,1,32,{taken},0,0,20,8,{crc}\n")
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                others.compare(*paths)
+        self.assertIn("| life | 14.0 | 9.0 | 0.64 | 20 | 20 | no |", printed.getvalue())
+        self.assertIn("35.7 %, 1 kernels", printed.getvalue())
+
+    def test_mistakes(self):
+        for arguments, message in (([], "the PTX of others.cu"), (["others.ptx", "no-such"], "no kernel named no-such")):
+            told = subprocess.run([sys.executable, os.path.join(FOLDER, "others.py"), *arguments], check=False, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(told.returncode, 2)
+            self.assertIn(message, told.stderr)
+
+
 if __name__ == "__main__":
     FOLDER, CORUN, LAUNCHES = sys.argv[1:4]
     sys.path.insert(0, FOLDER)
     sys.dont_write_bytecode = True
     import beside_hardware as beside
     import microbenchmarks as micro
+    import others
     unittest.main(argv=sys.argv[:1] + sys.argv[4:], verbosity=2)
