@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+/* SPDX-License-Identifier: MIT */
 // Kernels of many styles that are in no suite: what a timing model is worth on programs that nobody looked at. others.py runs them.
 #include <cstdint>
 

@@ -111,6 +111,9 @@ enum corun_instruction_flag {
     CORUN_COPY_GROUP = 1 << 14,  /* ends a group */
     CORUN_COPY_WAIT = 1 << 15,   /* waits until at most the last `access_bytes` groups are under way */
     CORUN_COPY_SOURCE = 1 << 16, /* with that: until their sources have been read */
+    CORUN_CONVERSION = 1 << 18,  /* SFU: between float and integer of at most 32 bits */
+    CORUN_COMPARISON = 1 << 19,  /* FP32: a comparison, minimum or maximum */
+    CORUN_EITHER = 1 << 17,      /* INT: a sum of two, a copy or a shift by a constant, which a multiply-add does as well */
 };
 
 #define CORUN_MAX_SOURCES 16
@@ -132,6 +135,8 @@ struct corun_instruction {
     uint16_t sources[CORUN_MAX_SOURCES];
     uint16_t destinations[CORUN_MAX_DESTINATIONS];
     int16_t merged; /* further instructions of the PTX that this one stands for; 0, unless the module was assembled */
+    /* Machine instructions that it stands for beside itself: all, and those of them that come before and after it in a chain. */
+    uint8_t further, chain;
     uint16_t multiply_adds; /* TENSOR: of the whole warp, divided by 32; of sparse matrices those that are computed */
     uint16_t shared_bytes;  /* WARPGROUP: read from shared memory, the warp's share */
     uint32_t line;          /* PTX line, for profiles and messages */

@@ -8,9 +8,11 @@ static const struct rewrite {
 } rewrites_in_order[] = {
     {ASSEMBLE_COPIES, code_propagate},
     {ASSEMBLE_COPIES, code_remove_dead},
+    {ASSEMBLE_UNROLL, code_unroll},
     {ASSEMBLE_ADDRESSES, code_fold_addresses},
     {ASSEMBLE_COPIES, code_remove_dead},
     {ASSEMBLE_FUSE, code_fuse},
+    {ASSEMBLE_SUMS, code_fuse_sums},
     {ASSEMBLE_COPIES, code_remove_dead},
     {ASSEMBLE_PREDICATE, code_predicate},
     {ASSEMBLE_COMBINE, code_combine},

@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct ptx_operand *copy_operands(struct code *code, const struct ptx_operand *from, uint32_t count)
+const struct ptx_operand *code_copy_operands(struct arena *arena, const struct ptx_operand *from, uint32_t count)
 {
-    struct ptx_operand *operands = ARENA_ARRAY(code->arena, struct ptx_operand, count + 1);
+    struct ptx_operand *operands = ARENA_ARRAY(arena, struct ptx_operand, count + 1);
     for (uint32_t i = 0; operands && i < count; i++) {
         operands[i] = from[i];
         if (from[i].kind != PTX_OPERAND_VECTOR && from[i].kind != PTX_OPERAND_TEXEL)
             continue;
-        operands[i].elements = copy_operands(code, from[i].elements, from[i].element_count);
+        operands[i].elements = code_copy_operands(arena, from[i].elements, from[i].element_count);
         if (!operands[i].elements)
             return NULL;
     }
@@ -37,7 +37,7 @@ enum corun_status code_open(const struct ptx_function *function, struct arena *a
         if (function->instructions[i].operands == NULL)
             continue;
         code->instructions[i].operands =
-            copy_operands(code, function->instructions[i].operands, function->instructions[i].operand_count);
+            code_copy_operands(arena, function->instructions[i].operands, function->instructions[i].operand_count);
         if (!code->instructions[i].operands)
             return CORUN_MEMORY;
     }

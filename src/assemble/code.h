@@ -52,6 +52,8 @@ static inline struct ptx_operand *code_operands(const struct ptx_instruction *in
 {
     return (struct ptx_operand *)(uintptr_t)instruction->operands;
 }
+/* NULL if there is no memory. */
+const struct ptx_operand *code_copy_operands(struct arena *arena, const struct ptx_operand *from, uint32_t count);
 uint32_t code_bits(const struct code *code, uint32_t register_index);
 /* The instruction that alone defines the register of an operand, NULL if there is none. */
 const struct ptx_instruction *code_definition(const struct code *code, const struct ptx_operand *operand);
@@ -65,7 +67,9 @@ bool code_remove(struct code *code, uint32_t index);
 void code_propagate(struct code *code);             /* copies.c */
 void code_remove_dead(struct code *code);           /* copies.c */
 void code_fold_addresses(struct code *code);        /* addresses.c */
+void code_unroll(struct code *code);                /* unroll.c */
 void code_fuse(struct code *code);                  /* fuse.c */
+void code_fuse_sums(struct code *code);             /* fuse.c */
 void code_predicate(struct code *code);             /* branches.c */
 void code_combine(struct code *code);               /* vectors.c */
 enum corun_status code_schedule(struct code *code); /* schedule.c */

@@ -51,7 +51,14 @@ static uint64_t reserve_pipe(struct sm *sm, uint32_t index, const struct machine
 {
     struct scheduler *scheduler = &sm->schedulers[index];
     if (op->pipe != PIPE_MEMORY) {
-        uint64_t *free_at = free_pipe(sm, index, op->pipe);
+        uint64_t *free_at = free_pipe(sm, index, op->pipe), interval = op->interval;
+        if (op->either_interval && *free_at > start) {
+            uint64_t *other = free_pipe(sm, index, PIPE_FP32);
+            if (*other < *free_at) {
+                free_at = other;
+                interval = op->either_interval;
+            }
+        }
         if (*free_at > start)
             start = *free_at;
         if (op->special_interval) {
@@ -62,7 +69,7 @@ static uint64_t reserve_pipe(struct sm *sm, uint32_t index, const struct machine
         }
         /* A tensor pipeline reads the many operands of one product while it computes another. */
         uint64_t first = op->pipe == PIPE_TENSOR ? sm->now + sm->config->collect_cycles : start;
-        *free_at = (*free_at > first ? *free_at : first) + op->interval;
+        *free_at = (*free_at > first ? *free_at : first) + interval;
     }
     /* free again when the last operand has been read */
     scheduler->collector_free[scheduler->collector] = start - sm->config->collect_cycles + 1;
@@ -192,7 +199,7 @@ void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
     if (sm->tracing)
         trace_issue(sm, index, slot);
     scheduler->last = slot;
-    scheduler->free_at = sm->now + sm->config->warp_issue_cycles;
+    scheduler->free_at = sm->now + op->slots;
 
     if (op->flags & RARE_FLAGS)
         issue_rare(sm, slot, op, start);

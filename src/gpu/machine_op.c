@@ -10,6 +10,12 @@ struct timing {
     uint32_t latency, interval;
 };
 
+static struct timing conversion_timing(const struct corun_gpu_config *c)
+{
+    return (struct timing){c->convert_latency ? c->convert_latency : c->sfu_latency,
+                           c->convert_interval ? c->convert_interval : c->sfu_interval};
+}
+
 static struct timing timing_of(const struct corun_gpu_config *c, uint32_t unit, uint32_t operation)
 {
 #define ROW(prefix, sqrt) \
@@ -39,6 +45,23 @@ static struct timing timing_of(const struct corun_gpu_config *c, uint32_t unit, 
         return (struct timing){c->int_add_latency, 1};
     default:
         return int_rows[operation];
+    }
+}
+
+/* Products of integers are single precision pipelines' work, and so may be what can be written as one; comparisons are the integer ones'. */
+static void mix_pipes(const struct corun_gpu_config *c, const struct corun_instruction *instruction,
+                      struct machine_op *op)
+{
+    bool product = instruction->operation == CORUN_OPERATION_MUL || instruction->operation == CORUN_OPERATION_MAD;
+    if (instruction->flags & CORUN_COMPARISON) {
+        op->pipe = PIPE_INT;
+        op->interval = (uint16_t)c->int_max_interval;
+    } else if (instruction->unit != CORUN_UNIT_INT) {
+        return;
+    } else if (product) {
+        op->pipe = PIPE_FP32;
+    } else if (instruction->flags & CORUN_EITHER) {
+        op->either_interval = (uint16_t)c->int_mad_interval;
     }
 }
 
@@ -114,6 +137,17 @@ static uint16_t special_interval(const struct corun_gpu_config *c, const struct 
     return (uint16_t)(interval < UINT16_MAX ? interval : UINT16_MAX);
 }
 
+/* Instructions of one chain cost a dependent operation each, a product's; the latency of exact ones is their own. */
+static void set_slots(const struct corun_gpu_config *c, const struct corun_instruction *instruction,
+                      struct machine_op *op)
+{
+    op->slots = (uint16_t)c->warp_issue_cycles;
+    if (!c->expansions)
+        return;
+    op->slots = (uint16_t)(op->slots * (1 + instruction->further));
+    op->latency = (uint16_t)(op->latency + instruction->chain * (c->collect_cycles + c->fp32_mul_latency));
+}
+
 static void add_once(uint16_t *list, uint8_t *count, uint16_t entry)
 {
     for (uint32_t i = 0; i < *count; i++)
@@ -127,7 +161,9 @@ void machine_ops_build(const struct corun_gpu_config *config, const struct corun
     for (uint32_t pc = 0; pc < grid->code_length; pc++) {
         const struct corun_instruction *instruction = &grid->code[pc];
         struct machine_op *op = &ops[pc];
-        struct timing timing = timing_of(config, instruction->unit, instruction->operation);
+        struct timing timing = instruction->flags & CORUN_CONVERSION && instruction->unit == CORUN_UNIT_SFU
+                                   ? conversion_timing(config)
+                                   : timing_of(config, instruction->unit, instruction->operation);
         memset(op, 0, sizeof *op);
         op->pipe = pipe_of(config, instruction->unit);
         op->unit = instruction->unit;
@@ -136,6 +172,9 @@ void machine_ops_build(const struct corun_gpu_config *config, const struct corun
         op->flags = instruction->flags;
         op->latency = (uint16_t)timing.latency;
         op->interval = (uint16_t)timing.interval;
+        set_slots(config, instruction, op);
+        if (config->mixed_pipes)
+            mix_pipes(config, instruction, op);
         op->special_interval = special_interval(config, instruction);
         if (instruction->unit == CORUN_UNIT_TENSOR)
             set_tensor(config, instruction, op);

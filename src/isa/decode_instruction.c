@@ -460,6 +460,9 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
     case PTX_OP_SETMAXNREG_DEC_SYNC:
         decode_simple(decoder, OPERATION_NOTHING, 0);
         break;
+    case PTX_OP_ADD3: /* no PTX: src/assemble makes it */
+        decode_lanes(decoder, instruction);
+        break;
     default:
         if (!ptx_opcodes[instruction->opcode].supported)
             decode_error(decoder, CORUN_UNSUPPORTED, "not supported: %s", ptx_opcodes[instruction->opcode].word);

@@ -25,6 +25,7 @@
  *   vote.ballot d, A, m         predicate_in A; destination d; source m (only with .sync)
  *   activemask d                no source
  *   vadd4.u32.s32.u32 d, a, b, c and their like: source a b c; what they do is put into op->variant here
+ *   add3 d, a, b, c            source a b c
  *   lop3 d, a, b, c, lut        source a b c; the table is put into op->variant here
  *   mov.b64 d, {a, b, ..}       source a b .. (pack: operands[1] is a vector of 2 or 4)
  *   mov.b64 {a, b, ..}, s       destination a; extra[0], [1], [2] the other elements; source s. LANES_DISCARD for `_`.

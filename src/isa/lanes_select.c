@@ -676,6 +676,8 @@ static uint32_t select_name(const struct ptx_instruction *i, struct operation *o
         return select_conversion(i, op);
     case PTX_OP_CVTA:
         return by_width(i->to ? LANE_sub_16 : LANE_add_16, i->types[0]);
+    case PTX_OP_ADD3:
+        return LANE_add3;
     case PTX_OP_LOP3:
         op->variant = i->operand_count > 4 ? (uint8_t)i->operands[4].bits : 0;
         return LANE_lop3;

@@ -547,7 +547,7 @@ void ptx_body_emit(struct ptx_builder *builder, struct ptx_instruction instructi
 uint32_t ptx_body_label(struct ptx_builder *builder, const char *name)
 {
     struct draft *draft = builder->writing.draft;
-    struct ptx_label row = {copy_text(builder, name), PTX_NONE, draft->function->place};
+    struct ptx_label row = {copy_text(builder, name), PTX_NONE, draft->function->place, false};
     push(builder, &draft->labels, row);
     return builder->out_of_memory ? 0 : (uint32_t)draft->labels.count - 1;
 }

@@ -267,9 +267,20 @@ static bool parse_label(struct parser *parser, struct name *name, struct ptx_pla
         return true; /* reported; the statement behind the label is fine */
     symbol->index = (uint32_t)parser->labels.count;
     struct ptx_label label = {parser_copy(parser, name->text, name->length + 1u), (uint32_t)parser->instructions.count,
-                              place};
+                              place, false};
     parser_push(parser, &parser->labels, label);
     return true;
+}
+
+/* .pragma "nounroll" behind the label of a loop. */
+static void note_pragma(struct parser *parser)
+{
+    static const char nounroll[] = "\"nounroll\"";
+    if (parser->token.kind != TOKEN_STRING || parser->token.length != sizeof nounroll - 1 ||
+        memcmp(parser->token.text, nounroll, sizeof nounroll - 1) != 0)
+        return;
+    for (size_t i = parser->labels.count; i-- > 0 && parser->labels.data[i].instruction == parser->instructions.count;)
+        parser->labels.data[i].nounroll = true;
 }
 
 static bool parse_body_directive(struct parser *parser)
@@ -285,8 +296,10 @@ static bool parse_body_directive(struct parser *parser)
         return true;
     }
     if (parser_accept_dot(parser, "pragma")) { /* hints about loops, for an optimiser */
-        while (parser->token.kind == TOKEN_STRING || parser->token.kind == ',')
+        while (parser->token.kind == TOKEN_STRING || parser->token.kind == ',') {
+            note_pragma(parser);
             parser_next(parser);
+        }
         return parser_expect(parser, ';', "';'");
     }
     if (parser_at_dot(parser, "local") || parser_at_dot(parser, "param") || parser_at_dot(parser, "shared") ||

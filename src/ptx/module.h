@@ -243,6 +243,7 @@ struct ptx_label {
     const char *name;
     uint32_t instruction; /* index of the instruction that follows; may equal instruction_count */
     struct ptx_place place;
+    bool nounroll; /* .pragma "nounroll" stands there */
 };
 
 enum ptx_operand_kind {

@@ -140,6 +140,100 @@ static void test_fuse(void **state)
     becomes(ASSEMBLE_FUSE, floats, floats); /* would round once instead of twice */
 }
 
+/* What no PTX has: the printed text is compared. */
+static void prints(uint32_t rewrites, const char *before, const char *after)
+{
+    struct ptx_module *module = parse(before);
+    assert_int_equal(assemble_module(module, rewrites), CORUN_OK);
+    char *found = print_body(module);
+    assert_string_equal(found, after);
+    ptx_module_destroy(module);
+    free(found);
+}
+
+static void test_sums(void **state)
+{
+    (void)state;
+    prints(ASSEMBLE_SUMS,
+           "ld.param.u64 %d1, [a];\nld.param.u32 %r1, [n];\nld.global.u32 %r2, [%d1];\nadd.s32 %r3, %r1, %r2;\n"
+           "add.s32 %r4, %r3, 7;\nst.global.u32 [%d1], %r4;\nret;\n",
+           "ld.param.u64 %d1, [a];\nld.param.u32 %r1, [n];\nld.global.u32 %r2, [%d1];\nadd3.s32 %r4, %r1, %r2, 7;\n"
+           "st.global.u32 [%d1], %r4;\nret;\n");
+    becomes(ASSEMBLE_SUMS,
+            "ld.param.u64 %d1, [a];\nld.param.u32 %r1, [n];\nshl.b32 %r2, %r1, 4;\nadd.s32 %r3, %r1, %r2;\n"
+            "st.global.u32 [%d1], %r3;\nret;\n",
+            "ld.param.u64 %d1, [a];\nld.param.u32 %r1, [n];\nmad.lo.s32 %r3, %r1, 16, %r1;\n"
+            "st.global.u32 [%d1], %r3;\nret;\n");
+    static const char wanted[] =
+        "ld.param.u64 %d1, [a];\nld.param.u32 %r1, [n];\nadd.s32 %r2, %r1, 3;\n"
+        "add.s32 %r3, %r2, %r1;\nst.global.u32 [%d1], %r3;\nst.global.u32 [%d1+4], %r2;\nret;\n";
+    becomes(ASSEMBLE_SUMS, wanted, wanted); /* the first sum is wanted, too */
+    static const char constants[] = "ld.param.u64 %d1, [a];\nld.param.u32 %r1, [n];\nadd.s32 %r2, %r1, 3;\n"
+                                    "add.s32 %r3, %r2, 4;\nst.global.u32 [%d1], %r3;\nret;\n";
+    becomes(ASSEMBLE_SUMS, constants, constants); /* one constant at most */
+    static const char wide[] = "ld.param.u64 %d1, [a];\nld.param.u64 %d2, [a];\nadd.s64 %d3, %d1, %d2;\n"
+                               "add.s64 %d4, %d3, %d1;\nst.global.u64 [%d1], %d4;\nret;\n";
+    becomes(ASSEMBLE_SUMS, wide, wide);
+}
+
+static const char address[] =
+    "ld.param.u64 %d1, [a];\nld.param.u32 %r9, [n];\nmov.u32 %r1, 0;\nmov.f32 %f1, 0f00000000;\n";
+#define TURN "ld.global.f32 %f2, [%d1];\nadd.f32 %f1, %f1, %f2;\nadd.s64 %d1, %d1, 4;\n"
+
+/* How often a word is in a text. */
+static uint32_t count_of(const char *text, const char *word)
+{
+    uint32_t count = 0;
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at += strlen(word))
+        count++;
+    return count;
+}
+
+/* Loads of the loop after the rewrite: five where four turns and the single one are there. */
+static uint32_t loads_of(const char *body)
+{
+    struct ptx_module *module = parse(body);
+    assert_int_equal(assemble_module(module, ASSEMBLE_UNROLL), CORUN_OK);
+    char *text = print_body(module);
+    uint32_t loads = count_of(text, "ld.global.f32");
+    ptx_module_destroy(module);
+    free(text);
+    return loads;
+}
+
+static void test_unroll(void **state)
+{
+    (void)state;
+    static const char behind[] = "st.global.f32 [%d1], %f1;\nret;\n";
+    static const struct {
+        const char *loop;
+        uint32_t loads;
+    } rows[] = {
+        {"L: " TURN "add.s32 %r1, %r1, 1;\nsetp.lt.s32 %p1, %r1, %r9;\n@%p1 bra L;\n", 5},
+        {"L: " TURN "add.s32 %r1, %r1, 1;\nsetp.ge.s32 %p1, %r1, %r9;\n@!%p1 bra L;\n", 5},
+        {"L: " TURN "add.s32 %r9, %r9, -1;\nsetp.ne.s32 %p1, %r9, 0;\n@%p1 bra L;\n", 5},
+        {"L: " TURN "add.s32 %r1, %r1, 3;\nsetp.lt.u32 %p1, %r1, 600;\n@%p1 bra L;\n", 5},
+        {"L: " TURN "sub.s32 %r9, %r9, 2;\nsetp.gt.s32 %p1, %r9, %r1;\n@%p1 bra L;\n", 5},
+        /* away from the bound; a bound that moves; a step that is not known; two steps; ne by more than one; a barrier; asked not to */
+        {"L: " TURN "add.s32 %r1, %r1, -1;\nsetp.lt.s32 %p1, %r1, %r9;\n@%p1 bra L;\n", 1},
+        {"L: " TURN "add.s32 %r1, %r1, 1;\nadd.s32 %r9, %r9, -1;\nsetp.lt.s32 %p1, %r1, %r9;\n@%p1 bra L;\n", 1},
+        {"L: " TURN "add.s32 %r1, %r1, %r9;\nsetp.lt.s32 %p1, %r1, %r9;\n@%p1 bra L;\n", 1},
+        {"L: " TURN "add.s32 %r1, %r1, 1;\nadd.s32 %r1, %r1, 1;\nsetp.lt.s32 %p1, %r1, %r9;\n@%p1 bra L;\n", 1},
+        {"L: " TURN "add.s32 %r9, %r9, -2;\nsetp.ne.s32 %p1, %r9, 0;\n@%p1 bra L;\n", 1},
+        {"L: " TURN "bar.sync 0;\nadd.s32 %r1, %r1, 1;\nsetp.lt.s32 %p1, %r1, %r9;\n@%p1 bra L;\n", 1},
+        {"L: .pragma \"nounroll\";\n" TURN "add.s32 %r1, %r1, 1;\nsetp.lt.s32 %p1, %r1, %r9;\n@%p1 bra L;\n", 1},
+        /* three turns before the end would wrap */
+        {"L: " TURN "add.s32 %r1, %r1, 3;\nsetp.lt.u32 %p1, %r1, 8;\n@%p1 bra L;\n", 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *body;
+        assert_true(asprintf(&body, "%s%s%s", address, rows[i].loop, behind) > 0);
+        if (loads_of(body) != rows[i].loads)
+            fail_msg("not %u loads:\n%s", rows[i].loads, body);
+        free(body);
+    }
+}
+
 static void test_predicate(void **state)
 {
     (void)state;
@@ -276,6 +370,8 @@ int main(void)
         cmocka_unit_test(test_copies_that_stay),
         cmocka_unit_test(test_addresses),
         cmocka_unit_test(test_fuse),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_unroll),
         cmocka_unit_test(test_predicate),
         cmocka_unit_test(test_schedule),
         cmocka_unit_test(test_schedule_fills_a_wait),

@@ -104,6 +104,30 @@ static void quotients_keep_a_special_function_pipeline_too(void **state)
                      100 * (config.collect_cycles + config.fp32_sqrt_latency));
 }
 
+static void integer_products_share_pipelines_with_single_precision_where_asked(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    uint32_t warps = 32;
+    config.int_shares_fp32 = 0;
+    config.int_units = config.fp32_units = 4;
+    config.int_add_interval = config.int_mad_interval = 2;
+    config.fp32_mad_interval = 6;
+    for (config.mixed_pipes = 0; config.mixed_pipes < 2; config.mixed_pipes++) {
+        struct script *script = script_new(1, warps);
+        for (uint32_t i = 0; i < 100; i++) {
+            script_compute(script, CORUN_UNIT_INT, CORUN_OPERATION_MAD, (uint16_t)(2 + i % 16), 40, 42);
+            script_compute(script, CORUN_UNIT_FP32, CORUN_OPERATION_MAD, (uint16_t)(18 + i % 16), 40, 42);
+        }
+        script_end(script, 0, 1);
+        uint64_t cycles = script_run(&config, script, NULL);
+        free(script);
+        /* beside one another, or in turn */
+        uint64_t wanted = 100 * warps / 4 * (config.mixed_pipes ? 8 : 6);
+        assert_in_range(cycles, wanted - 10, wanted + 100);
+    }
+}
+
 static void thread_blocks_that_wait_for_a_place_take_a_turn(void **state)
 {
     (void)state;
@@ -693,6 +717,7 @@ int main(void)
         cmocka_unit_test(a_dependent_chain_takes_collection_plus_latency),
         cmocka_unit_test(independent_instructions_flow_at_the_initiation_interval),
         cmocka_unit_test(quotients_keep_a_special_function_pipeline_too),
+        cmocka_unit_test(integer_products_share_pipelines_with_single_precision_where_asked),
         cmocka_unit_test(thread_blocks_that_wait_for_a_place_take_a_turn),
         cmocka_unit_test(thread_blocks_start_one_after_the_other_on_the_whole_gpu),
         cmocka_unit_test(a_warp_that_takes_four_issue_cycles_quarters_the_rate),

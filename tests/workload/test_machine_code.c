@@ -113,7 +113,10 @@ static void equals_ptx(void **state)
                                      ASSEMBLE_PREDICATE,
                                      ASSEMBLE_SCHEDULE,
                                      ASSEMBLE_COMBINE,
+                                     ASSEMBLE_UNROLL,
+                                     ASSEMBLE_SUMS,
                                      ASSEMBLE_EVERYTHING & ~ASSEMBLE_SCHEDULE,
+                                     ASSEMBLE_EVERYTHING & ~ASSEMBLE_UNROLL,
                                      ASSEMBLE_EVERYTHING};
     const char *name = *state;
     struct outcome wanted = run(name, ASSEMBLE_NOTHING, false);
@@ -136,7 +139,8 @@ static void equals_ptx(void **state)
             fail_msg("%s, rewrites %u%s: %llu thread instructions of the PTX, not %llu", name, mask,
                      timed ? " with timing" : "", (unsigned long long)found.counted.ptx_thread_instructions,
                      (unsigned long long)wanted.counted.ptx_thread_instructions);
-        assert_true(found.counted.thread_instructions <= wanted.counted.thread_instructions);
+        if (!(mask & ASSEMBLE_UNROLL)) /* a loop of few turns asks in vain for four more */
+            assert_true(found.counted.thread_instructions <= wanted.counted.thread_instructions);
         free(found.bytes);
     }
     free(wanted.bytes);

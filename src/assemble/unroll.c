@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Loops of one block that count: four turns at a time, and what is left one by one.
+ *
+ *     L: body; i += c; p = i < n; @p bra L;          go = i < n - 3c;  @!go bra R;
+ *                                                 U: body; i += c; body; i += c; body; i += c; body; i += c; p = i < n;
+ *                                                    go = i < n - 3c;  @go bra U;  @p bra R;  bra E;
+ *                                                 R: body; i += c; p = i < n; @p bra R;
+ *                                                 E:
+ *
+ * What ptxas 13.0 for sm_90 unrolls is the rule here, too: the step is a constant, the bound stays, no barrier, call or exchange among lanes is
+ * inside, no .pragma "nounroll" stands at the label, and the body is short (is_short). Registers that hold nothing from one turn to
+ * the next have a name of their own in each, so that loads of several turns can be under way together.
+ */
+#include "assemble/code.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TURNS = 4, MOST_ADDED = 8, MOST_PLAIN = 21, MOST_WITH_LOADS = 50 };
+#define LARGEST_STEP (INT64_C(1) << 20)
+
+struct counting_loop {
+    uint32_t first, branch; /* of the block: its first instruction and the branch back to that */
+    uint32_t label, step, test;
+    uint32_t counter;
+    uint8_t relation; /* enum ptx_suffix: between counter and bound, for another turn: NE, LT, LE, GT or GE */
+    uint8_t type;     /* of the comparison */
+    int64_t change;   /* of the counter in a turn */
+    struct ptx_operand bound;
+};
+
+struct accesses {
+    uint32_t register_index, reads, writes, write;
+    uint32_t instruction;
+};
+
+static void note(void *user, uint32_t register_index, enum ptx_access access)
+{
+    struct accesses *accesses = user;
+    if (register_index != accesses->register_index)
+        return;
+    if (access == PTX_READ) {
+        accesses->reads++;
+    } else {
+        accesses->writes++;
+        accesses->write = accesses->instruction;
+    }
+}
+
+static struct accesses accesses_of(const struct code *code, const struct counting_loop *loop, uint32_t register_index)
+{
+    struct accesses accesses = {register_index, 0, 0, PTX_NONE, loop->first};
+    for (; accesses.instruction <= loop->branch; accesses.instruction++)
+        ptx_instruction_registers(&code->instructions[accesses.instruction], note, &accesses);
+    return accesses;
+}
+
+/* counter = counter + constant, always. */
+static bool is_step(const struct ptx_instruction *step, uint32_t counter, uint32_t bits, int64_t *change)
+{
+    bool add = step->opcode == PTX_OP_ADD;
+    if ((!add && step->opcode != PTX_OP_SUB) || !ptx_type_is_integer(step->types[0]) ||
+        ptx_types[step->types[0]].bits != bits || step->guard != PTX_NONE || step->carry || step->sat ||
+        step->carry_flag != PTX_NONE)
+        return false;
+    const struct ptx_operand *from = &step->operands[1], *by = &step->operands[2];
+    if (from->kind != PTX_OPERAND_REGISTER || from->index != counter || by->kind != PTX_OPERAND_INTEGER)
+        return false;
+    *change = bits == 32 ? (int32_t)by->bits : (int64_t)by->bits;
+    if (*change == 0 || *change > LARGEST_STEP || *change < -LARGEST_STEP)
+        return false;
+    *change = add ? *change : -*change;
+    return true;
+}
+
+static uint8_t opposite(uint8_t relation)
+{
+    switch (relation) {
+    case PTX_COMPARISON_EQ:
+        return PTX_COMPARISON_NE;
+    case PTX_COMPARISON_NE:
+        return PTX_COMPARISON_EQ;
+    case PTX_COMPARISON_LT:
+        return PTX_COMPARISON_GE;
+    case PTX_COMPARISON_LE:
+        return PTX_COMPARISON_GT;
+    case PTX_COMPARISON_GT:
+        return PTX_COMPARISON_LE;
+    case PTX_COMPARISON_GE:
+        return PTX_COMPARISON_LT;
+    default:
+        return PTX_SUFFIX_NONE;
+    }
+}
+
+/* Does the counter go towards the bound? */
+static bool approaches(const struct counting_loop *loop)
+{
+    switch (loop->relation) {
+    case PTX_COMPARISON_NE:
+        return loop->change == 1 || loop->change == -1;
+    case PTX_COMPARISON_LT:
+    case PTX_COMPARISON_LE:
+        return loop->change > 0 && ptx_type_is_integer(loop->type);
+    case PTX_COMPARISON_GT:
+    case PTX_COMPARISON_GE:
+        return loop->change < 0 && ptx_type_is_integer(loop->type);
+    default:
+        return false;
+    }
+}
+
+/* The comparison that the branch stands on, the counter in it and its step. */
+static bool find_counter(const struct code *code, struct counting_loop *loop)
+{
+    const struct ptx_instruction *branch = &code->instructions[loop->branch];
+    struct accesses predicate = accesses_of(code, loop, branch->guard);
+    if (predicate.writes != 1 || predicate.reads != 1)
+        return false;
+    loop->test = predicate.write;
+    const struct ptx_instruction *test = &code->instructions[loop->test];
+    uint32_t bits = ptx_types[test->types[0]].bits;
+    if (test->opcode != PTX_OP_SETP || test->guard != PTX_NONE || test->boolean || test->operand_count != 3 ||
+        test->pair.kind != PTX_OPERAND_NONE || (bits != 32 && bits != 64) || ptx_type_is_float(test->types[0]) ||
+        ptx_type_is_half(test->types[0]) || test->operands[1].kind != PTX_OPERAND_REGISTER)
+        return false;
+    loop->type = test->types[0];
+    loop->relation = branch->guard_negated ? opposite(test->comparison) : test->comparison;
+    loop->counter = test->operands[1].index;
+    loop->bound = test->operands[2];
+    struct accesses counter = accesses_of(code, loop, loop->counter);
+    if (counter.writes != 1 || counter.write >= loop->test || code_bits(code, loop->counter) != bits)
+        return false;
+    loop->step = counter.write;
+    if (loop->bound.kind == PTX_OPERAND_REGISTER) {
+        if (loop->bound.index == loop->counter || code_bits(code, loop->bound.index) != bits ||
+            accesses_of(code, loop, loop->bound.index).writes)
+            return false;
+    } else if (loop->bound.kind != PTX_OPERAND_INTEGER) {
+        return false;
+    }
+    return is_step(&code->instructions[loop->step], loop->counter, bits, &loop->change) && approaches(loop);
+}
+
+/* As long as what ptxas unrolls: tried with bodies of growing length, with loads of global memory and without. */
+static bool is_short(const struct code *code, const struct counting_loop *loop)
+{
+    uint32_t length = loop->branch - loop->first + 1, loads = 0;
+    for (uint32_t i = loop->first; i < loop->branch; i++) {
+        const struct ptx_instruction *instruction = &code->instructions[i];
+        enum effect effect = code_effect(instruction);
+        if (instruction->opcode == PTX_OP_NONE ||
+            (effect != EFFECT_NONE && effect != EFFECT_LOAD && effect != EFFECT_CONSTANT && effect != EFFECT_STORE))
+            return false;
+        bool load = effect == EFFECT_LOAD || effect == EFFECT_CONSTANT;
+        loads += load && (instruction->space == PTX_SPACE_GLOBAL || instruction->space == PTX_SUFFIX_NONE);
+    }
+    return loads ? length + loads <= MOST_WITH_LOADS : length <= MOST_PLAIN;
+}
+
+static bool find_loop(const struct code *code, const struct ptx_block *block, struct counting_loop *loop)
+{
+    *loop = (struct counting_loop){.first = block->first, .branch = block->end - 1};
+    const struct ptx_instruction *branch = &code->instructions[loop->branch];
+    if (branch->opcode != PTX_OP_BRA || branch->guard == PTX_NONE || branch->operand_count != 1 ||
+        branch->operands[0].kind != PTX_OPERAND_LABEL || block->end >= code->function.instruction_count)
+        return false;
+    loop->label = branch->operands[0].index;
+    return code->labels[loop->label].instruction == block->first && !code->labels[loop->label].nounroll &&
+           is_short(code, loop) && find_counter(code, loop);
+}
+
+/* What is written: instructions, labels and registers of the function with the loop unrolled. */
+struct unrolling {
+    struct code *code;
+    const struct counting_loop *loop;
+    struct ptx_instruction *instructions;
+    struct ptx_label *labels;
+    struct ptx_register *registers;
+    uint32_t *renamed; /* per register of before: its name in the turn that is written */
+    uint32_t count, label_count, register_count;
+    bool failed;
+};
+
+static uint32_t new_register(struct unrolling *u, uint8_t type)
+{
+    u->registers[u->register_count] = (struct ptx_register){"%turn", type};
+    return u->register_count++;
+}
+
+static uint32_t new_label(struct unrolling *u, const char *name)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%s_%u", name, u->label_count);
+    char *kept = arena_copy_text(u->code->arena, text, strlen(text));
+    u->failed |= !kept;
+    u->labels[u->label_count] = (struct ptx_label){.name = kept, .nounroll = true};
+    return u->label_count++;
+}
+
+static struct ptx_instruction *add(struct unrolling *u, uint32_t opcode, uint8_t type, uint32_t operand_count)
+{
+    struct ptx_operand *operands = ARENA_ARRAY(u->code->arena, struct ptx_operand, operand_count + 1);
+    struct ptx_instruction *instruction = &u->instructions[u->count++];
+    u->failed |= !operands;
+    *instruction = (struct ptx_instruction){.opcode = (uint16_t)opcode,
+                                            .type_count = type != 0,
+                                            .types = {type},
+                                            .operand_count = (uint8_t)operand_count,
+                                            .merged = -1, /* of no instruction of the text */
+                                            .guard = PTX_NONE,
+                                            .carry_flag = PTX_NONE,
+                                            .operands = operands,
+                                            .place = u->code->instructions[u->loop->branch].place};
+    return operands ? instruction : NULL;
+}
+
+static struct ptx_operand register_operand(uint32_t index)
+{
+    return (struct ptx_operand){.kind = PTX_OPERAND_REGISTER, .index = index};
+}
+
+static struct ptx_operand number_operand(int64_t value, uint32_t bits)
+{
+    struct ptx_operand operand = {.kind = PTX_OPERAND_INTEGER};
+    operand.bits = bits == 32 ? (uint32_t)value : (uint64_t)value;
+    return operand;
+}
+
+static void add_three(struct unrolling *u, uint32_t opcode, uint8_t type, uint8_t relation, struct ptx_operand to,
+                      struct ptx_operand left, struct ptx_operand right)
+{
+    struct ptx_instruction *instruction = add(u, opcode, type, 3);
+    if (!instruction)
+        return;
+    struct ptx_operand *operands = code_operands(instruction);
+    operands[0] = to;
+    operands[1] = left;
+    operands[2] = right;
+    instruction->comparison = relation;
+}
+
+static void add_branch(struct unrolling *u, uint32_t label, uint32_t predicate, bool negated)
+{
+    struct ptx_instruction *instruction = add(u, PTX_OP_BRA, 0, 1);
+    if (!instruction)
+        return;
+    code_operands(instruction)[0] = (struct ptx_operand){.kind = PTX_OPERAND_LABEL, .index = label};
+    instruction->guard = predicate;
+    instruction->guard_negated = negated;
+}
+
+/* What is compared with the counter: before the loop, once. */
+struct ahead {
+    struct ptx_operand limit;
+    uint32_t within; /* predicate: the limit did not wrap; PTX_NONE: it is known not to */
+    uint32_t go;
+};
+
+static bool is_signed(uint8_t type)
+{
+    return ptx_type_is_signed(type);
+}
+
+/* bound - 3 * change of a constant bound; false if that wraps. */
+static bool constant_limit(const struct counting_loop *loop, uint32_t bits, struct ptx_operand *limit)
+{
+    int64_t by = (TURNS - 1) * loop->change;
+    if (bits == 64)
+        return false;
+    int64_t bound = is_signed(loop->type) ? (int32_t)loop->bound.bits : (int64_t)(uint32_t)loop->bound.bits;
+    int64_t value = bound - by, least = is_signed(loop->type) ? INT32_MIN : 0;
+    int64_t most = is_signed(loop->type) ? INT32_MAX : (int64_t)UINT32_MAX;
+    *limit = number_operand(value, bits);
+    return value >= least && value <= most;
+}
+
+static bool write_limit(struct unrolling *u, struct ahead *ahead)
+{
+    const struct counting_loop *loop = u->loop;
+    uint32_t bits = ptx_types[loop->type].bits;
+    ahead->within = PTX_NONE;
+    ahead->go = new_register(u, PTX_TYPE_PRED);
+    if (loop->relation == PTX_COMPARISON_NE)
+        return true;
+    if (loop->bound.kind == PTX_OPERAND_INTEGER)
+        return constant_limit(loop, bits, &ahead->limit);
+    ahead->limit = register_operand(new_register(u, u->registers[loop->counter].type));
+    ahead->within = new_register(u, PTX_TYPE_PRED);
+    add_three(u, PTX_OP_SUB, loop->type, 0, ahead->limit, loop->bound,
+              number_operand((TURNS - 1) * loop->change, bits));
+    add_three(u, PTX_OP_SETP, loop->type, loop->change > 0 ? PTX_COMPARISON_LT : PTX_COMPARISON_GT,
+              register_operand(ahead->within), ahead->limit, loop->bound);
+    return true;
+}
+
+/* go: at least four more turns. */
+static void write_test(struct unrolling *u, const struct ahead *ahead)
+{
+    const struct counting_loop *loop = u->loop;
+    struct ptx_operand go = register_operand(ahead->go), counter = register_operand(loop->counter);
+    uint32_t bits = ptx_types[loop->type].bits;
+    if (loop->relation == PTX_COMPARISON_NE) {
+        uint8_t type = bits == 32 ? PTX_TYPE_U32 : PTX_TYPE_U64;
+        struct ptx_operand left = counter;
+        if (loop->change > 0 || loop->bound.kind != PTX_OPERAND_INTEGER || loop->bound.bits) {
+            left = register_operand(new_register(u, u->registers[loop->counter].type));
+            add_three(u, PTX_OP_SUB, type, 0, left, loop->change > 0 ? loop->bound : counter,
+                      loop->change > 0 ? counter : loop->bound);
+        }
+        add_three(u, PTX_OP_SETP, type, PTX_COMPARISON_GT, go, left, number_operand(TURNS - 1, bits));
+        return;
+    }
+    add_three(u, PTX_OP_SETP, loop->type, loop->relation, go, counter, ahead->limit);
+    if (ahead->within == PTX_NONE || u->failed)
+        return;
+    struct ptx_instruction *test = &u->instructions[u->count - 1];
+    test->boolean = PTX_BOOLEAN_AND;
+    test->operand_count = 4;
+    code_operands(test)[3] = register_operand(ahead->within);
+}
+
+static void rename_operand(const struct unrolling *u, struct ptx_operand *operand)
+{
+    if (operand->kind == PTX_OPERAND_REGISTER || operand->kind == PTX_OPERAND_ADDRESS)
+        operand->index = u->renamed[operand->index];
+    for (uint32_t i = 0;
+         (operand->kind == PTX_OPERAND_VECTOR || operand->kind == PTX_OPERAND_TEXEL) && i < operand->element_count; i++)
+        rename_operand(u, (struct ptx_operand *)(uintptr_t)&operand->elements[i]);
+}
+
+static void copy_instruction(struct unrolling *u, uint32_t index)
+{
+    struct ptx_instruction *copy = &u->instructions[u->count++];
+    *copy = u->code->instructions[index];
+    copy->operands = code_copy_operands(u->code->arena, copy->operands, copy->operand_count);
+    u->failed |= !copy->operands;
+    for (uint32_t i = 0; copy->operands && i < copy->operand_count; i++)
+        rename_operand(u, &code_operands(copy)[i]);
+    rename_operand(u, &copy->pair);
+    if (copy->guard != PTX_NONE)
+        copy->guard = u->renamed[copy->guard];
+    if (copy->carry_flag != PTX_NONE)
+        copy->carry_flag = u->renamed[copy->carry_flag];
+}
+
+struct renamer {
+    struct unrolling *unrolling;
+    bool *seen;
+    bool guarded;
+};
+
+/* A register that the loop writes before it reads it has another name in each turn but the last one, which leaves the value. */
+static void rename_written(void *user, uint32_t register_index, enum ptx_access access)
+{
+    struct renamer *renamer = user;
+    struct unrolling *u = renamer->unrolling;
+    if (!renamer->seen[register_index] && access == PTX_WRITE && !renamer->guarded)
+        u->renamed[register_index] = new_register(u, u->registers[register_index].type);
+    renamer->seen[register_index] = true;
+}
+
+static void name_registers(struct unrolling *u, bool *seen)
+{
+    const struct counting_loop *loop = u->loop;
+    struct renamer renamer = {u, seen, false};
+    for (uint32_t i = loop->first; i < loop->branch; i++) {
+        const struct ptx_instruction *instruction = &u->code->instructions[i];
+        renamer.guarded = instruction->guard != PTX_NONE;
+        ptx_instruction_registers(instruction, rename_written, &renamer);
+    }
+}
+
+static void write_turns(struct unrolling *u, bool *seen)
+{
+    const struct counting_loop *loop = u->loop;
+    const struct ptx_instruction *code = u->code->instructions;
+    uint32_t before = u->code->function.register_count;
+    for (uint32_t turn = 0; turn < TURNS; turn++) {
+        bool last = turn == TURNS - 1;
+        for (uint32_t i = 0; i < before; i++)
+            u->renamed[i] = i;
+        memset(seen, 0, before * sizeof *seen);
+        if (!last)
+            name_registers(u, seen);
+        for (uint32_t i = loop->first; i < loop->branch; i++) {
+            if (i == loop->test && !last)
+                continue;
+            copy_instruction(u, i);
+            if (i == loop->step && !last) /* stands for the test and the branch of its turn as well */
+                u->instructions[u->count - 1].merged +=
+                    (int16_t)(code[loop->test].merged + code[loop->branch].merged + 2);
+        }
+    }
+}
+
+/* Labels behind the loop follow it. */
+static void move_labels(struct unrolling *u, uint32_t rest)
+{
+    uint32_t old_end = u->loop->branch + 1, shift = rest - u->loop->first;
+    for (uint32_t i = 0; i < u->code->function.label_count; i++)
+        if (u->labels[i].instruction >= old_end)
+            u->labels[i].instruction += shift;
+}
+
+static void write_function(struct unrolling *u, bool *seen)
+{
+    const struct counting_loop *loop = u->loop;
+    const struct ptx_instruction *branch = &u->code->instructions[loop->branch];
+    struct ahead ahead;
+    memcpy(u->instructions, u->code->instructions, loop->first * sizeof *u->instructions);
+    u->count = loop->first;
+    uint32_t four = new_label(u, "turns"), one = new_label(u, "rest"), end = new_label(u, "after");
+    if (!write_limit(u, &ahead)) {
+        u->failed = true;
+        return;
+    }
+    write_test(u, &ahead);
+    add_branch(u, one, ahead.go, true);
+    u->labels[four].instruction = u->count;
+    write_turns(u, seen);
+    write_test(u, &ahead);
+    add_branch(u, four, ahead.go, false);
+    u->instructions[u->count - 1].merged = branch->merged;
+    add_branch(u, one, branch->guard, branch->guard_negated);
+    u->instructions[u->count - 1].merged = branch->merged;
+    add_branch(u, end, PTX_NONE, false);
+    uint32_t rest = u->labels[one].instruction = u->count;
+    memcpy(u->instructions + rest, u->code->instructions + loop->first,
+           (u->code->function.instruction_count - loop->first) * sizeof *u->instructions);
+    u->count += u->code->function.instruction_count - loop->first;
+    u->labels[end].instruction = rest + loop->branch + 1 - loop->first;
+    code_operands(&u->instructions[rest + loop->branch - loop->first])[0].index = one;
+    move_labels(u, rest);
+}
+
+static bool unroll(struct code *code, const struct counting_loop *loop)
+{
+    uint32_t length = loop->branch - loop->first + 1, registers = code->function.register_count;
+    uint32_t most = code->function.instruction_count + TURNS * length + 2 * MOST_ADDED;
+    uint32_t most_registers = registers + TURNS * (length * 2 + MOST_ADDED);
+    struct unrolling u = {
+        .code = code, .loop = loop, .label_count = code->function.label_count, .register_count = registers};
+    bool *seen = calloc(registers + 1, sizeof *seen);
+    u.renamed = calloc(registers + 1, sizeof *u.renamed);
+    u.instructions = ARENA_ARRAY(code->arena, struct ptx_instruction, most);
+    u.labels = ARENA_ARRAY(code->arena, struct ptx_label, u.label_count + 4);
+    u.registers = ARENA_ARRAY(code->arena, struct ptx_register, most_registers);
+    struct definition *definitions = ARENA_ARRAY(code->arena, struct definition, most_registers + 1);
+    bool done = seen && u.renamed && u.instructions && u.labels && u.registers && definitions;
+    if (done) {
+        memcpy(u.labels, code->labels, u.label_count * sizeof *u.labels);
+        memcpy(u.registers, code->function.registers, registers * sizeof *u.registers);
+        struct ptx_operand back = code->instructions[loop->branch].operands[0];
+        write_function(&u, seen);
+        done = !u.failed;
+        if (!done) /* the branch back is shared */
+            code_operands(&code->instructions[loop->branch])[0] = back;
+    }
+    if (done) {
+        code->instructions = u.instructions;
+        code->labels = u.labels;
+        code->definitions = definitions;
+        code->function.instructions = u.instructions;
+        code->function.instruction_count = u.count;
+        code->function.labels = u.labels;
+        code->function.label_count = u.label_count;
+        code->function.registers = u.registers;
+        code->function.register_count = u.register_count;
+        code->changed = true;
+    }
+    free(seen);
+    free(u.renamed);
+    return done;
+}
+
+void code_unroll(struct code *code)
+{
+    for (uint32_t i = 0; i < code->function.pragma_count; i++)
+        if (!strcmp(code->function.pragmas[i], "nounroll"))
+            return;
+    for (uint32_t i = 0; i < code->flow.block_count; i++) {
+        struct counting_loop loop;
+        if (!find_loop(code, &code->flow.blocks[i], &loop) || !unroll(code, &loop))
+            continue;
+        if (code_refresh(code) != CORUN_OK) {
+            code->changed = true; /* whoever asks for it next is told */
+            return;
+        }
+    }
+}
