@@ -180,6 +180,7 @@ struct unrolling {
     struct ptx_label *labels;
     struct ptx_register *registers;
     uint32_t *renamed; /* per register of before: its name in the turn that is written */
+    bool *seen;        /* per register of before: the turn has read or written it */
     uint32_t count, label_count, register_count;
     bool failed;
 };
@@ -348,7 +349,6 @@ static void copy_instruction(struct unrolling *u, uint32_t index)
 
 struct renamer {
     struct unrolling *unrolling;
-    bool *seen;
     bool guarded;
 };
 
@@ -357,15 +357,15 @@ static void rename_written(void *user, uint32_t register_index, enum ptx_access 
 {
     struct renamer *renamer = user;
     struct unrolling *u = renamer->unrolling;
-    if (!renamer->seen[register_index] && access == PTX_WRITE && !renamer->guarded)
+    if (!u->seen[register_index] && access == PTX_WRITE && !renamer->guarded)
         u->renamed[register_index] = new_register(u, u->registers[register_index].type);
-    renamer->seen[register_index] = true;
+    u->seen[register_index] = true;
 }
 
-static void name_registers(struct unrolling *u, bool *seen)
+static void name_registers(struct unrolling *u)
 {
     const struct counting_loop *loop = u->loop;
-    struct renamer renamer = {u, seen, false};
+    struct renamer renamer = {u, false};
     for (uint32_t i = loop->first; i < loop->branch; i++) {
         const struct ptx_instruction *instruction = &u->code->instructions[i];
         renamer.guarded = instruction->guard != PTX_NONE;
@@ -373,7 +373,7 @@ static void name_registers(struct unrolling *u, bool *seen)
     }
 }
 
-static void write_turns(struct unrolling *u, bool *seen)
+static void write_turns(struct unrolling *u)
 {
     const struct counting_loop *loop = u->loop;
     const struct ptx_instruction *code = u->code->instructions;
@@ -382,9 +382,9 @@ static void write_turns(struct unrolling *u, bool *seen)
         bool last = turn == TURNS - 1;
         for (uint32_t i = 0; i < before; i++)
             u->renamed[i] = i;
-        memset(seen, 0, before * sizeof *seen);
+        memset(u->seen, 0, before * sizeof *u->seen);
         if (!last)
-            name_registers(u, seen);
+            name_registers(u);
         for (uint32_t i = loop->first; i < loop->branch; i++) {
             if (i == loop->test && !last)
                 continue;
@@ -405,7 +405,7 @@ static void move_labels(struct unrolling *u, uint32_t rest)
             u->labels[i].instruction += shift;
 }
 
-static void write_function(struct unrolling *u, bool *seen)
+static void write_function(struct unrolling *u)
 {
     const struct counting_loop *loop = u->loop;
     const struct ptx_instruction *branch = &u->code->instructions[loop->branch];
@@ -420,7 +420,7 @@ static void write_function(struct unrolling *u, bool *seen)
     write_test(u, &ahead);
     add_branch(u, one, ahead.go, true);
     u->labels[four].instruction = u->count;
-    write_turns(u, seen);
+    write_turns(u);
     write_test(u, &ahead);
     add_branch(u, four, ahead.go, false);
     u->instructions[u->count - 1].merged = branch->merged;
@@ -443,18 +443,18 @@ static bool unroll(struct code *code, const struct counting_loop *loop)
     uint32_t most_registers = registers + TURNS * (length * 2 + MOST_ADDED);
     struct unrolling u = {
         .code = code, .loop = loop, .label_count = code->function.label_count, .register_count = registers};
-    bool *seen = calloc(registers + 1, sizeof *seen);
+    u.seen = calloc(registers + 1, sizeof *u.seen);
     u.renamed = calloc(registers + 1, sizeof *u.renamed);
     u.instructions = ARENA_ARRAY(code->arena, struct ptx_instruction, most);
     u.labels = ARENA_ARRAY(code->arena, struct ptx_label, u.label_count + 4);
     u.registers = ARENA_ARRAY(code->arena, struct ptx_register, most_registers);
     struct definition *definitions = ARENA_ARRAY(code->arena, struct definition, most_registers + 1);
-    bool done = seen && u.renamed && u.instructions && u.labels && u.registers && definitions;
+    bool done = u.seen && u.renamed && u.instructions && u.labels && u.registers && definitions;
     if (done) {
         memcpy(u.labels, code->labels, u.label_count * sizeof *u.labels);
         memcpy(u.registers, code->function.registers, registers * sizeof *u.registers);
         struct ptx_operand back = code->instructions[loop->branch].operands[0];
-        write_function(&u, seen);
+        write_function(&u);
         done = !u.failed;
         if (!done) /* the branch back is shared */
             code_operands(&code->instructions[loop->branch])[0] = back;
@@ -471,7 +471,7 @@ static bool unroll(struct code *code, const struct counting_loop *loop)
         code->function.register_count = u.register_count;
         code->changed = true;
     }
-    free(seen);
+    free(u.seen);
     free(u.renamed);
     return done;
 }
