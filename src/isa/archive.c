@@ -68,7 +68,8 @@ static void archive_tb(struct corun_archive *archive, struct corun_tb *tb)
     static const struct archive_hole holes[] = {
         ARCHIVE_HOLE(struct corun_tb, launch),    ARCHIVE_HOLE(struct corun_tb, sm),
         ARCHIVE_HOLE(struct corun_tb, next_free), ARCHIVE_HOLE(struct corun_tb, next_made),
-        ARCHIVE_HOLE(struct corun_tb, shared),    ARCHIVE_HOLE(struct corun_tb, storage)};
+        ARCHIVE_HOLE(struct corun_tb, shared),    ARCHIVE_HOLE(struct corun_tb, storage),
+        ARCHIVE_HOLE(struct corun_tb, cluster)}; /* those that are in flight are refused */
     const struct corun_module_instance *instance = tb->launch->instance;
     uint32_t sm = archive->reads ? 0 : tb->sm->index;
     ARCHIVE(archive, sm);

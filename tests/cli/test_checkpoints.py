@@ -153,9 +153,7 @@ launches:
 """
 
 
-class Checkpoints(InFolder):
-    programs = {"outside": {"rounds": 1, "kernel": "outside"}, "work": {"rounds": 200, "grid": 400, "count": 51200}}
-
+class Saved(InFolder):
     def run_case(self, case, *options, cycles=CYCLES, status=0):
         """Results and messages; nothing for the former where the case could not be run."""
         done = self.corun("run", "-q", "--no-baselines", "--console", "none", "--cycles", str(cycles), "--json", "-", *options,
@@ -184,6 +182,49 @@ class Checkpoints(InFolder):
                     self.assertTrue(states[0] == states[1], f"the states at {second} differ")
                 for name in ("first", *names):
                     (self.folder / name).unlink(missing_ok=True)
+
+
+class Quick(Saved):
+    """One checkpoint and one resume for each kind of run, to be run while one works; the other classes take minutes."""
+
+    CYCLES = 4000
+
+    def goes_on(self, *case, cycles=CYCLES, at=CYCLES // 2):
+        whole = self.run_case(case, cycles=cycles)
+        self.assertEqual(self.run_case(case, "--checkpoint", f"quick@{at}", cycles=cycles), whole, "saving changes the run")
+        self.assertEqual(self.run_case(case, "--resume", "quick", cycles=cycles), whole)
+        (self.folder / "quick").unlink()
+
+    def test_alone(self):
+        self.goes_on("sgemm@small")
+
+    def test_a_policy(self):
+        self.goes_on("--policy", "spart", "hotspot@small", "sgemm@small:start=1K")
+
+    def test_goals(self):
+        self.goes_on("--policy", "smqos", "sgemm@small:goal=ipc=200", "nbody@small:start=1K")
+
+    def test_bulk_copies(self):
+        (self.folder / "copying.ptx").write_text(COPYING)
+        (self.folder / "copying.yaml").write_text(COPYING_DESCRIPTION)
+        self.goes_on("--gpu", "h100:sms=4", "copying.yaml")
+
+    def test_products_under_way(self):
+        self.goes_on("--gpu", "h100:sms=4", "--policy", "even", "gemm-wgmma@small", "histogram@small")
+
+    def test_a_trace_of_machine_code(self):
+        self.corun("export", "--trace", "atax@small", "atax")
+        self.goes_on("--policy", "even", "trace:atax", "sgemm@small")
+
+    def test_a_sampled_run(self):
+        self.goes_on("--sample", *SAMPLED[0], cycles=50000, at=20000)
+
+    def test_timeline_and_trace(self):
+        self.goes_on("--timeline", "t.json", "--trace", "t.txt:1K-3K", "--policy", "even", "sgemm@small", "histogram@small")
+
+
+class Checkpoints(Saved):
+    programs = {"outside": {"rounds": 1, "kernel": "outside"}, "work": {"rounds": 200, "grid": 400, "count": 51200}}
 
     def test_ten_cycles_of_ten_runs(self):
         chance = random.Random(22)

@@ -21,11 +21,15 @@ def program(name):
     return os.path.join(PROGRAMS, name)
 
 
-class Capture(unittest.TestCase):
+class Captured(unittest.TestCase):
+    """A folder with captures of the programs `names`."""
+
+    names = ()
+
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp()
-        for name in NAMES:
+        for name in cls.names:
             done = cls.corun("capture", "--verify", "-o", f"{name}.corun", "--", program(name), "functional")
             assert done.returncode == 0, (name, done.stderr)
 
@@ -40,6 +44,30 @@ class Capture(unittest.TestCase):
 
     def path(self, name):
         return os.path.join(self.folder, name)
+
+    def saved(self, case, cycles, *more):
+        """Results of a run, but for the time of the host."""
+        done = self.corun("run", "--no-baselines", "-q", "--console", "none", "--cycles", str(cycles), "-j", "-", *more, *case)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = json.loads(done.stdout)
+        for name in ("wall_seconds", "warp_instructions_per_second", "baseline_wall_seconds"):
+            result.pop(name, None)
+        return result, done.stderr
+
+
+class CheckpointsQuick(Captured):
+    names = ("streams",)
+
+    def test_goes_on(self):
+        for case in (("streams.corun",), ("--policy", "even", "streams.corun", "sgemm@small:start=1K")):
+            whole = self.saved(case, 8000)
+            self.assertEqual(self.saved(case, 8000, "--checkpoint", "quick@5K"), whole, "saving changes the run")
+            self.assertEqual(self.saved(case, 8000, "--resume", "quick"), whole)
+            os.remove(self.path("quick"))
+
+
+class Capture(Captured):
+    names = NAMES
 
     def run_alone(self, file, *more):
         done = self.corun("run", "--no-cache", "-q", "--runs", "1", "-j", "-", *more, file)
@@ -152,15 +180,6 @@ class Capture(unittest.TestCase):
         for app in json.loads(done.stdout)["applications"]:
             self.assertGreater(app["runs"], 1)
             self.assertGreater(app["goal_ipc"], 0)
-
-    def saved(self, case, cycles, *more):
-        """Results of a run, but for the time of the host."""
-        done = self.corun("run", "--no-baselines", "-q", "--console", "none", "--cycles", str(cycles), "-j", "-", *more, *case)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        result = json.loads(done.stdout)
-        for name in ("wall_seconds", "warp_instructions_per_second", "baseline_wall_seconds"):
-            result.pop(name, None)
-        return result, done.stderr
 
     def test_checkpoints(self):
         """Saved at some cycle and gone on with: the same results, and the same state later (docs/checkpoints.md)."""
