@@ -436,11 +436,27 @@ static void write_function(struct unrolling *u)
     move_labels(u, rest);
 }
 
+static void count_write(void *user, uint32_t register_index, enum ptx_access access)
+{
+    uint32_t *writes = user;
+    (void)register_index;
+    *writes += access == PTX_WRITE;
+}
+
+/* Registers that a turn of the loop writes, at most: each may get a new name in each turn. */
+static uint32_t most_written(const struct code *code, const struct counting_loop *loop)
+{
+    uint32_t writes = 0;
+    for (uint32_t i = loop->first; i < loop->branch; i++)
+        ptx_instruction_registers(&code->instructions[i], count_write, &writes);
+    return writes;
+}
+
 static bool unroll(struct code *code, const struct counting_loop *loop)
 {
     uint32_t length = loop->branch - loop->first + 1, registers = code->function.register_count;
     uint32_t most = code->function.instruction_count + TURNS * length + 2 * MOST_ADDED;
-    uint32_t most_registers = registers + TURNS * (length * 2 + MOST_ADDED);
+    uint32_t most_registers = registers + TURNS * most_written(code, loop) + MOST_ADDED;
     struct unrolling u = {
         .code = code, .loop = loop, .label_count = code->function.label_count, .register_count = registers};
     u.seen = calloc(registers + 1, sizeof *u.seen);

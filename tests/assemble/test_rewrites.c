@@ -234,6 +234,31 @@ static void test_unroll(void **state)
     }
 }
 
+/* Each turn has names of its own for all that it writes, several registers with one instruction. */
+static void test_unroll_of_vectors(void **state)
+{
+    (void)state;
+    enum { LOADS = 17 };
+    char *body = NULL, *text;
+    size_t bytes;
+    FILE *file = open_memstream(&body, &bytes);
+    assert_non_null(file);
+    fprintf(file, ".reg .f32 %%w<%d>;\n%sL: ", 4 * LOADS, address);
+    for (int i = 0; i < LOADS; i++)
+        fprintf(file, "ld.shared.v4.f32 {%%w%d, %%w%d, %%w%d, %%w%d}, [tile+%d];\n", 4 * i, 4 * i + 1, 4 * i + 2,
+                4 * i + 3, 16 * (i % 16));
+    fprintf(file,
+            "add.s32 %%r1, %%r1, 1;\nsetp.lt.s32 %%p1, %%r1, %%r9;\n@%%p1 bra L;\nst.global.f32 [%%d1], %%w3;\nret;\n");
+    fclose(file);
+    struct ptx_module *module = parse(body);
+    assert_int_equal(assemble_module(module, ASSEMBLE_UNROLL), CORUN_OK);
+    text = print_body(module);
+    assert_int_equal(count_of(text, "ld.shared.v4.f32"), 5 * LOADS);
+    ptx_module_destroy(module);
+    free(text);
+    free(body);
+}
+
 static void test_predicate(void **state)
 {
     (void)state;
@@ -372,6 +397,7 @@ int main(void)
         cmocka_unit_test(test_fuse),
         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_unroll),
+        cmocka_unit_test(test_unroll_of_vectors),
         cmocka_unit_test(test_predicate),
         cmocka_unit_test(test_schedule),
         cmocka_unit_test(test_schedule_fills_a_wait),
