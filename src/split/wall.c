@@ -298,6 +298,7 @@ static bool look(struct wall *wall, uint32_t device)
     struct desk *desk = &wall->desks[device];
     struct corun_split_gpu *gpu = wall->split->gpus[device - 1];
     bool part = desk->begun && !desk->awaits_part, delivery = desk->delivering && !desk->awaits_delivery;
+    const bool watched = part || delivery;
     for (bool over = part; over && desk->begun;) {
         pthread_mutex_unlock(&wall->mutex);
         over = gpu_part_over(gpu);
@@ -305,14 +306,17 @@ static bool look(struct wall *wall, uint32_t device)
         if (over)
             end_part(wall, device);
     }
-    for (bool over = delivery; over && desk->delivering;) {
+    while (delivery) {
         pthread_mutex_unlock(&wall->mutex);
-        over = gpu_delivery_over(gpu);
+        bool over = gpu_delivery_over(gpu);
         pthread_mutex_lock(&wall->mutex);
-        if (over)
-            end_delivery(wall, device);
+        /* Who waits for a part that has failed ends deliveries, too. */
+        if (!over || !desk->delivering || desk->awaits_delivery)
+            break;
+        end_delivery(wall, device);
+        delivery = desk->delivering && !desk->awaits_delivery;
     }
-    return part || delivery;
+    return watched;
 }
 
 /* Looks at the GPUs until there are news, for a while; then the GPUs' threads do. The caller holds the mutex, which is free meanwhile. */
