@@ -205,6 +205,8 @@ static int32_t neighbours(const struct corun_texture *texture, uint32_t axis, do
     uint8_t mode = texture->mode[axis];
     bool turns = texture->normalized_coordinates && (mode == CORUN_TEXTURE_WRAP || mode == CORUN_TEXTURE_MIRROR);
     *first = whole(low);
+    if (!isfinite(low))
+        return 0;
     if (turns || mode == CORUN_TEXTURE_BORDER || (low >= 0 && low < last))
         return weight(at - 0.5 - low);
     *first = low < 0 ? 0 : (int64_t)last;

@@ -133,6 +133,34 @@ static void test_weights(void **state)
     runner_free(&runner);
 }
 
+/* Nobody has a weight at an infinite coordinate: it is a texel, or the border. */
+static void test_infinite_coordinates(void **state)
+{
+    (void)state;
+    static const uint8_t modes[] = {CORUN_TEXTURE_WRAP, CORUN_TEXTURE_CLAMP, CORUN_TEXTURE_MIRROR,
+                                    CORUN_TEXTURE_BORDER};
+    struct runner runner;
+    runner_load(&runner, WITH_TEXTURE("mov.f32 %f1, 0f7F800000;\nmov.f32 %f2, 0fFF800000;\n"
+                                      "tex.1d.v4.f32.f32 {%f4, %f5, %f6, %f7}, [%rd1, {%f1}];\n"
+                                      "st.global.f32 [%mine], %f4;\n"
+                                      "tex.1d.v4.f32.f32 {%f4, %f5, %f6, %f7}, [%rd1, {%f2}];\n"
+                                      "st.global.f32 [%mine+512], %f4;"));
+    struct corun_texture texture = describe(&runner, 0, 0);
+    texture.linear = true;
+    for (uint32_t i = 0; i < 8; i++) {
+        texture.normalized_coordinates = i & 1u;
+        texture.mode[0] = texture.mode[1] = modes[i / 2];
+        const uint32_t *words = run(&runner, &texture, 1);
+        for (uint32_t side = 0; side < 2; side++) {
+            bool found = modes[i / 2] == CORUN_TEXTURE_BORDER && real(words, 128 * side) == 0;
+            for (int x = 0; x < WIDTH; x++)
+                found = found || real(words, 128 * side) == texel(x, 0, 0);
+            assert_true(found);
+        }
+    }
+    runner_free(&runner);
+}
+
 enum { ROW_BYTES = 512 };
 
 /* A texture as the file has one. */
@@ -626,6 +654,7 @@ int main(void)
         cmocka_unit_test(test_whole_coordinates),
         cmocka_unit_test(test_nearest_and_linear),
         cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_infinite_coordinates),
         cmocka_unit_test(test_filters_of_an_h100),
         cmocka_unit_test(test_modes),
         cmocka_unit_test(test_layers_and_volumes),
