@@ -699,7 +699,7 @@ lane_function lanes_select_at(enum lanes_level level, const struct ptx_instructi
     op->variant = 0;
     uint32_t name = select_name(instruction, op);
     lane_function function = name ? functions[level][name] : NULL;
-    while (name && !function)
+    while (name && !function && level > LANES_BASELINE)
         function = functions[--level][name];
     op->run = function;
     return function;
