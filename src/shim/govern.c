@@ -60,8 +60,8 @@ static struct {
     uint32_t number;
     struct wire_link link;
     char socket[4096];
-    int device; /* whose launches are governed; where the program sees several, those on others are not */
-    bool several;
+    _Atomic int device; /* whose launches are governed; where the program sees several, those on others are not */
+    atomic_bool several;
     uint64_t tried, again_ns; /* to reach corund; and how long after that once more */
     _Atomic uint32_t looks;
     bool told;        /* that it cannot be reached, or is gone */
@@ -138,13 +138,14 @@ static struct board *take_board(const struct wire_frame *frame)
 /* The device of the program's first launch or allocation; before there is a context, the first one that it sees. */
 static void choose_device(uint8_t uuid[WIRE_UUID_BYTES])
 {
-    int count = 1;
-    if (!state.driver.device || state.driver.device(&state.device) != BELOW_OK)
-        state.device = 0;
+    int count = 1, device = 0;
+    if (!state.driver.device || state.driver.device(&device) != BELOW_OK)
+        device = 0;
     if (!state.driver.devices || state.driver.devices(&count) != BELOW_OK)
         count = 1;
-    state.several = count > 1;
-    if (!state.driver.uuid || state.driver.uuid((char *)uuid, state.device) != BELOW_OK)
+    atomic_store(&state.device, device);
+    atomic_store(&state.several, count > 1);
+    if (!state.driver.uuid || state.driver.uuid((char *)uuid, device) != BELOW_OK)
         memset(uuid, 0, WIRE_UUID_BYTES);
 }
 
@@ -152,7 +153,8 @@ static void choose_device(uint8_t uuid[WIRE_UUID_BYTES])
 static bool is_elsewhere(void)
 {
     int device;
-    return state.several && state.driver.device && state.driver.device(&device) == BELOW_OK && device != state.device;
+    return atomic_load(&state.several) && state.driver.device && state.driver.device(&device) == BELOW_OK &&
+           device != atomic_load(&state.device);
 }
 
 /* Under the lock. A board that was there before stays mapped: the GPU may still write to it. */

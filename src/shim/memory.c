@@ -105,6 +105,18 @@ static struct held *take_out(enum kind kind, uint64_t key)
     return found;
 }
 
+/* It has one owner more. */
+static void retain(enum kind kind, uint64_t key)
+{
+    pthread_mutex_lock(&state.lock);
+    struct held *held = *place_of(kind, key);
+    while (held && (held->kind != kind || held->key != key))
+        held = held->next;
+    if (held)
+        held->owners++;
+    pthread_mutex_unlock(&state.lock);
+}
+
 static int settle_free(int error, struct held *held)
 {
     if (!held)
@@ -242,11 +254,8 @@ int cuMemRetainAllocationHandle(uint64_t *handle, void *address)
 {
     int (*real)(uint64_t *, void *) = below(LOOKED_AT_cuMemRetainAllocationHandle);
     int error = real(handle, address);
-    struct held *held = error == BELOW_OK ? take_out(HANDLE, *handle) : NULL;
-    if (held) {
-        held->owners += 2; /* one is given back at once */
-        (void)settle_free(BELOW_OK, held);
-    }
+    if (error == BELOW_OK)
+        retain(HANDLE, *handle);
     return error;
 }
 
