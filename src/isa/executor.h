@@ -189,7 +189,10 @@ bool access_store(struct corun_warp *warp, const struct operation *op, uint32_t 
                   bool timed);
 bool access_atomic(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result,
                    bool timed);
-/* The same without timing, of what has op->quick. False: it is not that plain; access_load or access_store has to do it, and finds nothing changed. */
+/*
+ * The same without timing, of what has op->quick. False: it is not that plain; access_load or access_store has to do all of it, though some lanes may
+ * have stored already.
+ */
 bool access_load_quick(struct corun_warp *warp, const struct operation *op, uint32_t mask);
 bool access_store_quick(struct corun_warp *warp, const struct operation *op, uint32_t mask);
 /* Bytes at a generic address as one lane sees them; false if out of bounds. For vprintf. */

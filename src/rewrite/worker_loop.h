@@ -34,7 +34,6 @@ struct worker_shape {
     uint32_t reads;                  /* set of enum grid_value */
     enum worker_meeting meeting;
     uint32_t barrier;      /* number of the barrier */
-    bool meets_between;    /* threads wait for each other between the thread blocks of a range, too */
     bool thrifty;          /* no register of the loop is kept while the body runs: it asks at the end */
     bool acts;             /* warps act as one in the body: at barriers, in shuffles */
     bool waits_for_copies; /* cp.async of a thread may be under way at the end of the body */

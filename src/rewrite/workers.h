@@ -21,8 +21,9 @@
  *     run         the old kernel, with %ctaid made of the index, x fastest, and %nctaid and %gridid from the arguments. Shortly before the
  *                 end of the thread block: places[s].done += 1, and the next draw, so that nothing is waited for.
  *     stay?       Behind each thread block: if places[s].resident was above places[s].limit when that was counted, and no other worker
- *                 leaves for that place, it leaves as soon as it has run what it has drawn. STRICT, it draws only when it may stay: then it
- *                 leaves at once, and a round trip to the L2 cache is waited for behind each thread block.
+ *                 leaves for that place, it leaves as soon as it has run what it has drawn. STRICT, it draws only when it may stay, and a
+ *                 round trip to the L2 cache is waited for behind each thread block: a limit that it has not seen yet when it draws
+ *                 is obeyed behind that draw.
  *     leave       With TELL: fence, queue.alive -= 1. places[s].resident -= 1.
  *
  * A worker never leaves with a thread block that it has drawn and not run, so that no list of those is needed. The machine may write limits

@@ -15,7 +15,8 @@ struct team_result {
 
 /*
  * `measured`: each thread stays on a processor of its own, and what counts is its processor time, so that others on the machine do
- * not matter. NULL: out of memory, or no thread could be made.
+ * not matter. `yields`: a thread offers its processor to others about once in the time of a chunk. NULL: out of memory, or no thread could
+ * be made.
  */
 struct team *split_team_create(uint32_t threads, bool measured, bool yields, double chunk_seconds,
                                const struct corun_split_task *task);
