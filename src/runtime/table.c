@@ -152,7 +152,7 @@ static bool begin_write(struct runtime *runtime, const struct runtime_rows *rows
         .bytes = rows->bytes,
         .rows = rows->rows};
     table->written++;
-    return wait_for_uncounted(runtime) && CALL(runtime, copy_rows(&copy, table->write_stream)) &&
+    return (rows->at_once || wait_for_uncounted(runtime)) && CALL(runtime, copy_rows(&copy, table->write_stream)) &&
            CALL(runtime, event_record(write.end, table->write_stream)) && vector_push(&table->writes, write);
 }
 

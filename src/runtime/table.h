@@ -27,6 +27,7 @@ struct runtime_rows {
     uint64_t pitch;       /* from one to the next there; in `data` they lie behind one another */
     uint64_t bytes, rows; /* of a row; their number */
     const void *data;
+    bool at_once; /* no limits: they do not wait for what nobody counts */
 };
 /*
  * Begins to write rows; `data` may go at once. Workers of crews that are launched afterwards find them written. ARGUMENT: beside the

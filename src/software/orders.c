@@ -62,7 +62,8 @@ static enum corun_status set_queues(struct software *software, struct applicatio
                                 .pitch = sizeof queues,
                                 .bytes = sizeof queues,
                                 .rows = 1,
-                                .data = queues};
+                                .data = queues,
+                                .at_once = true};
     a->halves++;
     enum corun_status status = runtime_table_write(software->runtime, &rows);
     return status == CORUN_FAULT ? CORUN_OK : status; /* runtime_wait looks after that */
