@@ -460,6 +460,33 @@ static void meet_needs_no_time_limit(void **state)
     end(&world);
 }
 
+/* Of a real GPU that has all of the task the CPU tries a single granule first: it would be waited for. */
+static void the_cpu_tries_one_granule(void **state)
+{
+    enum { GRANULE = 1000 };
+    struct world world;
+    uint64_t sizes[2] = {0};
+    uint32_t count = 0;
+    (void)state;
+    prepare(&world, "meet");
+    world.buffers[2].access = CORUN_SPLIT_WRITE;
+    world.task.gpu_blocks = 1.0 / COUNT; /* the task is small: the GPU is given all of it */
+    world.task.granularity = GRANULE;
+    set_hanging(&world, 0);
+    go(&world);
+    check(&world, 1);
+    for (uint32_t i = 0; i < world.result->step_count && count < 2; i++) {
+        const struct corun_split_part *part = &world.result->steps[i].part[0];
+        if (part->end > part->begin)
+            sizes[count++] = part->end - part->begin;
+    }
+    assert_int_equal(count, 2);
+    assert_int_equal(sizes[0], GRANULE);
+    assert_true(sizes[1] > GRANULE); /* its rate is known */
+    set_hanging(&world, -1);
+    end(&world);
+}
+
 /* Spoils what it was asked for until nobody needs that. */
 static enum corun_status never_ends(void *user, uint64_t begin, uint64_t end_, unsigned thread)
 {
@@ -661,6 +688,7 @@ int main(void)
         cmocka_unit_test(a_gpu_that_hangs_is_left_out),
         cmocka_unit_test(the_only_gpu_is_waited_for),
         cmocka_unit_test(meet_needs_no_time_limit),
+        cmocka_unit_test(the_cpu_tries_one_granule),
         cmocka_unit_test(what_nobody_needs_is_given_up),
         cmocka_unit_test(stale_parts_do_no_harm),
         cmocka_unit_test(a_gpu_without_room_is_left_out),

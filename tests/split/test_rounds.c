@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Iterative tasks: the split of a round serves the next, is corrected when it is off, and given up when that does not help. */
+#include "split/engine.h"
 #include "split/tables.h"
 
 #include <setjmp.h>
@@ -168,6 +169,31 @@ static void a_learned_split_survives_a_failure(void **state)
     corun_split_destroy(split);
 }
 
+/* The CPU's share after a run of 1 ms in which it has computed so many of 100000 iterations, and a GPU the others. */
+static double share_of_cpu(uint64_t computed, double handing)
+{
+    struct corun_split split = {.device_count = 2, .usable = {true, true}, .handing = {0, handing}};
+    split.parameters.drift = 0.1;
+    split.result.iterations = 100000;
+    split.result.seconds = 1e-3;
+    split.result.devices[0] = (struct corun_split_device_result){.iterations = computed, .seconds = 1e-3};
+    split.result.devices[1] = (struct corun_split_device_result){.iterations = 100000 - computed, .seconds = 1e-3};
+    learn(&split);
+    assert_true(split.knows);
+    assert_float_equal(split.learned[0] + split.learned[1], 1, 1e-12);
+    return split.learned[0];
+}
+
+/* It would save 5 us of 1 ms, or 20. */
+static void a_cpu_that_saves_less_than_handing_out_costs_is_left_out(void **state)
+{
+    (void)state;
+    assert_float_equal(share_of_cpu(500, 0), 0.005, 1e-9); /* a simulated GPU's host needs no time */
+    assert_true(share_of_cpu(500, 10e-6) == 0);
+    assert_float_equal(share_of_cpu(2000, 10e-6), 0.02, 1e-9);
+    assert_true(share_of_cpu(2000, 30e-6) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +204,7 @@ int main(void)
         cmocka_unit_test(cap_divides_the_rest_of_a_late_cpu),
         cmocka_unit_test(rounds_may_be_shorter),
         cmocka_unit_test(a_learned_split_survives_a_failure),
+        cmocka_unit_test(a_cpu_that_saves_less_than_handing_out_costs_is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
