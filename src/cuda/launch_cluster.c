@@ -121,8 +121,8 @@ int function_cluster_set(struct function *function, int attribute, int value)
     case FUNCTION_CLUSTER_FIRST + 1:
     case FUNCTION_CLUSTER_FIRST + 2:
     case FUNCTION_CLUSTER_FIRST + 3:
-        if (info.cluster[0])
-            return CUDA_ERROR_NOT_PERMITTED;
+        if (info.cluster[0]) /* documented is 800; driver 580 on an H100 gives 1 */
+            return CUDA_ERROR_INVALID_VALUE;
         *dimensions[attribute - FUNCTION_CLUSTER_FIRST - 1] = (uint32_t)value;
         return CUDA_SUCCESS;
     case FUNCTION_CLUSTER_FIRST + 4:

@@ -5,14 +5,7 @@
  */
 #include "driver_test.h"
 
-enum {
-    CLUSTER = 4,
-    POLICY = 5,
-    NOT_SUPPORTED = 801,
-    NOT_PERMITTED = 800,
-    INVALID_CLUSTER = 912,
-    OUT_OF_RESOURCES = 701
-};
+enum { CLUSTER = 4, POLICY = 5, NOT_SUPPORTED = 801, INVALID_CLUSTER = 912, OUT_OF_RESOURCES = 701 };
 
 struct attribute {
     int id;
@@ -169,7 +162,7 @@ static void errors(void)
     EXPECT(INVALID_VALUE, launch(histogram_function, 64, 32, 1 << 20, 4, 1, 0));
     GOOD(cuFuncSetAttribute(histogram_function, 14, 1));
     EXPECT(INVALID_CLUSTER, launch(histogram_function, 64, 32, 4096, 32, 1, 0));
-    EXPECT(NOT_PERMITTED, cuFuncSetAttribute(ring_function, 11, 2));
+    EXPECT(INVALID_VALUE, cuFuncSetAttribute(ring_function, 11, 2)); /* fixed at compile time */
     GOOD(cuCtxSynchronize());
 }
 
