@@ -2,7 +2,6 @@
 /* Errors of the runtime API: their names, the last one, and calls of what is not there. */
 #include "cuda/abi.h"
 #include "cuda/console.h"
-#include "cuda/context.h"
 #include "cuda/entry.h"
 #include "cuda/errors.h"
 #include "cuda/pointer_map.h"
@@ -23,21 +22,13 @@ ENTRY(const char *, cudaGetErrorString, int error)
     return row ? row->text : "unrecognized error code";
 }
 
+/* What a call of this thread has given. An error of the context stays; the next call that needs the context gives it again. */
 static int last_error(bool clear)
 {
     struct thread_state *thread = thread_get();
-    struct process *process = process_get();
-    pthread_mutex_lock(&process->lock);
     int error = thread->last_error;
-    /* An error of the context stays. */
-    if (process->ready && !process->forked && process->device_count) {
-        const struct context *context = process_current_context(process, thread);
-        if (context && context->error)
-            error = context->error;
-    }
     if (clear)
         thread->last_error = CUDA_SUCCESS;
-    pthread_mutex_unlock(&process->lock);
     return error;
 }
 
