@@ -28,7 +28,7 @@ extern "C" {
 #define CORUN_WARPGROUP_WARPS 4u
 #define CORUN_MEETINGS 24u /* the barriers, then one for each warpgroup, which takes no time */
 #define CORUN_MAX_APPLICATIONS 16u
-#define CORUN_LARGEST_CLUSTER 16u /* thread blocks of a cluster; 8 on every GPU that has clusters */
+#define CORUN_LARGEST_CLUSTER 16u   /* thread blocks of a cluster; 8 on every GPU that has clusters */
 #define CORUN_APPLICATION_SHIFT 40u /* device address >> this = application + 1 */
 
 /* Pipelines. U(name, label, meaning) */
@@ -104,16 +104,18 @@ enum corun_instruction_flag {
     CORUN_EXIT = 1 << 7,
     CORUN_BYPASS_L1 = 1 << 8, /* .cg, .cv, .volatile */
     CORUN_UNIFORM_LOAD = 1 << 9,
-    CORUN_PARAMETER = 1 << 10,   /* a load of a kernel's parameters, which come with the launch */
-    CORUN_WARPGROUP = 1 << 11,   /* TENSOR: a warp's part of the product of a warpgroup; nothing waits for its destination to be free */
-    CORUN_COMMIT = 1 << 12,      /* the second destination can be read when the first can, the third when the second could, and so on */
+    CORUN_PARAMETER = 1 << 10, /* a load of a kernel's parameters, which come with the launch */
+    CORUN_WARPGROUP =
+        1 << 11, /* TENSOR: a warp's part of the product of a warpgroup; nothing waits for its destination to be free */
+    CORUN_COMMIT =
+        1 << 12, /* the second destination can be read when the first can, the third when the second could, and so on */
     CORUN_COPY = 1 << 13,        /* starts copies that go on by themselves; with CORUN_STORE in a group of the warp */
     CORUN_COPY_GROUP = 1 << 14,  /* ends a group */
     CORUN_COPY_WAIT = 1 << 15,   /* waits until at most the last `access_bytes` groups are under way */
     CORUN_COPY_SOURCE = 1 << 16, /* with that: until their sources have been read */
     CORUN_CONVERSION = 1 << 18,  /* SFU: between float and integer of at most 32 bits */
     CORUN_COMPARISON = 1 << 19,  /* FP32: a comparison, minimum or maximum */
-    CORUN_EITHER = 1 << 17,      /* INT: a sum of two, a copy or a shift by a constant, which a multiply-add does as well */
+    CORUN_EITHER = 1 << 17, /* INT: a sum of two, a copy or a shift by a constant, which a multiply-add does as well */
 };
 
 #define CORUN_MAX_SOURCES 16
@@ -174,12 +176,13 @@ struct corun_issue {
     uint8_t space; /* resolved space of a memory operation; GENERIC if the lanes disagree (then lane_space is valid) */
     bool jumped;   /* the next pc is not the one that follows */
     bool diverged; /* a branch, call or return whose active lanes went different ways */
-    uint8_t barrier;                      /* BARRIER: which one (0..CORUN_MEETINGS-1) */
-    uint32_t barrier_threads;             /* BARRIER: threads that must arrive; 0 = all threads of the TB */
-    bool barrier_waits;                   /* false for bar.arrive */
-    bool cluster_arrives, cluster_waits;  /* CLUSTER: the warp arrives at the barrier of the cluster, waits there, or both */
-    uint32_t ticket;                      /* global atomics: to be given to `perform` and `complete` */
-    uint32_t copy;                        /* COPY: to be given to `copy_next` and `copy_done` */
+    uint8_t barrier;          /* BARRIER: which one (0..CORUN_MEETINGS-1) */
+    uint32_t barrier_threads; /* BARRIER: threads that must arrive; 0 = all threads of the TB */
+    bool barrier_waits;       /* false for bar.arrive */
+    bool cluster_arrives,
+        cluster_waits; /* CLUSTER: the warp arrives at the barrier of the cluster, waits there, or both */
+    uint32_t ticket;   /* global atomics: to be given to `perform` and `complete` */
+    uint32_t copy;     /* COPY: to be given to `copy_next` and `copy_done` */
     uint64_t address[CORUN_WARP_LANES];   /* byte address per active lane (memory operations only) */
     uint8_t lane_space[CORUN_WARP_LANES]; /* only if space == GENERIC */
     uint16_t lane_sm[CORUN_WARP_LANES];   /* of lanes in CORUN_SPACE_CLUSTER: the SM that has that shared memory */

@@ -10,7 +10,7 @@ static const bool computes[PTX_OP_COUNT] = {
     OP(BREV), OP(BFE),   OP(BFI),  OP(BMSK),     OP(SZEXT), OP(DP4A), OP(DP2A), OP(COPYSIGN), OP(TESTP), OP(RCP),
     OP(SQRT), OP(RSQRT), OP(SIN),  OP(COS),      OP(LG2),   OP(EX2),  OP(TANH), OP(SETP),     OP(SET),   OP(SELP),
     OP(SLCT), OP(AND),   OP(OR),   OP(XOR),      OP(NOT),   OP(CNOT), OP(LOP3), OP(SHL),      OP(SHR),   OP(SHF),
-    OP(PRMT), OP(CVT),   OP(CVTA), OP(ISSPACEP), OP(FNS),      OP(ADD3),
+    OP(PRMT), OP(CVT),   OP(CVTA), OP(ISSPACEP), OP(FNS),   OP(ADD3),
 };
 #undef OP
 

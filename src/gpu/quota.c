@@ -219,7 +219,8 @@ void quota_issued(struct sm *sm, uint32_t scheduler, uint32_t slot, const struct
 {
     uint32_t application = sm->warps[slot].application;
     if (sm->quota.at_completion) {
-        if (op->pipe != PIPE_MEMORY || op->flags & CORUN_COPY || !(op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC)))
+        if (op->pipe != PIPE_MEMORY || op->flags & CORUN_COPY ||
+            !(op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC)))
             quota_complete(sm, application, count_bits(sm->issue.active), cycle);
     } else if (--sm->quota.left[scheduler][application] == 0) {
         run_out(sm, scheduler, application);

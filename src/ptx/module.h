@@ -164,7 +164,8 @@ static inline uint32_t ptx_type_limit(uint32_t opcode)
     const struct ptx_opcode_row *row = &ptx_opcodes[opcode];
     bool product = opcode >= PTX_OP_MMA_SYNC && opcode <= PTX_OP_WMMA_MMA_AND_POPC_SYNC;
     return opcode == PTX_OP_WGMMA_MMA_ASYNC_SYNC ? 3u
-           : product ? 4u : (uint32_t)((row->types != 0) + (row->second_types != 0) + ptx_is_video(opcode));
+           : product                             ? 4u
+                     : (uint32_t)((row->types != 0) + (row->second_types != 0) + ptx_is_video(opcode));
 }
 
 /* The fewest: a product of fragments of .f16 names two of its four. */
@@ -325,8 +326,8 @@ struct ptx_instruction {
     };
     bool guard_negated;
     uint16_t columns, inner; /* N and K of shape M64 (.m64nNkK); else 0 */
-    int16_t merged; /* further instructions of the text that this one stands for (src/assemble); 0 as parsed */
-    uint32_t guard; /* predicate register, PTX_NONE if there is none */
+    int16_t merged;          /* further instructions of the text that this one stands for (src/assemble); 0 as parsed */
+    uint32_t guard;          /* predicate register, PTX_NONE if there is none */
     uint32_t
         carry_flag; /* predicate register that stands for CC.CF: read by addc, subc, madc, written with .cc; else PTX_NONE */
     const struct ptx_operand *operands;
@@ -342,12 +343,12 @@ struct ptx_function {
     uint8_t linkage;
     uint32_t index; /* in module->functions */
     struct ptx_signature signature;
-    uint64_t parameter_bytes;                     /* of the parameter block */
-    uint32_t maxntid[3], reqntid[3];              /* 0: not given; missing dimensions are 1 */
-    uint32_t minnctapersm, maxnctapersm, maxnreg; /* 0: not given */
+    uint64_t parameter_bytes;                      /* of the parameter block */
+    uint32_t maxntid[3], reqntid[3];               /* 0: not given; missing dimensions are 1 */
+    uint32_t minnctapersm, maxnctapersm, maxnreg;  /* 0: not given */
     uint32_t reqnctapercluster[3], maxclusterrank; /* 0: not given; missing dimensions are 1 */
     bool explicitcluster;
-    const char *const *pragmas;                   /* of the function, without quotes */
+    const char *const *pragmas; /* of the function, without quotes */
     uint32_t pragma_count;
     const struct ptx_register *registers;
     uint32_t register_count;
