@@ -382,6 +382,15 @@ void hardware_give_back_boards(struct hardware_gpu *gpu, struct boards *boards)
 
 /* ---- GPUs ---- */
 
+/* Programs may name what they like: a GPU that only programs have named keeps its place while one of them is there. */
+static struct hardware_gpu *deserted_gpu(struct hardware *hardware)
+{
+    for (uint32_t i = 0; i < hardware->gpu_count; i++)
+        if (hardware->gpus[i].named_by_program && !hardware->gpus[i].boards)
+            return &hardware->gpus[i];
+    return NULL;
+}
+
 static struct hardware_gpu *add_gpu(struct hardware *hardware, const struct hardware_found *found)
 {
     struct hardware_gpu *gpu = &hardware->gpus[hardware->gpu_count];
@@ -409,7 +418,12 @@ struct hardware_gpu *hardware_gpu_of(struct hardware *hardware, const uint8_t uu
     memcpy(found.uuid, uuid, sizeof found.uuid);
     for (size_t i = 0; i < WIRE_UUID_BYTES; i++)
         snprintf(found.name + 4 + 2 * i, sizeof found.name - 4 - 2 * i, "%02x", uuid[i]);
-    return add_gpu(hardware, &found);
+    struct hardware_gpu *gpu = add_gpu(hardware, &found);
+    if (!gpu && (gpu = deserted_gpu(hardware)) != NULL)
+        gpu->found = found;
+    if (gpu)
+        gpu->named_by_program = true;
+    return gpu;
 }
 
 uint32_t hardware_number(const struct client *client)

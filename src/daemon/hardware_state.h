@@ -34,6 +34,7 @@ struct hardware_gpu {
     struct hardware_found found;
     struct boards *boards; /* a list */
     struct gate gate;
+    bool named_by_program; /* not found by corund: its place may be another's when nobody is there */
 };
 
 struct hardware {

@@ -290,8 +290,12 @@ class Granted(Shimmed):
         for client in server, beside, elsewhere:
             client.close()
         self.wait_for(lambda: not self.clients())
-        full = [Client(self.socket, gpu=bytes([number] * 16)) for number in range(1, 7)]
-        self.assertEqual((full[0].kind, full[-1].kind, full[-1].text), ("BOARD", "REFUSED", b"there are too many GPUs"))
+        full = [Client(self.socket, gpu=bytes([number] * 16)) for number in range(1, 9)]  # two of them where nobody is any more
+        self.assertEqual([client.kind for client in full], ["BOARD"] * 7 + ["REFUSED"])
+        self.assertEqual(full[-1].text, b"there are too many GPUs")
+        full[0].close()
+        self.wait_for(lambda: len(json.loads(self.ask("ps", "--json", "-").stdout)["clients"]) == 6)
+        self.assertEqual(Client(self.socket, gpu=b"c" * 16).kind, "BOARD")
 
     ON_TWO = """
 import ctypes as c, sys
