@@ -137,9 +137,11 @@ class Workers(Stored):
     def count(self, index):
         return min(self.tbs(index), max(self.occupancy[index], 1) * self.sms)
 
+    def goes_once(self, index):
+        return self.way == "once" and self.count(index) == self.tbs(index)
+
     def flags(self, index):
-        fits = self.way == "once" and self.count(index) == self.tbs(index)
-        return FLAGS[self.way] | (ONCE if fits else 0)
+        return FLAGS[self.way] | (ONCE if self.goes_once(index) else 0)
 
     def arguments_of(self, index, number):
         grid = self.export.operations[index]["grid"]
@@ -156,8 +158,8 @@ class Workers(Stored):
         values, _ = self.arguments[index]
         last = self.arguments_of(index, number)
         pointers = (c_void_p * (len(values) + 1))(*[ctypes.addressof(value) for value in values], ctypes.addressof(last))
-        direct = self.way == "direct"
-        grid = operation["grid"] if direct else [self.count(index), 1, 1]
+        whole = self.way == "direct" or self.goes_once(index)
+        grid = operation["grid"] if whole else [self.count(index), 1, 1]
         self.crews += 1
         self.driver("cuLaunchKernel", self.functions[operation["kernel"]], *grid, *operation["block"], operation["shared_bytes"], None,
                     pointers, None)
