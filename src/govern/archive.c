@@ -39,7 +39,8 @@ void governor_archive(struct corun_archive *archive, struct governor *governor)
         ARCHIVE_HOLE(struct governor, sm_views),    ARCHIVE_HOLE(struct governor, application_views),
         ARCHIVE_HOLE(struct governor, share_views), ARCHIVE_HOLE(struct governor, reading),
         ARCHIVE_HOLE(struct governor, counts),      ARCHIVE_HOLE(struct governor, marks),
-        ARCHIVE_HOLE(struct governor, checked),     ARCHIVE_HOLE(struct governor, checked_scalars)};
+        ARCHIVE_HOLE(struct governor, checked),     ARCHIVE_HOLE(struct governor, checked_scalars),
+        ARCHIVE_HOLE(struct governor, sms_hidden)};
     static const struct archive_hole member_holes[] = {ARCHIVE_HOLE(struct member, application)};
     archive_same(archive, governor->application_count, "applications");
     ARCHIVE_LARGE_RECORD(archive, governor, holes);
