@@ -6,10 +6,26 @@
 #include <dirent.h>
 #include <stdlib.h>
 
-static int by_number(const struct dirent **left, const struct dirent **right)
+/* START-NUMBER, as processes call their records. */
+struct of_process {
+    unsigned long long start, number;
+};
+
+static struct of_process process_of(const char *name)
 {
-    long a = atol((*left)->d_name), b = atol((*right)->d_name);
-    return (a > b) - (a < b);
+    char *end;
+    struct of_process of = {.start = strtoull(name, &end, 10)};
+    of.number = *end == '-' ? strtoull(end + 1, NULL, 10) : 0;
+    return of;
+}
+
+/* Numbers alone would not do: behind the highest one, they begin anew. */
+static int by_start(const struct dirent **left, const struct dirent **right)
+{
+    struct of_process a = process_of((*left)->d_name), b = process_of((*right)->d_name);
+    if (a.start != b.start)
+        return a.start > b.start ? 1 : -1;
+    return (a.number > b.number) - (a.number < b.number);
 }
 
 static int is_record(const struct dirent *entry)
@@ -22,7 +38,7 @@ enum corun_status program_records_read(const char *folder, struct arena *arena, 
 {
     struct dirent **entries;
     enum corun_status status = CORUN_OK;
-    int count = scandir(folder, &entries, is_record, by_number);
+    int count = scandir(folder, &entries, is_record, by_start);
     for (int i = 0; i < count; i++) {
         const char *path = arena_format(arena, "%s/%s", folder, entries[i]->d_name);
         enum corun_status read = path ? program_record_read(record, path, list) : CORUN_MEMORY;

@@ -5,7 +5,7 @@
 
 #include "report/program_record.h"
 
-/* Adds it to the record, in the order of the processes' numbers; an error is that of the first file that has one. */
+/* Adds it to the record, in the order in which the processes started; an error is that of the first file that has one. */
 enum corun_status program_records_read(const char *folder, struct arena *arena, struct corun_diagnostics *list,
                                        struct program_record *record);
 

@@ -55,6 +55,22 @@ static FILE *open_file(const char *path)
     return file;
 }
 
+/* When this process started, in ticks since the host did; 0: that cannot be told. Numbers of processes begin anew, this does not. */
+static unsigned long long started(void)
+{
+    char text[1024] = "";
+    unsigned long long ticks = 0;
+    FILE *file = fopen("/proc/self/stat", "re");
+    size_t bytes = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[bytes] = 0;
+    const char *at = strrchr(text, ')'); /* behind the name, which may be anything: field 2 */
+    for (int field = 2; at && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    return at && sscanf(at, "%llu", &ticks) == 1 ? ticks : 0;
+}
+
 struct record *record_open(const struct process *process)
 {
     const char *folder = getenv(setting_RECORD);
@@ -62,7 +78,7 @@ struct record *record_open(const struct process *process)
     if (!record)
         return NULL;
     char path[4096];
-    snprintf(path, sizeof path, "%s/%ld", folder, (long)getpid());
+    snprintf(path, sizeof path, "%s/%llu-%ld", folder, started(), (long)getpid());
     record->file = open_file(path);
     if (!record->file) {
         say("what the program launches cannot be recorded in %s: %s", path, strerror(errno));

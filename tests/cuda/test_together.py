@@ -100,6 +100,25 @@ class Together(unittest.TestCase):
             self.assertEqual(out, first, turn)
         self.assertEqual([len(one["processes"]) for one in json.loads(first)["programs"]], [1, 1, 3])
 
+    def test_numbers_of_processes_begin_anew(self):
+        """Processes are in the order in which they started, also where the later one has the lower number."""
+        alone = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+        if subprocess.run([*alone, "sh", "-c", "echo 7 > /proc/sys/kernel/ns_last_pid"], check=False, capture_output=True).returncode:
+            self.skipTest("no namespace of processes can be made here")
+        script = os.path.join(self.folder, "script")
+        told = []
+        for last in ("2000", "100"):
+            with open(script, "w", encoding="utf-8") as file:
+                file.write(f"echo 1000 > /proc/sys/kernel/ns_last_pid; {program('reduction')}\n"
+                           f"echo {last} > /proc/sys/kernel/ns_last_pid; {program('vector_add')}\n")
+            done = subprocess.run([*alone, CORUN, "exec", "-q", "--json", "-", "--policy", "even", "--", "sh", script], check=False,
+                                  capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            told.append(done.stdout)
+        self.assertEqual(told[0], told[1])
+        kernels = [launch["kernel"] for launch in json.loads(told[1])["launches"]]
+        self.assertIn("add", kernels[-1])
+
     def test_time_is_shared(self):
         """Beside another one, a program takes longer than alone, and its launches lie in the same time as those of the other one."""
         both = self.told("--policy", "even", "--baselines", "--", program("heat"), ":", program("heat"))
