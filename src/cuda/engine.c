@@ -454,10 +454,12 @@ static bool advance(struct process *process)
         process->value_looks = 0;
     else if (++process->value_looks > MOST_VALUE_LOOKS)
         stream_values_give_up(process);
+    process->calls_waiting++;
     pthread_mutex_unlock(&process->lock);
     if (elsewhere)
         usleep(100);
     pthread_mutex_lock(&process->lock);
+    process->calls_waiting--;
     return any || elsewhere;
 }
 

@@ -2,8 +2,9 @@
 /*
  * Programs that wait for a kernel without calling CUDA: they look at mapped memory again and again. The machine advances
  * in calls only, so that cycles do not depend on the host's speed; but if a program has not called for seconds while
- * there is work, a thread of ours advances it instead. Whoever calls in time never meets it. Where the machine's time follows the clock of the
- * host (corund --pace), that thread looks all the time.
+ * there is work, a thread of ours advances it instead. Whoever calls in time, or waits in a call, never meets it. Seconds are those in which
+ * the program runs or sleeps: those in which it waits for a processor are the host's load. Where the machine's time follows the clock of the host
+ * (corund --pace), that thread looks all the time.
  */
 #include "cuda/idle.h"
 
@@ -14,11 +15,17 @@
 #include "cuda/remote.h"
 #include "cuda/stream.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LOOK_MICROSECONDS 250000u
-#define QUIET_LOOKS 12u /* 3 s */
+#define QUIET_MICROSECONDS 3000000u
 #define PACED_LOOK_MICROSECONDS 2000u
 
 static bool has_work(const struct process *process)
@@ -50,18 +57,59 @@ static void *look_alone(void *user)
     return NULL;
 }
 
+/* Runs, or waits for a processor or a disk. */
+static bool is_busy(const char *thread)
+{
+    char path[64], text[256];
+    snprintf(path, sizeof path, "/proc/self/task/%.16s/stat", thread);
+    FILE *file = fopen(path, "re");
+    size_t bytes = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[bytes] = 0;
+    const char *name_end = strrchr(text, ')');
+    return name_end && name_end[1] && (name_end[2] == 'R' || name_end[2] == 'D');
+}
+
+/* Whether a thread of the program is; false where that cannot be told. */
+static bool program_is_busy(void)
+{
+    DIR *threads = opendir("/proc/self/task");
+    bool busy = false;
+    for (struct dirent *entry; threads && !busy && (entry = readdir(threads));)
+        busy = isdigit((unsigned char)*entry->d_name) && atol(entry->d_name) != gettid() && is_busy(entry->d_name);
+    if (threads)
+        closedir(threads);
+    return busy;
+}
+
+static uint64_t processor_microseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* What the program has had of the time between two looks, in which its threads have run for so long together. */
+static uint64_t time_of_program(uint64_t run)
+{
+    return run >= LOOK_MICROSECONDS || !program_is_busy() ? LOOK_MICROSECONDS : run;
+}
+
 static void *advance_alone(void *user)
 {
     struct process *process = user;
-    uint64_t seen = 0;
-    uint32_t quiet = 0;
+    uint64_t seen = 0, quiet = 0, processor = processor_microseconds();
     for (;;) {
         usleep(LOOK_MICROSECONDS);
         pthread_mutex_lock(&process->lock);
-        quiet = process->calls == seen && has_work(process) ? quiet + 1 : 0;
+        uint64_t before = processor;
+        processor = processor_microseconds();
+        bool still = process->calls == seen && !process->calls_waiting && has_work(process);
+        quiet = still ? quiet + time_of_program(processor - before) : 0;
         seen = process->calls;
         /* What waits for others, as for a value in memory, is not helped: they need the lock. */
-        while (quiet >= QUIET_LOOKS && !process->ended && process->calls == seen && has_work(process))
+        while (quiet >= QUIET_MICROSECONDS && !process->ended && process->calls == seen && has_work(process))
             if (!engine_nudge(process))
                 break;
         bool ended = process->ended;

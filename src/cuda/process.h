@@ -81,6 +81,7 @@ struct process {
     bool launch_costs;   /* launches take time */
     bool watched, ended; /* idle.c */
     uint64_t calls;
+    uint32_t calls_waiting; /* those that have given the lock back for others to have their turn */
     uint32_t threads;
     struct simulated_duration kernel_timeout; /* zeroed: none */
     struct corun_diagnostics *list;

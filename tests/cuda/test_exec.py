@@ -268,6 +268,17 @@ class Exec(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
         self.assertRegex(done.stderr, said)
 
+    def test_long_call(self):
+        """Whoever waits in a call for seconds, or for a processor, is not helped: cycles are those of a short call on a host with nothing else to do."""
+        launches = []
+        for words in ((), ("hasty",), ("starved",)):
+            done = run("-q", "--json", "-", "--", program("long_call"), *words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            launches.append(json.loads(done.stdout)["launches"])
+        self.assertEqual(len(launches[0]), 241)
+        self.assertEqual(launches[1], launches[0])
+        self.assertEqual(launches[2], launches[0])
+
     def test_many_launches(self):
         """Nothing of them stays in the program; the table has them all."""
         done = run("--", program("many_launches"), "4000")
