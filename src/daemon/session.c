@@ -467,6 +467,32 @@ static void wait_for(struct session *session, const struct wire_frame *frame)
 
 /* ---- in their order ---- */
 
+static bool has_space(const struct session *session)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++)
+        any |= session->spaces[i] != NULL;
+    return any;
+}
+
+/*
+ * Whether the place that it is to have is that of a client that has hung up, and leaves when it is its turn. A script's next program comes
+ * before that where another client computes meanwhile.
+ */
+static bool comes_too_early(const struct session *session, const struct wire_frame *frame)
+{
+    const struct node *node = session->node;
+    struct wire_join wanted;
+    wire_body(frame, &wanted);
+    for (size_t i = 0; i < node->sessions.count && node->settings.keeps_places; i++) {
+        const struct session *other = node->sessions.data[i];
+        if (other->joined && other->number < node->settings.expected_count && other->hung_up && !other->gone &&
+            !other->broken && !strncmp(other->join.name, wanted.name, sizeof wanted.name))
+            return true;
+    }
+    return false;
+}
+
 /* What other clients can notice, or what depends on where time is: only when it is the client's turn. */
 static bool needs_turn(const struct session *session, const struct wire_frame *frame)
 {
@@ -476,6 +502,8 @@ static bool needs_turn(const struct session *session, const struct wire_frame *f
         wire_body(frame, &goal);
     if (!goal.pid) /* its own; before it has a context nobody notices */
         return session->takes_part;
+    if (type == WIRE_CONTEXT) /* of the first one nobody notices: it has the client's number */
+        return has_space(session);
     return type == WIRE_CONTEXT_GONE || type == WIRE_ENTER || type == WIRE_LEAVE || type == WIRE_LAUNCH ||
            type == WIRE_COPY || type == WIRE_WAIT;
 }
@@ -605,6 +633,8 @@ bool session_serve(struct session *session, bool turn)
         if (!turn || (frame.type == WIRE_LAUNCH && session->node->draining))
             return false;
     }
+    if (frame.type == WIRE_JOIN && !session->joined && comes_too_early(session, &frame))
+        return false;
     serve(session, &frame);
     in->taken += frame.bytes;
     if (in->taken == in->bytes)

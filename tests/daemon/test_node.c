@@ -314,6 +314,59 @@ static void test_places(void **state)
     assert_int_equal(join(rig, "first")->number, 3);
 }
 
+/* The next client of a place comes before the one before has had its turn to leave: it waits, and has the place. */
+static void test_next_of_place(void **state)
+{
+    struct rig *rig = *state;
+    uint32_t memories[2];
+    uint64_t buffers[2];
+    struct wire_welcome welcome = {0};
+    struct wire_join body = {.version = WIRE_VERSION,
+                             .model_version = CORUN_MODEL_VERSION,
+                             .configuration_bytes = sizeof(struct corun_gpu_config),
+                             .counter_bytes = sizeof(struct corun_counters),
+                             .name = "second"};
+    struct session *first = join_whole(rig, "first", &memories[0], &buffers[0]);
+    struct session *second = join_whole(rig, "second", &memories[1], &buffers[1]);
+    session_hang_up(second); /* while the first one computes */
+    struct session *next = session_begin(rig->node, 1, 2);
+    say(next, WIRE_JOIN, &body, NULL, 0);
+    work(rig);
+    assert_false(second->gone);
+    assert_false(hear(next, WIRE_WELCOME, &welcome));
+    wait_long(first);
+    work(rig);
+    assert_true(second->gone);
+    session_end(second);
+    work(rig);
+    assert_true(hear(next, WIRE_WELCOME, &welcome));
+    assert_int_equal(welcome.number, 1);
+    assert_false(node_place_is_empty(rig->node, 1));
+}
+
+/* The further contexts of clients have numbers, and so addresses, in the order of the clients, whoever asks first. */
+static void test_further_contexts(void **state)
+{
+    struct rig *rig = *state;
+    uint32_t memories[2];
+    uint64_t buffers[2];
+    struct wire_none none = {0};
+    struct wire_place place = {0};
+    struct session *first = join_whole(rig, "first", &memories[0], &buffers[0]);
+    struct session *second = join_whole(rig, "second", &memories[1], &buffers[1]);
+    say(second, WIRE_CONTEXT, &none, NULL, 0);
+    work(rig);
+    assert_false(hear(second, WIRE_PLACE, &place));
+    say(first, WIRE_CONTEXT, &none, NULL, 0);
+    work(rig);
+    assert_true(hear(first, WIRE_PLACE, &place));
+    assert_int_equal(place.place, 2);
+    wait_long(first);
+    work(rig);
+    assert_true(hear(second, WIRE_PLACE, &place));
+    assert_int_equal(place.place, 3);
+}
+
 /* One that ends without having come is not waited for. */
 static void test_place_of_nobody(void **state)
 {
@@ -446,6 +499,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_places, set_up_places, tear_down),
                                        cmocka_unit_test_setup_teardown(test_place_of_nobody, set_up_places, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_next_of_place, set_up_places, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_further_contexts, set_up_places, tear_down),
                                        cmocka_unit_test_setup_teardown(test_launch, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_turns, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_pace, set_up, tear_down),
