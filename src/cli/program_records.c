@@ -6,26 +6,32 @@
 #include <dirent.h>
 #include <stdlib.h>
 
-/* START-NUMBER, as processes call their records. */
-struct of_process {
-    unsigned long long start, number;
+/* START-OPENED-NUMBER, as processes call their records: the order in which they started, and within one tick that of their records. */
+enum { NAME_FIELDS = 3 };
+
+struct name {
+    unsigned long long fields[NAME_FIELDS];
 };
 
-static struct of_process process_of(const char *name)
+static struct name name_of(const char *text)
 {
-    char *end;
-    struct of_process of = {.start = strtoull(name, &end, 10)};
-    of.number = *end == '-' ? strtoull(end + 1, NULL, 10) : 0;
-    return of;
+    struct name name = {0};
+    for (int i = 0; i < NAME_FIELDS && isdigit((unsigned char)*text); i++) {
+        char *end;
+        name.fields[i] = strtoull(text, &end, 10);
+        text = *end == '-' ? end + 1 : end;
+    }
+    return name;
 }
 
 /* Numbers alone would not do: behind the highest one, they begin anew. */
 static int by_start(const struct dirent **left, const struct dirent **right)
 {
-    struct of_process a = process_of((*left)->d_name), b = process_of((*right)->d_name);
-    if (a.start != b.start)
-        return a.start > b.start ? 1 : -1;
-    return (a.number > b.number) - (a.number < b.number);
+    struct name a = name_of((*left)->d_name), b = name_of((*right)->d_name);
+    for (int i = 0; i < NAME_FIELDS; i++)
+        if (a.fields[i] != b.fields[i])
+            return a.fields[i] > b.fields[i] ? 1 : -1;
+    return 0;
 }
 
 static int is_record(const struct dirent *entry)

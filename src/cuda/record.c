@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char whole[] = "record\twhole\n", cut[] = "record\tcut  \n";
@@ -71,6 +72,15 @@ static unsigned long long started(void)
     return at && sscanf(at, "%llu", &ticks) == 1 ? ticks : 0;
 }
 
+/* Nanoseconds since the host started. Two processes of a script may start within one tick; this tells them apart. */
+static unsigned long long now(void)
+{
+    struct timespec time;
+    return clock_gettime(CLOCK_BOOTTIME, &time)
+               ? 0
+               : (unsigned long long)time.tv_sec * 1000000000u + (unsigned long long)time.tv_nsec;
+}
+
 struct record *record_open(const struct process *process)
 {
     const char *folder = getenv(setting_RECORD);
@@ -78,7 +88,7 @@ struct record *record_open(const struct process *process)
     if (!record)
         return NULL;
     char path[4096];
-    snprintf(path, sizeof path, "%s/%llu-%ld", folder, started(), (long)getpid());
+    snprintf(path, sizeof path, "%s/%llu-%llu-%ld", folder, started(), now(), (long)getpid());
     record->file = open_file(path);
     if (!record->file) {
         say("what the program launches cannot be recorded in %s: %s", path, strerror(errno));
