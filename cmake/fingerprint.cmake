@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Writes OUTPUT: a C file (src/case/fingerprint.h declares it) with FUNCTION, which returns one hash over the contents of FILES (a list joined with |), for the keys of
+# Writes OUTPUT: a C file (src/LAYER/fingerprint.h declares it) with FUNCTION, which returns one hash over the contents of FILES (a list joined with |), for the keys of
 # cached results.
 string(REPLACE "|" ";" files "${FILES}")
 set(hashes "")
@@ -10,7 +10,7 @@ foreach(file IN LISTS files)
 endforeach()
 string(SHA256 fingerprint "${hashes}")
 file(WRITE ${OUTPUT}.new "/* Made by the build. */
-#include \"case/fingerprint.h\"
+#include \"${LAYER}/fingerprint.h\"
 
 const char *${FUNCTION}(void)
 {

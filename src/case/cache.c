@@ -5,6 +5,7 @@
  */
 #include "case/cache.h"
 
+#include "base/cache_folder.h"
 #include "corun/case.h"
 
 #include <errno.h>
@@ -59,15 +60,7 @@ struct content_key content_digest_end(struct content_digest *digest)
 
 bool corun_cache_directory(char *path, size_t bytes)
 {
-    const char *base = getenv("XDG_CACHE_HOME"), *rest = "/corun";
-    if (!base || base[0] != '/') { /* the XDG specification: relative paths are to be ignored */
-        base = getenv("HOME");
-        rest = "/.cache/corun";
-    }
-    if (!base || !base[0])
-        return false;
-    int length = snprintf(path, bytes, "%s%s", base, rest);
-    return length > 0 && (size_t)length < bytes;
+    return cache_folder_path(path, bytes, "");
 }
 
 static bool entry_path(char *path, size_t bytes, const char *directory, const struct content_key *key)
@@ -144,29 +137,7 @@ json_t *cache_load(const char *directory, const struct content_key *key, struct 
 
 bool cache_make_directory(const char *directory)
 {
-    char path[PATH_BYTES];
-    size_t length = strlen(directory);
-    if (!length || length >= sizeof path)
-        return false;
-    int problem = 0;
-    for (size_t i = 1; i <= length; i++) {
-        if (directory[i] != '/' && directory[i])
-            continue;
-        memcpy(path, directory, i);
-        path[i] = 0;
-        if (mkdir(path, 0777) && errno != EEXIST)
-            problem = errno; /* of no importance if the directory is there all the same */
-    }
-    struct stat status;
-    if (stat(directory, &status)) {
-        errno = problem ? problem : errno;
-        return false;
-    }
-    if (!S_ISDIR(status.st_mode)) {
-        errno = ENOTDIR;
-        return false;
-    }
-    return true;
+    return cache_folder_make(directory, 0777);
 }
 
 static bool write_entry(const char *directory, const char *path, const json_t *entry)

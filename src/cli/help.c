@@ -64,7 +64,7 @@ int command_help(int argc, char **argv)
          "  CORUN_PYTHON    the python3 that makes reports\n"
          "  CORUN_CLANG     the clang of `corun cc`\n"
          "  CORUN_LIBCLC    the math library of `corun cc`, nvptx64--nvidiacl.bc\n"
-         "  XDG_CACHE_HOME  isolated baselines are kept in its folder corun; else in ~/.cache/corun\n"
+         "  XDG_CACHE_HOME  isolated baselines and sliced kernels are kept in its folder corun; else in ~/.cache/corun\n"
          "  NO_COLOR        no colours on a terminal\n");
     command_print_statuses(stdout);
     return 0;

@@ -17,6 +17,7 @@
     S(DAEMON, "CORUN_CUDA_DAEMON", "socket of the corund whose GPU the program shares, as `corun share` says it") \
     S(SHIM_DAEMON, "CORUN_SHIM_DAEMON", "socket of the corund that governs a GPU of hardware, for the shim") \
     S(SHIM_DRIVER, "CORUN_SHIM_DRIVER", "libcuda.so.1 of the driver below the shim [the next one that programs find]") \
+    S(SHIM_CACHE, "CORUN_SHIM_CACHE", "folder of sliced kernels, \"\" for none [slices in the cache of the user]") \
     S(SHIM_SLICES, "CORUN_SHIM_SLICES", "1: the shim cuts launches that take longer than corund wants") \
     S(SHIM_TRACE, "CORUN_SHIM_TRACE", "file for the names of what programs ask of the driver through the shim") \
     S(NAME, "CORUN_CUDA_NAME", "the name of the program there; without it that of its file") \

@@ -2,10 +2,11 @@
 /* Modules as they are loaded, their kernels, and sliced forms of these. */
 #include "shim/kernels.h"
 
+#include "base/cache_folder.h"
 #include "base/vector.h"
 #include "cuda/fat_binary.h"
 #include "cuda/settings.h"
-#include "ptx/module.h"
+#include "rewrite/cache.h"
 #include "rewrite/slice.h"
 #include "shim/below.h"
 #include "shim/memory.h"
@@ -26,6 +27,8 @@ enum {
 };
 
 #define PLACES 4096u
+#define CACHE_PATH_BYTES 3072u
+#define CACHE_MOST_BYTES (UINT64_C(256) << 20)
 
 /* What was loaded. `image` is the program's, of a file that is mapped; `text` is ours. */
 struct image {
@@ -34,8 +37,8 @@ struct image {
     char *text;
     bool read; /* text is all that there is */
     const void *context;
-    void *module; /* the sliced one */
-    struct rewritten rewritten;
+    void *module;                 /* the sliced one */
+    struct cached_module *sliced; /* its text; NULL: nobody has asked, or there is none */
 };
 
 static struct {
@@ -44,12 +47,19 @@ static struct {
     struct kernel *kernels[PLACES];
     pthread_once_t once;
     bool cut;
+    char folder[CACHE_PATH_BYTES]; /* of the cache; "": nothing is kept */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
 static void read_settings(void)
 {
     const char *slices = getenv(setting_SHIM_SLICES), *socket = getenv(setting_SHIM_DAEMON);
     state.cut = slices && *slices == '1' && socket && *socket;
+    const char *folder = getenv(setting_SHIM_CACHE);
+    size_t bytes = folder ? strlen(folder) + 1 : 0;
+    if (folder && bytes <= sizeof state.folder)
+        memcpy(state.folder, folder, bytes);
+    else if (folder || !cache_folder_path(state.folder, sizeof state.folder, "/slices"))
+        *state.folder = 0;
 }
 
 bool kernels_are_cut(void)
@@ -218,36 +228,45 @@ static void context_ended(int error)
 /* ---- slices ---- */
 
 /* Variables would be there twice, and clusters must not be divided. */
-static bool can_be_doubled(const struct rewritten *rewritten, const char *text)
+static bool can_be_doubled(const struct cached_module *sliced, const char *text)
 {
-    const struct ptx_module *module = rewritten->module;
-    for (uint32_t i = 0; i < module->variable_count; i++)
-        if (module->variables[i]->space != PTX_SPACE_SHARED)
-            return false;
-    return !strstr(text, "ctapercluster") && !strstr(text, ".explicitcluster");
+    return !sliced->has_variables && !strstr(text, "ctapercluster") && !strstr(text, ".explicitcluster");
+}
+
+static void is_not_used(const char *path, const char *problem)
+{
+    shim_say("sliced kernels in %s are not used: %s", path, problem);
+}
+
+/* From its text, or as another process has left it. */
+static void slice(struct image *image)
+{
+    const struct rewrite_cache cache = {*state.folder ? state.folder : NULL, CACHE_MOST_BYTES, is_not_used};
+    bool hit = false;
+    if (rewrite_cached(&cache, "slices", slice_module, image->text, strlen(image->text), &image->sliced, &hit) ==
+        CORUN_OK)
+        trace_line("sliced", hit ? "kept" : "made", "");
 }
 
 static bool load_sliced(struct image *image, const void *context)
 {
     int (*load)(void **, const void *) = below(LOOKED_AT_cuModuleLoadData);
     int (*capture_mode)(int *) = (int (*)(int *))below_find("cuThreadExchangeStreamCaptureMode");
-    char *output = NULL;
-    size_t bytes = 0;
     int mode = CAPTURE_RELAXED;
     if (!image->read)
         image->text = text_of(image->image);
     image->read = true;
-    if (!image->text || image->rewritten.module || !capture_mode ||
-        rewrite_text(slice_module, "program.ptx", image->text, strlen(image->text), NULL, &image->rewritten, &output,
-                     &bytes) != CORUN_OK)
+    if (!image->text || image->sliced || !capture_mode)
         return false;
-    if (can_be_doubled(&image->rewritten, image->text) && capture_mode(&mode) == BELOW_OK) {
-        if (load(&image->module, output) != BELOW_OK)
+    slice(image);
+    if (!image->sliced)
+        return false;
+    if (can_be_doubled(image->sliced, image->text) && capture_mode(&mode) == BELOW_OK) {
+        if (load(&image->module, image->sliced->text) != BELOW_OK)
             image->module = NULL;
         (void)capture_mode(&mode);
     }
     image->context = context;
-    free(output);
     return image->module != NULL;
 }
 
@@ -272,8 +291,8 @@ static bool make_sliced(struct kernel *kernel, const void *context, uint32_t blo
     int (*set)(void *, int, int) = (int (*)(void *, int, int))below_find("cuFuncSetAttribute");
     if ((!image->module && !load_sliced(image, context)) || image->context != context)
         return false;
-    const struct rewritten_kernel *made = rewritten_kernel_find(&image->rewritten, kernel->name);
-    if (!made || made->refusal || get(&kernel->function, image->module, kernel->name) != BELOW_OK)
+    const struct cached_kernel *made = cached_kernel_find(image->sliced, kernel->name);
+    if (!made || made->refused || get(&kernel->function, image->module, kernel->name) != BELOW_OK)
         return false;
     if (shared_bytes > SHARED_WITHOUT_ASKING && (!set || set(kernel->function, MOST_DYNAMIC_SHARED, (int)shared_bytes)))
         return false;

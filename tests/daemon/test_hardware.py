@@ -44,7 +44,8 @@ class Shimmed(unittest.TestCase):
         self.folder = pathlib.Path(temporary.name)
         self.socket = self.folder / "socket"
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(("CORUN_CUDA_", "CORUN_SHIM_"))}
-        self.environment.update(CORUN_DAEMON_SOCKET=str(self.socket), LD_LIBRARY_PATH=str(LIBRARIES))
+        self.environment.update(CORUN_DAEMON_SOCKET=str(self.socket), LD_LIBRARY_PATH=str(LIBRARIES),
+                                XDG_CACHE_HOME=str(self.folder / "cache"))
 
     def shimmed(self, **more):
         return dict(self.environment, LD_LIBRARY_PATH=f"{SHIM}:{LIBRARIES}", **more)
@@ -347,6 +348,38 @@ input()
             self.assertEqual(" slice place" in trace.read_text(), cut)
             if cut:  # a wave of a GTX 980 is 512 thread blocks, so seven slices
                 self.assertGreater(launches, 40)
+        server.close()
+
+    def test_slices_are_kept(self):
+        """The sliced form of a module is made once, and found by later processes; what is damaged is told of, and made anew."""
+        self.start_daemon("--policy", "priority:bound=1")
+        server = Client(self.socket, goal=1)
+        trace, kept = self.folder / "trace", self.folder / "cache" / "corun" / "slices"
+
+        def run(how, said=b"", **more):
+            self.environment.update(CORUN_SHIM_TRACE=str(trace), **more)
+            trace.write_text("")
+            status, out, err = self.end(self.share(PROGRAMS / "wide_launches", "--name", "train", "--slices", words=["5"]))
+            self.assertEqual((status, out), (0, b"5 launches of 3219 thread blocks\n"), err)
+            self.assertIn(f" sliced {how}", trace.read_text())
+            self.assertIn(said, err)
+            self.assertEqual(bool(said), bool(err), err)
+        run("made")
+        run("kept")
+        entry, = kept.iterdir()
+        self.assertEqual(entry.stat().st_mode & 0o777, 0o600)
+        for data, said in ((entry.read_bytes()[:-9], b"it is damaged"), (b"garbage", b"it is not a file of ours"), (b"", b"not a file of ours")):
+            entry.write_bytes(data)
+            run("made", b"sliced kernels in " + bytes(entry) + b" are not used: " + said if data else said)
+            run("kept")
+        kept.chmod(0o500)
+        entry.unlink()
+        kept.rmdir()
+        kept.write_text("no folder")
+        run("made")  # nothing can be kept there
+        run("made", CORUN_SHIM_CACHE="")
+        run("made", CORUN_SHIM_CACHE=str(self.folder / "other"))
+        run("kept")
         server.close()
 
     def test_kinds_of_corund(self):

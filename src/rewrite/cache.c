@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/* Rewritten modules on disk: entries as bytes, their files, and which of them go. */
+#include "rewrite/cache.h"
+
+#include "base/cache_folder.h"
+#include "base/vector.h"
+#include "rewrite/fingerprint.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATH_BYTES 4096u
+#define UNFINISHED_SECONDS 3600 /* after which a file that somebody began to write is nobody's */
+#define UNFINISHED ".new-"
+
+static const char magic[16] = "corun rewritten";
+
+/* Behind it: a row and a name with NUL for each kernel, and the text with NUL. Of one host: numbers are as they lie in memory. */
+struct head {
+    char magic[16];
+    char sum[SHA256_DIGEST_STRING_LENGTH]; /* of the rest of the head, and of all behind it */
+    uint8_t zero[7];
+    uint64_t text_bytes;
+    uint32_t kernel_count, has_variables;
+};
+
+struct row {
+    uint32_t name_bytes, parameter_index, refused;
+};
+
+/* ---- entries as bytes ---- */
+
+static void sum_of(const uint8_t *data, size_t bytes, char sum[SHA256_DIGEST_STRING_LENGTH])
+{
+    const size_t from = offsetof(struct head, zero);
+    SHA2_CTX hash;
+    SHA256Init(&hash);
+    SHA256Update(&hash, data + from, bytes - from);
+    SHA256End(&hash, sum);
+}
+
+uint8_t *cached_module_encode(const struct cached_module *module, size_t *bytes)
+{
+    struct head head = {
+        .text_bytes = module->text_bytes, .kernel_count = module->kernel_count, .has_variables = module->has_variables};
+    size_t size = sizeof head + module->text_bytes + 1;
+    for (uint32_t i = 0; i < module->kernel_count; i++)
+        size += sizeof(struct row) + strlen(module->kernels[i].name) + 1;
+    uint8_t *data = size <= REWRITE_CACHE_MOST_ENTRY ? malloc(size) : NULL, *at = data;
+    if (!data)
+        return NULL;
+    memcpy(head.magic, magic, sizeof magic);
+    at += sizeof head;
+    for (uint32_t i = 0; i < module->kernel_count; i++) {
+        const struct cached_kernel *kernel = &module->kernels[i];
+        const struct row row = {(uint32_t)strlen(kernel->name), kernel->parameter_index, kernel->refused};
+        memcpy(at, &row, sizeof row);
+        memcpy(at + sizeof row, kernel->name, row.name_bytes + 1);
+        at += sizeof row + row.name_bytes + 1;
+    }
+    memcpy(at, module->text, module->text_bytes + 1);
+    memcpy(data, &head, sizeof head);
+    sum_of(data, size, head.sum);
+    memcpy(data, &head, sizeof head);
+    *bytes = size;
+    return data;
+}
+
+/* Takes a row at *at. False: there is no whole one. */
+static bool take_row(const uint8_t *data, size_t bytes, size_t *at, struct cached_kernel *kernel)
+{
+    struct row row;
+    if (bytes - *at < sizeof row)
+        return false;
+    memcpy(&row, data + *at, sizeof row);
+    *at += sizeof row;
+    if (bytes - *at <= row.name_bytes || data[*at + row.name_bytes] != 0 || memchr(data + *at, 0, row.name_bytes))
+        return false;
+    *kernel = (struct cached_kernel){(const char *)data + *at, row.parameter_index, row.refused != 0};
+    *at += row.name_bytes + 1;
+    return true;
+}
+
+struct cached_module *cached_module_decode(const uint8_t *data, size_t bytes, const char **problem)
+{
+    struct head head;
+    char sum[SHA256_DIGEST_STRING_LENGTH];
+    *problem = "it is not a file of ours";
+    if (bytes < sizeof head || memcmp(data, magic, sizeof magic) != 0)
+        return NULL;
+    memcpy(&head, data, sizeof head);
+    sum_of(data, bytes, sum);
+    *problem = "it is damaged";
+    if (memcmp(head.sum, sum, sizeof sum) != 0 || head.kernel_count > bytes / sizeof(struct row))
+        return NULL;
+    struct cached_module *module =
+        malloc(sizeof *module + head.kernel_count * sizeof(struct cached_kernel) + bytes - sizeof head);
+    if (!module) {
+        *problem = "out of memory";
+        return NULL;
+    }
+    uint8_t *copy = (uint8_t *)&module->kernels[head.kernel_count];
+    size_t at = 0, rest = bytes - sizeof head;
+    memcpy(copy, data + sizeof head, rest);
+    bool good = true;
+    for (uint32_t i = 0; i < head.kernel_count && good; i++)
+        good = take_row(copy, rest, &at, &module->kernels[i]);
+    if (!good || rest - at == 0 || rest - at - 1 != head.text_bytes || copy[rest - 1] != 0 ||
+        memchr(copy + at, 0, head.text_bytes)) {
+        free(module);
+        return NULL;
+    }
+    module->text = (const char *)copy + at;
+    module->text_bytes = head.text_bytes;
+    module->has_variables = head.has_variables != 0;
+    module->kernel_count = head.kernel_count;
+    return module;
+}
+
+const struct cached_kernel *cached_kernel_find(const struct cached_module *module, const char *name)
+{
+    for (uint32_t i = 0; i < module->kernel_count; i++)
+        if (!strcmp(module->kernels[i].name, name))
+            return &module->kernels[i];
+    return NULL;
+}
+
+/* ---- by the pass ---- */
+
+/* What there is to know, in one allocation, with its text and names. */
+static struct cached_module *module_of(const struct rewritten *rewritten, const char *text, size_t bytes)
+{
+    size_t size = sizeof(struct cached_module) + rewritten->kernel_count * sizeof(struct cached_kernel) + bytes + 1;
+    for (uint32_t i = 0; i < rewritten->kernel_count; i++)
+        size += strlen(rewritten->kernels[i].function->name) + 1;
+    struct cached_module *module = malloc(size);
+    if (!module)
+        return NULL;
+    *module = (struct cached_module){.text_bytes = bytes, .kernel_count = rewritten->kernel_count};
+    char *at = (char *)&module->kernels[module->kernel_count];
+    for (uint32_t i = 0; i < rewritten->kernel_count; i++) {
+        const struct rewritten_kernel *kernel = &rewritten->kernels[i];
+        size_t name_bytes = strlen(kernel->function->name) + 1;
+        memcpy(at, kernel->function->name, name_bytes);
+        module->kernels[i] = (struct cached_kernel){at, kernel->parameter_index, kernel->refusal != NULL};
+        at += name_bytes;
+    }
+    memcpy(at, text, bytes + 1);
+    module->text = at;
+    for (uint32_t i = 0; i < rewritten->module->variable_count; i++)
+        module->has_variables |= rewritten->module->variables[i]->space != PTX_SPACE_SHARED;
+    return module;
+}
+
+static enum corun_status make(rewrite_pass *pass, const char *text, size_t bytes, struct cached_module **module)
+{
+    struct rewritten rewritten;
+    char *output = NULL;
+    size_t output_bytes = 0;
+    enum corun_status status = rewrite_text(pass, "program.ptx", text, bytes, NULL, &rewritten, &output, &output_bytes);
+    if (status != CORUN_OK)
+        return status;
+    *module = module_of(&rewritten, output, output_bytes);
+    rewritten_destroy(&rewritten);
+    free(output);
+    return *module ? CORUN_OK : CORUN_MEMORY;
+}
+
+/* ---- files ---- */
+
+static bool path_of(const struct rewrite_cache *cache, const char *name, const char *text, size_t bytes,
+                    char path[PATH_BYTES])
+{
+    char key[SHA256_DIGEST_STRING_LENGTH];
+    SHA2_CTX hash;
+    if (!cache->folder)
+        return false;
+    SHA256Init(&hash);
+    SHA256Update(&hash, (const uint8_t *)rewrite_fingerprint(), strlen(rewrite_fingerprint()) + 1);
+    SHA256Update(&hash, (const uint8_t *)name, strlen(name) + 1);
+    SHA256Update(&hash, (const uint8_t *)text, bytes);
+    SHA256End(&hash, key);
+    int length = snprintf(path, PATH_BYTES, "%s/%s", cache->folder, key);
+    return length > 0 && (size_t)length < PATH_BYTES;
+}
+
+static bool read_whole(int file, uint8_t *data, size_t bytes)
+{
+    for (size_t at = 0; at < bytes;) {
+        ssize_t got = read(file, data + at, bytes - at);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        at += (size_t)got;
+    }
+    return true;
+}
+
+static struct cached_module *load_file(int file, const char **problem)
+{
+    struct stat about;
+    *problem = "it is not a file of ours";
+    if (fstat(file, &about) || !S_ISREG(about.st_mode) || about.st_uid != geteuid() ||
+        about.st_size > (off_t)REWRITE_CACHE_MOST_ENTRY)
+        return NULL;
+    size_t bytes = (size_t)about.st_size;
+    uint8_t *data = malloc(bytes + 1);
+    *problem = data ? "it cannot be read" : "out of memory";
+    struct cached_module *module =
+        data && read_whole(file, data, bytes) ? cached_module_decode(data, bytes, problem) : NULL;
+    free(data);
+    if (module)
+        (void)futimens(file, NULL); /* it has been used */
+    return module;
+}
+
+static struct cached_module *load(const struct rewrite_cache *cache, const char *path)
+{
+    const char *problem = NULL;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    struct cached_module *module = NULL;
+    if (file >= 0) {
+        module = load_file(file, &problem);
+        close(file);
+    } else if (errno != ENOENT && errno != ENOTDIR) {
+        problem = strerror(errno);
+    }
+    if (problem && !module && cache->remark)
+        cache->remark(path, problem);
+    return module;
+}
+
+static bool write_whole(int file, const uint8_t *data, size_t bytes)
+{
+    for (size_t at = 0; at < bytes;) {
+        ssize_t written = write(file, data + at, bytes - at);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return false;
+        at += (size_t)written;
+    }
+    return true;
+}
+
+static void store(const struct rewrite_cache *cache, const char *path, const uint8_t *data, size_t bytes)
+{
+    char temporary[PATH_BYTES];
+    int length = snprintf(temporary, sizeof temporary, "%s/" UNFINISHED "XXXXXX", cache->folder);
+    if (length <= 0 || (size_t)length >= sizeof temporary || !cache_folder_make(cache->folder, 0700))
+        return;
+    int file = mkostemp(temporary, O_CLOEXEC);
+    if (file < 0)
+        return;
+    bool written = write_whole(file, data, bytes);
+    written = close(file) == 0 && written;
+    if (!written || rename(temporary, path))
+        (void)unlink(temporary);
+}
+
+/* ---- which entries go ---- */
+
+struct entry {
+    char name[SHA256_DIGEST_STRING_LENGTH];
+    struct timespec used;
+    uint64_t bytes;
+};
+
+/* Who was used first goes first; between equal ones the name decides. */
+static int by_use(const void *left, const void *right)
+{
+    const struct entry *a = left, *b = right;
+    if (a->used.tv_sec != b->used.tv_sec)
+        return a->used.tv_sec < b->used.tv_sec ? -1 : 1;
+    if (a->used.tv_nsec != b->used.tv_nsec)
+        return a->used.tv_nsec < b->used.tv_nsec ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+static void limit(const struct rewrite_cache *cache)
+{
+    VECTOR(struct entry) entries = {0};
+    DIR *folder = opendir(cache->folder);
+    uint64_t sum = 0;
+    time_t now = time(NULL);
+    for (struct dirent *found; folder && (found = readdir(folder));) {
+        struct stat about;
+        struct entry entry = {.name = ""};
+        bool whole = strspn(found->d_name, "0123456789abcdef") == sizeof entry.name - 1;
+        if (fstatat(dirfd(folder), found->d_name, &about, AT_SYMLINK_NOFOLLOW) || !S_ISREG(about.st_mode))
+            continue;
+        if (!strncmp(found->d_name, UNFINISHED, sizeof UNFINISHED - 1) && about.st_mtime + UNFINISHED_SECONDS < now)
+            (void)unlinkat(dirfd(folder), found->d_name, 0);
+        if (!whole || strlen(found->d_name) != sizeof entry.name - 1)
+            continue;
+        memcpy(entry.name, found->d_name, sizeof entry.name);
+        entry.used = about.st_mtim;
+        entry.bytes = (uint64_t)about.st_size;
+        sum += vector_push(&entries, entry) ? entry.bytes : 0;
+    }
+    if (entries.count)
+        qsort(entries.data, entries.count, sizeof *entries.data, by_use);
+    for (size_t i = 0; folder && i < entries.count && sum > cache->most_bytes; i++) {
+        (void)unlinkat(dirfd(folder), entries.data[i].name, 0);
+        sum -= entries.data[i].bytes;
+    }
+    vector_free(&entries);
+    if (folder)
+        closedir(folder);
+}
+
+enum corun_status rewrite_cached(const struct rewrite_cache *cache, const char *name, rewrite_pass *pass,
+                                 const char *text, size_t bytes, struct cached_module **module, bool *hit)
+{
+    char path[PATH_BYTES];
+    bool keeps = path_of(cache, name, text, bytes, path);
+    *module = keeps ? load(cache, path) : NULL;
+    *hit = *module != NULL;
+    if (*hit)
+        return CORUN_OK;
+    enum corun_status status = make(pass, text, bytes, module);
+    size_t size = 0;
+    uint8_t *data = keeps && status == CORUN_OK ? cached_module_encode(*module, &size) : NULL;
+    if (data && size <= cache->most_bytes) {
+        store(cache, path, data, size);
+        limit(cache);
+    }
+    free(data);
+    return status;
+}
