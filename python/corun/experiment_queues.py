@@ -283,7 +283,7 @@ def costs(_, outcomes):
     rows = [[run["scheduler"], str(run["most_pending"]), str(run["plans"]), str(run["slices"]),
              f"{1e6 * (run['planning_seconds'] - run['longest_plan_seconds']) / max(1, run['plans'] - 1):.2f}", f"{1e6 * run['longest_plan_seconds']:.0f}",
              f"{run['queue_bytes'] / 1e3:.0f}"] for outcome in outcomes for run in outcome.result["runs"]]
-    return ["Processor time of the scheduler and memory of the queue, with so many launches pending at once. The longest decision is the one that predicts all pairs.",
+    return ["Processor time of the scheduler and memory of the queue, with so many launches pending at once. The longest decision is the first one, which has the most pairs to predict.",
             (["scheduler", "pending at most", "plans", "slices", "us per plan, without the longest", "longest, us", "queue, KB"], rows)]
 
 

@@ -6,6 +6,9 @@
 
 #include <math.h>
 
+/* Of an IPC that has been solved for: what its digits leave open (docs/model.md). */
+#define REACH_MARGIN 1.001
+
 double model_profit(const double together[2], const double alone[2])
 {
     double sum = 0;
@@ -15,6 +18,17 @@ double model_profit(const double together[2], const double alone[2])
         sum += together[k] / alone[k];
     }
     return 1 - 1 / sum;
+}
+
+double model_profit_limit(const struct model_gpu *gpu, const double reach[2], const double alone[2])
+{
+    double slots = gpu->schedulers * gpu->issue_rate, most[2];
+    if (!(alone[0] > 0 && alone[1] > 0))
+        return INFINITY;
+    uint32_t first = alone[0] <= alone[1] ? 0 : 1; /* a slot is worth more to the slower one */
+    most[first] = fmin(reach[first] * REACH_MARGIN, slots);
+    most[1 - first] = fmin(reach[1 - first] * REACH_MARGIN, slots * REACH_MARGIN - most[first]);
+    return 1 - 1 / (most[0] / alone[0] + most[1] / alone[1]);
 }
 
 double model_imbalance(const struct model_gpu *gpu, const struct model_kernel *const kernels[2],

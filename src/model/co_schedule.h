@@ -27,6 +27,13 @@ struct model_co_schedule {
  */
 double model_profit(const double together[2], const double alone[2]);
 
+/*
+ * What the profit of a co-schedule cannot exceed, for two kernels of which each is known alone. `reach`: the IPC of each alone with the thread blocks that it has in
+ * the co-schedule. A kernel beside it takes issue slots and lengthens latencies, so it is no faster there; and both share the issue slots. INFINITY
+ * if an IPC alone is not above 0.
+ */
+double model_profit_limit(const struct model_gpu *gpu, const double reach[2], const double alone[2]);
+
 /* Equation 7, ΔT, as seconds: |I_1 P_1 / IPC_1 − I_2 P_2 / IPC_2|; `slices` are the P of one SM. Infinite where an IPC is 0. */
 double model_imbalance(const struct model_gpu *gpu, const struct model_kernel *const kernels[2],
                        const uint32_t slices[2], const double ipc[2], double seconds[2]);

@@ -96,6 +96,12 @@ static inline void power_means(const struct variable *variable, uint32_t n, doub
     after[3][b] = third + mean * (3 * variance + mean * mean);
 }
 
+/* Whether the variables have values enough for that term. */
+static inline bool is_used(const struct variable variables[CHAIN_KERNELS], uint32_t term)
+{
+    return powers_of[term][0] <= variables[0].most && powers_of[term][1] <= variables[1].most;
+}
+
 /* The states first to last of row a go to the sums. */
 static void add_states(struct expansion *expansion, uint32_t a, uint32_t first, uint32_t last)
 {
@@ -121,6 +127,8 @@ static void add_states(struct expansion *expansion, uint32_t a, uint32_t first, 
     }
     for (uint32_t f = 1; f < TERMS; f++) {
         uint32_t i = powers_of[f][0], j = powers_of[f][1];
+        if (!is_used(variables, f))
+            continue;
         const double *after_first = row->after[0][i], *after_second = row->after[1][j];
         double2 low = {0, 0}, high = {0, 0};
         for (uint32_t b = first; b <= last; b++) {
@@ -279,7 +287,7 @@ static bool find_steady(const struct expansion *expansion, struct chain_steady *
     uint32_t n = 0, lower = 0, used[TERMS];
     double rows[TERMS][TERMS + 1], solution[TERMS];
     for (uint32_t f = 0; f < TERMS; f++) {
-        if (powers_of[f][0] <= variables[0].most && powers_of[f][1] <= variables[1].most)
+        if (is_used(variables, f))
             used[n++] = f;
         lower = f < LOWER_TERMS ? n : lower;
     }
@@ -325,7 +333,8 @@ static bool answers_later(const struct chain *chain)
     bool later = true;
     for (uint32_t k = 0; k < CHAIN_KERNELS; k++)
         for (uint32_t kind = 0; kind < MODEL_ACCESSES; kind++)
-            later = later && chances_latency(chain, kind, chain->kernels[k].requests[kind]) >= longest;
+            later = later && (chain->kernels[k].warps == 0 ||
+                              chances_latency(chain, kind, chain->kernels[k].requests[kind]) >= longest);
     return later;
 }
 
@@ -339,8 +348,8 @@ enum corun_status expansion_solve(const struct chain *chain, struct chain_steady
     chances_in_the_mean(chain, waits, uncoalesced);
     const struct chain_kernel *kernels = chain->kernels;
     struct chain turned = *chain;
-    /* a warp begins with R_m and ends with R_m (1 - waits) / waits: together R_m / waits */
-    bool turn = kernels[0].wait * waits[1] > kernels[1].wait * waits[0];
+    /* one kernel alone is one row; else a warp begins with R_m and ends with R_m (1 - waits) / waits: together R_m / waits */
+    bool turn = kernels[1].warps == 0 || kernels[0].wait * waits[1] > kernels[1].wait * waits[0];
     for (uint32_t k = 0; k < CHAIN_KERNELS && turn; k++)
         turned.kernels[k] = kernels[1 - k];
     if (!expand(&turned, turn ? (const double[CHAIN_KERNELS]){waits[1], waits[0]} : waits, steady))

@@ -38,23 +38,23 @@ static bool make_room(struct greedy *greedy)
     return true;
 }
 
+/* The index of the pair of two kinds; a new one has its limit. */
 static enum corun_status find_pair(struct greedy *greedy, const struct corun_queue_view *view, uint32_t one,
-                                   uint32_t other, struct greedy_pair *pair)
+                                   uint32_t other, uint32_t *index)
 {
-    *pair = (struct greedy_pair){.kinds = {one < other ? one : other, one < other ? other : one}};
+    struct greedy_pair pair = {.kinds = {one < other ? one : other, one < other ? other : one}, .profit = INFINITY};
     if (!make_room(greedy))
         return CORUN_MEMORY;
-    size_t place = place_of(greedy, pair->kinds[0], pair->kinds[1]);
-    if (greedy->places[place]) {
-        *pair = greedy->pairs.data[greedy->places[place] - 1];
-        return CORUN_OK;
+    size_t place = place_of(greedy, pair.kinds[0], pair.kinds[1]);
+    if (!greedy->places[place]) {
+        enum corun_status status = greedy->limit ? greedy->limit(greedy->user, view, &pair) : CORUN_OK;
+        if (status != CORUN_OK)
+            return status;
+        if (!vector_push(&greedy->pairs, pair))
+            return CORUN_MEMORY;
+        greedy->places[place] = (uint32_t)greedy->pairs.count;
     }
-    enum corun_status status = greedy->judge(greedy->user, view, pair);
-    if (status != CORUN_OK)
-        return status;
-    if (!vector_push(&greedy->pairs, *pair))
-        return CORUN_MEMORY;
-    greedy->places[place] = (uint32_t)greedy->pairs.count;
+    *index = greedy->places[place] - 1;
     return CORUN_OK;
 }
 
@@ -94,22 +94,67 @@ static bool rank_kinds(struct greedy *greedy, const struct corun_queue_view *vie
     return true;
 }
 
+/* Keeps the pair if it is the best one so far; of those that are alike, the first in the order of kinds. */
+static void consider(struct greedy *greedy, const struct greedy_pair *pair, uint32_t turn, uint32_t *best_turn)
+{
+    bool alike = *best_turn != UINT32_MAX && pair->profit == greedy->best.profit && turn < *best_turn;
+    if (!pair->possible || !(pair->profit > greedy->best.profit || alike))
+        return;
+    greedy->best = *pair;
+    *best_turn = turn;
+}
+
+/* The greatest limit first. */
+static int compare_open(const void *one, const void *other)
+{
+    const struct greedy_open *a = one, *b = other;
+    if (a->limit != b->limit)
+        return a->limit > b->limit ? -1 : 1;
+    return (a->turn > b->turn) - (a->turn < b->turn);
+}
+
+/* Judges what may be better than the best pair so far. */
+static enum corun_status judge_open(struct greedy *greedy, const struct corun_queue_view *view, uint32_t *best_turn)
+{
+    if (greedy->open.count)
+        qsort(greedy->open.data, greedy->open.count, sizeof *greedy->open.data, compare_open);
+    for (size_t i = 0; i < greedy->open.count; i++) {
+        const struct greedy_open *open = &greedy->open.data[i];
+        struct greedy_pair pair = greedy->pairs.data[open->pair];
+        if (open->limit <= greedy->least || open->limit < greedy->best.profit)
+            break;
+        pair.profit = 0;
+        enum corun_status status = greedy->judge(greedy->user, view, &pair);
+        if (status != CORUN_OK)
+            return status;
+        pair.judged = true;
+        greedy->pairs.data[open->pair] = pair;
+        consider(greedy, &pair, open->turn, best_turn);
+    }
+    return CORUN_OK;
+}
+
 static enum corun_status decide(struct greedy *greedy, const struct corun_queue_view *view)
 {
+    uint32_t turn = 0, best_turn = UINT32_MAX;
     greedy->best = (struct greedy_pair){.profit = greedy->least};
+    greedy->open.count = 0;
     if (!rank_kinds(greedy, view))
         return CORUN_MEMORY;
     for (size_t i = 0; i < greedy->ranked.count; i++) {
-        for (size_t j = i + 1; j < greedy->ranked.count; j++) {
-            struct greedy_pair pair;
-            enum corun_status status = find_pair(greedy, view, greedy->ranked.data[i], greedy->ranked.data[j], &pair);
+        for (size_t j = i + 1; j < greedy->ranked.count; j++, turn++) {
+            uint32_t index;
+            enum corun_status status = find_pair(greedy, view, greedy->ranked.data[i], greedy->ranked.data[j], &index);
             if (status != CORUN_OK)
                 return status;
-            if (pair.possible && pair.profit > greedy->best.profit)
-                greedy->best = pair;
+            const struct greedy_pair *pair = &greedy->pairs.data[index];
+            if (pair->judged)
+                consider(greedy, pair, turn, &best_turn);
+            else if (!vector_push(&greedy->open, ((struct greedy_open){index, turn, pair->profit})))
+                return CORUN_MEMORY;
         }
     }
-    return CORUN_OK;
+    return judge_open(greedy, view, &best_turn);
 }
 
 /* The pending kinds now; false: out of memory. */
@@ -164,6 +209,7 @@ enum corun_status greedy_plan(struct greedy *greedy, const struct corun_queue_vi
 void greedy_end(struct greedy *greedy)
 {
     vector_free(&greedy->pairs);
+    vector_free(&greedy->open);
     vector_free(&greedy->set);
     vector_free(&greedy->last_set);
     vector_free(&greedy->ranked);

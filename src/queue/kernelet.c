@@ -43,35 +43,65 @@ static const struct corun_policy_parameter parameters[] = {
                            NULL},
 };
 
+/* IPC of a kernel alone, as predicted, by its thread blocks on an SM; NAN: the chain cannot say; below 0: not asked yet. */
+struct reach {
+    double ipc[MODEL_MAX_CO_SCHEDULES + 1];
+};
+
 struct kernelet_state {
     struct greedy greedy;
     struct model_gpu gpu;
     double pur, mur;
     bool by_profit, measured;
-    VECTOR(double) alone; /* [kind]: IPC alone as predicted; NAN: the chain cannot say; below 0: not asked yet */
+    VECTOR(struct reach *) reaches; /* [kind]; NULL: not asked yet */
 };
 
-/* IPC alone; NAN if the chain cannot say. MEMORY. */
-static enum corun_status find_alone(struct kernelet_state *state, uint32_t kind, const struct model_kernel *kernel,
-                                    double *ipc)
+/* NULL: out of memory. */
+static struct reach *reach_of(struct kernelet_state *state, uint32_t kind)
+{
+    while (state->reaches.count <= kind) {
+        if (!vector_push(&state->reaches, NULL))
+            return NULL;
+    }
+    struct reach **reach = &state->reaches.data[kind];
+    if (!*reach && (*reach = malloc(sizeof **reach))) {
+        for (size_t i = 0; i < sizeof(*reach)->ipc / sizeof *(*reach)->ipc; i++)
+            (*reach)->ipc[i] = -1;
+    }
+    return *reach;
+}
+
+/* IPC with so many thread blocks on an SM; NAN if the chain cannot say. MEMORY. */
+static enum corun_status find_reach(struct kernelet_state *state, uint32_t kind, const struct model_kernel *kernel,
+                                    uint32_t residents, double *ipc)
 {
     struct model_prediction prediction;
-    *ipc = kernel->ipc;
-    if (state->measured && *ipc > 0)
+    struct reach *reach = reach_of(state, kind);
+    if (!reach)
+        return CORUN_MEMORY;
+    *ipc = NAN;
+    if (residents > MODEL_MAX_CO_SCHEDULES)
         return CORUN_OK;
-    while (state->alone.count <= kind)
-        if (!vector_push(&state->alone, -1))
-            return CORUN_MEMORY;
-    double *known = &state->alone.data[kind];
+    double *known = &reach->ipc[residents];
     if (*known < 0) {
-        enum corun_status status =
-            model_predict(&state->gpu, kernel, model_kernel_residents(&state->gpu, kernel), MODEL_LUMPED, &prediction);
+        enum corun_status status = model_predict(&state->gpu, kernel, residents, MODEL_LUMPED, &prediction);
         if (status == CORUN_MEMORY)
             return status;
         *known = status == CORUN_OK ? prediction.ipc[0] : NAN;
     }
     *ipc = *known;
-    return isnan(*ipc) ? CORUN_ARGUMENT : CORUN_OK;
+    return CORUN_OK;
+}
+
+/* IPC alone. ARGUMENT: the chain cannot say; MEMORY. */
+static enum corun_status find_alone(struct kernelet_state *state, uint32_t kind, const struct model_kernel *kernel,
+                                    double *ipc)
+{
+    *ipc = kernel->ipc;
+    if (state->measured && *ipc > 0)
+        return CORUN_OK;
+    enum corun_status status = find_reach(state, kind, kernel, model_kernel_residents(&state->gpu, kernel), ipc);
+    return status == CORUN_OK && isnan(*ipc) ? CORUN_ARGUMENT : status;
 }
 
 static bool alike(const struct kernelet_state *state, const struct model_kernel kernels[2])
@@ -111,12 +141,45 @@ static enum corun_status judge(void *user, const struct corun_queue_view *view, 
     return CORUN_OK;
 }
 
+/* The greatest limit of its ratios; INFINITY, as it was, where the chain cannot say. */
+static enum corun_status limit(void *user, const struct corun_queue_view *view, struct greedy_pair *pair)
+{
+    struct kernelet_state *state = user;
+    struct model_kernel kernels[2];
+    const struct model_kernel *const both[2] = {&kernels[0], &kernels[1]};
+    uint32_t residents[MODEL_MAX_CO_SCHEDULES][2];
+    double alone[2], reach[2];
+    enum corun_status status = CORUN_OK;
+    for (int i = 0; i < 2; i++)
+        describe_kernel(&view->kinds[pair->kinds[i]].profile, &kernels[i]);
+    for (int i = 0; i < 2 && status == CORUN_OK; i++)
+        status = find_alone(state, pair->kinds[i], &kernels[i], &alone[i]);
+    if (status != CORUN_OK)
+        return status == CORUN_MEMORY ? status : CORUN_OK;
+    uint32_t count = model_candidates(&state->gpu, both, residents);
+    double greatest = -INFINITY;
+    for (uint32_t c = 0; c < count; c++) {
+        for (int i = 0; i < 2; i++) {
+            status = find_reach(state, pair->kinds[i], &kernels[i], residents[c][i], &reach[i]);
+            if (status != CORUN_OK)
+                return status;
+        }
+        double most = model_profit_limit(&state->gpu, reach, alone);
+        if (isnan(most))
+            return CORUN_OK;
+        greatest = fmax(greatest, most);
+    }
+    pair->profit = greatest;
+    return CORUN_OK;
+}
+
 static enum corun_status kernelet_start(void *memory, const struct corun_queue_device *device, const double *values,
                                         const char **refusal)
 {
     struct kernelet_state *state = memory;
     describe_device(device, &state->gpu);
     state->greedy = (struct greedy){.judge = judge,
+                                    .limit = limit,
                                     .user = state,
                                     .breadth = (uint32_t)values[PARAMETER_BREADTH],
                                     .least = values[PARAMETER_LEAST],
@@ -142,7 +205,9 @@ static void kernelet_stop(void *memory)
 {
     struct kernelet_state *state = memory;
     greedy_end(&state->greedy);
-    vector_free(&state->alone);
+    for (size_t i = 0; i < state->reaches.count; i++)
+        free(state->reaches.data[i]);
+    vector_free(&state->reaches);
 }
 
 const struct corun_queue_scheduler kernelet_scheduler = {

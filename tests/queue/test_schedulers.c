@@ -271,6 +271,240 @@ static void test_needs_latency(void **unused)
     corun_diagnostics_destroy(list);
 }
 
+/* ---- the limits of pairs, held to judging them all ---- */
+
+enum { CROWD = 7 };
+
+struct crowd {
+    struct corun_queue_device device;
+    struct corun_queue_kind kinds[CROWD];
+    struct corun_queue_launch launches[CROWD];
+    struct corun_queue_view view;
+};
+
+static double drawn(uint64_t *state) /* splitmix64: 0 to 1 */
+{
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
+}
+
+/* A device like one of four GPUs, with kernels that compute, that wait, and that do both; coalesced, uncoalesced and mixed; a third of them profiled without an IPC. */
+static void draw_crowd(struct crowd *crowd, uint64_t *seed)
+{
+    static const struct corun_queue_device gpus[] = {
+        {.name = "2 schedulers",
+         .clock_khz = 1150000,
+         .core_khz = 1150000,
+         .sm_count = 14,
+         .schedulers_per_sm = 2,
+         .issue_rate = 0.5,
+         .threads_per_sm = 1536,
+         .tbs_per_sm = 8,
+         .registers_per_sm = 32768,
+         .shared_bytes_per_sm = 49152,
+         .barriers_per_sm = 128,
+         .coalesced = {6.53, 524},
+         .uncoalesced = {22.3, 171}},
+        {.name = "4 schedulers",
+         .clock_khz = 1006000,
+         .core_khz = 1006000,
+         .sm_count = 8,
+         .schedulers_per_sm = 4,
+         .issue_rate = 1,
+         .threads_per_sm = 2048,
+         .tbs_per_sm = 16,
+         .registers_per_sm = 65536,
+         .shared_bytes_per_sm = 49152,
+         .barriers_per_sm = 256,
+         .coalesced = {1.25, 282},
+         .uncoalesced = {10.8, 90}},
+        {.name = "steep",
+         .clock_khz = 1216000,
+         .core_khz = 1216000,
+         .sm_count = 16,
+         .schedulers_per_sm = 4,
+         .issue_rate = 1,
+         .threads_per_sm = 2048,
+         .tbs_per_sm = 32,
+         .registers_per_sm = 65536,
+         .shared_bytes_per_sm = 98304,
+         .barriers_per_sm = 512,
+         .coalesced = {5.43, 253},
+         .uncoalesced = {17, 1}},
+        {.name = "flat",
+         .clock_khz = 1000000,
+         .core_khz = 1000000,
+         .sm_count = 4,
+         .schedulers_per_sm = 1,
+         .issue_rate = 1,
+         .threads_per_sm = 768,
+         .tbs_per_sm = 8,
+         .registers_per_sm = 65536,
+         .shared_bytes_per_sm = 98304,
+         .barriers_per_sm = 512,
+         .coalesced = {0, 20},
+         .uncoalesced = {0.1, 60}},
+    };
+    *crowd = (struct crowd){.device = gpus[(int)(4 * drawn(seed))]};
+    uint32_t count = 2 + (uint32_t)((CROWD - 1) * drawn(seed));
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t warps = 1u << (uint32_t)(4 * drawn(seed));
+        double uncoalesced = 3 * drawn(seed), ipc = drawn(seed);
+        struct corun_queue_profile profile = {.tbs = 1000,
+                                              .tb_threads = warps * 32,
+                                              .tb_warps = warps,
+                                              .tb_registers = warps * 640,
+                                              .tb_barriers = 1,
+                                              .tb_instructions = 500 + 10000 * drawn(seed),
+                                              .memory_share = 0.4 * exp(-6 * drawn(seed)),
+                                              .uncoalesced_share = fmax(0, fmin(1, uncoalesced - 1)),
+                                              .coalesced_requests = 1 + drawn(seed),
+                                              .uncoalesced_requests = 1 + 31 * drawn(seed),
+                                              .ipc = ipc < 0.3 ? NAN : ipc,
+                                              .pipeline_utilization = drawn(seed),
+                                              .memory_utilization = drawn(seed),
+                                              .smallest_slice = 1};
+        struct model_gpu gpu;
+        struct model_kernel model;
+        describe_device(&crowd->device, &gpu);
+        describe_kernel(&profile, &model);
+        profile.tbs_per_sm = model_kernel_residents(&gpu, &model);
+        crowd->kinds[k] = (struct corun_queue_kind){.name = "drawn", .profile = profile, .pending = 1, .first = k};
+        crowd->launches[k] = (struct corun_queue_launch){.kind = k, .tbs = 1000};
+    }
+    crowd->view = (struct corun_queue_view){.device = &crowd->device,
+                                            .kind_count = count,
+                                            .kinds = crowd->kinds,
+                                            .launch_count = count,
+                                            .launches = crowd->launches,
+                                            .pending = count};
+}
+
+/* What FindCoSchedule chooses when every pair in every ratio is solved; false: none. */
+static bool choose_from_all(const struct crowd *crowd, const double *values, uint32_t chosen[2],
+                            struct model_co_schedule *best)
+{
+    struct model_gpu gpu;
+    struct model_kernel models[CROWD];
+    struct model_prediction prediction;
+    double alone[CROWD], greatest = values[5];
+    bool any = false;
+    describe_device(&crowd->device, &gpu);
+    for (uint32_t k = 0; k < crowd->view.kind_count; k++) {
+        describe_kernel(&crowd->kinds[k].profile, &models[k]);
+        assert_int_equal(model_predict(&gpu, &models[k], crowd->kinds[k].profile.tbs_per_sm, MODEL_LUMPED, &prediction),
+                         CORUN_OK);
+        alone[k] = values[3] != 0 && models[k].ipc > 0 ? models[k].ipc : prediction.ipc[0];
+    }
+    for (uint32_t a = 0; a < crowd->view.kind_count; a++)
+        for (uint32_t b = a + 1; b < crowd->view.kind_count; b++) {
+            const struct model_kernel *const both[2] = {&models[a], &models[b]};
+            struct model_co_schedule list[MODEL_MAX_CO_SCHEDULES];
+            uint32_t count;
+            if (!crowd->kinds[a].pending || !crowd->kinds[b].pending ||
+                (fabs(models[a].pipeline_utilization - models[b].pipeline_utilization) < values[0] &&
+                 fabs(models[a].memory_utilization - models[b].memory_utilization) < values[1]))
+                continue;
+            assert_int_equal(model_co_schedules(&gpu, both, (const double[2]){alone[a], alone[b]}, list, &count),
+                             CORUN_OK);
+            const struct model_co_schedule *one =
+                values[2] != 0 ? model_most_profitable(list, count) : model_balanced(list, count);
+            if (!one || !(one->profit > greatest))
+                continue;
+            greatest = one->profit;
+            *best = *one;
+            chosen[0] = a;
+            chosen[1] = b;
+            any = true;
+        }
+    return any;
+}
+
+/* Kinds come to an end one after the other; whatever was judged before, the plan is what looking at everything gives, to the last digit. */
+static void test_limits(void **unused)
+{
+    (void)unused;
+    const struct corun_queue_scheduler *scheduler = corun_queue_scheduler_find("kernelet");
+    uint64_t seed = 16;
+    uint32_t pairs = 0, none = 0;
+    for (uint32_t trial = 0; trial < 250; trial++) {
+        struct crowd crowd;
+        draw_crowd(&crowd, &seed);
+        const double values[] = {0.1, 0.1, trial / 2 % 2, trial % 2, 32, trial % 5 ? 0 : 0.2 * drawn(&seed), 0};
+        const char *refusal = NULL;
+        void *state = calloc(1, scheduler->state_bytes);
+        assert_int_equal(scheduler->start(state, &crowd.device, values, &refusal), CORUN_OK);
+        for (uint32_t left = crowd.view.kind_count; left > 0; left--) {
+            struct corun_queue_plan plan = {.profit = NAN};
+            struct model_co_schedule best;
+            uint32_t chosen[2], gone = (uint32_t)(left * drawn(&seed)), oldest = 0;
+            while (!crowd.kinds[oldest].pending)
+                oldest++;
+            crowd.view.first = oldest;
+            assert_int_equal(scheduler->plan(state, &crowd.view, &plan), CORUN_OK);
+            if (choose_from_all(&crowd, values, chosen, &best)) {
+                assert_int_equal(plan.grant_count, 2);
+                assert_true(plan.profit == best.profit);
+                for (int i = 0; i < 2; i++) {
+                    assert_int_equal(plan.grants[i].launch, chosen[i]);
+                    assert_int_equal(plan.grants[i].in_flight_tbs, best.residents[i] * crowd.device.sm_count);
+                }
+                pairs++;
+            } else {
+                assert_int_equal(plan.grant_count, 1);
+                none++;
+            }
+            for (uint32_t k = 0; k < crowd.view.kind_count; k++)
+                if (crowd.kinds[k].pending && gone-- == 0)
+                    crowd.kinds[k].pending = 0;
+        }
+        scheduler->stop(state);
+        free(state);
+    }
+    assert_true(pairs > 400 && none > 100);
+}
+
+/* No co-schedule has more than its limit; `reach` is what each has alone with as many thread blocks. */
+static void test_limit_holds(void **unused)
+{
+    (void)unused;
+    uint64_t seed = 7;
+    double closest = INFINITY;
+    for (uint32_t trial = 0; trial < 400; trial++) {
+        struct crowd crowd;
+        struct model_gpu gpu;
+        struct model_kernel models[2];
+        const struct model_kernel *const both[2] = {&models[0], &models[1]};
+        struct model_co_schedule list[MODEL_MAX_CO_SCHEDULES];
+        struct model_prediction prediction;
+        double alone[2], reach[2];
+        uint32_t count;
+        draw_crowd(&crowd, &seed);
+        describe_device(&crowd.device, &gpu);
+        for (int i = 0; i < 2; i++) {
+            describe_kernel(&crowd.kinds[i].profile, &models[i]);
+            assert_int_equal(
+                model_predict(&gpu, &models[i], crowd.kinds[i].profile.tbs_per_sm, MODEL_LUMPED, &prediction),
+                CORUN_OK);
+            alone[i] = prediction.ipc[0];
+        }
+        assert_int_equal(model_co_schedules(&gpu, both, alone, list, &count), CORUN_OK);
+        for (uint32_t c = 0; c < count; c++) {
+            for (int i = 0; i < 2; i++) {
+                assert_int_equal(model_predict(&gpu, &models[i], list[c].residents[i], MODEL_LUMPED, &prediction),
+                                 CORUN_OK);
+                reach[i] = prediction.ipc[0];
+            }
+            double limit = model_profit_limit(&gpu, reach, alone);
+            closest = fmin(closest, limit - list[c].profit);
+            assert_true(limit >= list[c].profit);
+        }
+    }
+    print_message("closest to its limit: %.2e\n", closest);
+}
+
 /* ---- how often pairs are judged ---- */
 
 struct judged {
@@ -333,6 +567,7 @@ int main(void)
         cmocka_unit_test(test_opt),      cmocka_unit_test(test_opt_without_gain), cmocka_unit_test(test_random),
         cmocka_unit_test(test_kernelet), cmocka_unit_test(test_pruned),           cmocka_unit_test(test_least_profit),
         cmocka_unit_test(test_waiting),  cmocka_unit_test(test_needs_latency),    cmocka_unit_test(test_breadth),
+        cmocka_unit_test(test_limits),   cmocka_unit_test(test_limit_holds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
