@@ -197,6 +197,7 @@ class Queue(unittest.TestCase):
             (["-a", "sometimes", "tea"], USAGE, "`sometimes`"),
             (["-t", "both", "tea"], USAGE, "`both`"),
             (["-n", "0", "tea"], USAGE, "--instances"),
+            (["--memory", "80M", "tea"], USAGE, "--transfers overlap or apart"),
             (["--slicing", "-1", "tea"], USAGE, "--slicing"),
             (["-s", "kernlet", "tea"], NOT_FOUND, "did you mean `kernelet`"),
             (["-s", "base:streams=99", "tea"], ARGUMENT, "streams is a whole number from 1 to 16"),
