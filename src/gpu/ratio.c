@@ -2,6 +2,7 @@
 /* The ratio estimator, in integers. */
 #include "gpu/ratio.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define POINT_BITS 20u /* that are kept of each number: their products fit into 128 bits */
@@ -39,31 +40,67 @@ static uint32_t shift_of(const struct ratio_point *points, uint32_t count, size_
     return bits > POINT_BITS ? bits - POINT_BITS : 0;
 }
 
-uint64_t ratio_half_width(const struct ratio_point *points, uint32_t count)
+/* What the points are, beside the squares of what they stray from their ratio, and the products of neighbours. */
+struct residuals {
+    uint64_t cycles, instructions;
+    wide squares;
+    __int128 products;
+};
+
+/* False: a point is empty, or there are too few or too many. */
+static bool sum_residuals(const struct ratio_point *points, uint32_t count, struct residuals *sum)
 {
+    *sum = (struct residuals){0};
     if (count < 2 || count > RATIO_POINTS)
-        return RATIO_UNKNOWN;
+        return false;
     uint32_t cycle_shift = shift_of(points, count, offsetof(struct ratio_point, cycles));
     uint32_t instruction_shift = shift_of(points, count, offsetof(struct ratio_point, instructions));
-    uint64_t cycles = 0, instructions = 0;
     for (uint32_t i = 0; i < count; i++) {
-        cycles += points[i].cycles >> cycle_shift;
-        instructions += points[i].instructions >> instruction_shift;
+        sum->cycles += points[i].cycles >> cycle_shift;
+        sum->instructions += points[i].instructions >> instruction_shift;
         if (!points[i].cycles || !points[i].instructions)
-            return RATIO_UNKNOWN;
+            return false;
     }
-    wide squares = 0;
+    int64_t before = 0;
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t left = (points[i].cycles >> cycle_shift) * instructions;
-        uint64_t right = (points[i].instructions >> instruction_shift) * cycles;
-        uint64_t residual = left > right ? left - right : right - left;
-        squares += (wide)residual * residual;
+        uint64_t left = (points[i].cycles >> cycle_shift) * sum->instructions;
+        uint64_t right = (points[i].instructions >> instruction_shift) * sum->cycles;
+        int64_t residual = (int64_t)left - (int64_t)right;
+        sum->squares += (wide)((__int128)residual * residual);
+        sum->products += (__int128)residual * before;
+        before = residual;
     }
+    return true;
+}
+
+static uint64_t half_width(const struct residuals *sum, uint32_t count)
+{
     /* Of squares of millionths one would be lost below 1e12: both are scaled, the smaller one up. */
-    wide product = (wide)cycles * instructions, square = product * product, million = (wide)MILLION * MILLION;
-    wide scaled = squares * count / (count - 1);
+    wide product = (wide)sum->cycles * sum->instructions, square = product * product, million = (wide)MILLION * MILLION;
+    wide scaled = sum->squares * count / (count - 1);
     wide relative = scaled <= ~(wide)0 / million ? scaled * million / square : scaled / (square / million);
     return root(relative) * student[count - 2] / 1000;
+}
+
+uint64_t ratio_half_width(const struct ratio_point *points, uint32_t count)
+{
+    struct residuals sum;
+    return sum_residuals(points, count, &sum) ? half_width(&sum, count) : RATIO_UNKNOWN;
+}
+
+uint64_t ratio_half_width_in_turn(const struct ratio_point *points, uint32_t count)
+{
+    struct residuals sum;
+    if (!sum_residuals(points, count, &sum))
+        return RATIO_UNKNOWN;
+    /* r is alike / whole: products over squares, and one over the count. */
+    __int128 whole = (__int128)sum.squares * count, alike = sum.products * count + (__int128)sum.squares;
+    if (alike <= 0)
+        return half_width(&sum, count);
+    uint32_t most = count * 1000, grown = most; /* thousandths */
+    if (alike < whole && (whole + alike) / (whole - alike) < count)
+        grown = (uint32_t)((whole + alike) * 1000 / (whole - alike));
+    return ratio_root(half_width(&sum, count), grown, 1000);
 }
 
 uint64_t ratio_deviation(const struct ratio_point *point, const struct ratio_point *others, uint32_t count)

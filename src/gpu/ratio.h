@@ -17,6 +17,13 @@ struct ratio_point {
  * Student's distribution. RATIO_UNKNOWN: there are fewer than two points, or one is empty. Integers only: machines decide by it.
  */
 uint64_t ratio_half_width(const struct ratio_point *points, uint32_t count);
+/*
+ * The same where the points come one after the other in this order, and neighbours may be alike: then they tell less than as many independent ones.
+ * The variance of a mean grows by (1 + r) / (1 - r) when each value is r times the one before beside what is new (Bartlett, J. R. Stat. Soc. Suppl. 8,
+ * 1946). r is the correlation of neighbours, with the 1 / count that this falls short of (Marriott and Pope, Biometrika 41, 1954). Never narrower than
+ * ratio_half_width, and never wider than if all points were one.
+ */
+uint64_t ratio_half_width_in_turn(const struct ratio_point *points, uint32_t count);
 /* How far the cycles per instruction of one point are from those of `count` others together, in millionths of theirs. RATIO_UNKNOWN: some are 0. */
 uint64_t ratio_deviation(const struct ratio_point *point, const struct ratio_point *others, uint32_t count);
 /* value * numerator / denominator, rounded down; UINT64_MAX if that is too much. The denominator is not 0. */

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FEWEST_TIMED 3u               /* launches of a kind */
+#define FEWEST_TIMED 4u               /* launches of a kind: three are too often alike by chance */
 #define MOST_COLD 4u                  /* launches of a group that stand for themselves, beside the first one */
 #define COLD 2u                       /* times the interval of a single launch, from the launches behind it */
 #define MOST_TIMED 30u                /* of a kind, beside one in `every`, whatever their interval */
@@ -38,6 +38,7 @@ struct kind {
     uint64_t timed_cycles, timed_instructions, timed_margin;
     uint64_t skipped_cycles, skipped_instructions;
     struct ratio_point points[RATIO_POINTS]; /* of the last ones that were timed, as a ring */
+    uint64_t closings[RATIO_POINTS]; /* cycles from what counts as the end of each of them until the machine saw it */
 };
 
 struct sample_group {
@@ -54,8 +55,7 @@ struct sample_group {
     uint64_t warp_instructions, timed_warp_instructions;
     struct corun_counters counters; /* of all that was timed; without the first launch, where there are others */
     uint64_t l2_bytes_per_tb;
-    uint64_t
-        closing_cycles; /* from what counts as the end of a timed launch until the machine saw it, of all of them */
+    uint64_t closing_cycles; /* of all launches that were timed in full */
 };
 
 struct sampling {
@@ -150,6 +150,17 @@ static uint64_t kind_half_width(const struct kind *kind)
     return ratio_half_width(kind->points, kind->timed < RATIO_POINTS ? kind->timed : RATIO_POINTS);
 }
 
+/* The same with what neighbours have in common. */
+static uint64_t kind_half_width_in_turn(const struct kind *kind)
+{
+    if (kind->timed <= RATIO_POINTS)
+        return ratio_half_width_in_turn(kind->points, kind->timed);
+    struct ratio_point points[RATIO_POINTS];
+    for (uint32_t i = 0; i < RATIO_POINTS; i++)
+        points[i] = kind->points[(kind->timed + i) % RATIO_POINTS];
+    return ratio_half_width_in_turn(points, RATIO_POINTS);
+}
+
 /*
  * The error is one of all cycles together: a kind with a small share of them may be known less well, by the root of its share. Half widths w of
  * shares s then join to a root of the sum of s * s * w * w that is at most `error`, for w * w * s is at most its square.
@@ -207,6 +218,18 @@ static uint64_t cycles_of_kind(const struct sample_group *group, const struct ki
         return ratio_scale(instructions, kind->timed_cycles, kind->timed_instructions);
     uint64_t timed_cycles = group->cycles - group->estimated_cycles;
     return group->timed_warp_instructions ? ratio_scale(instructions, timed_cycles, group->timed_warp_instructions) : 0;
+}
+
+/* How long the machine takes to see the end of such a launch: cold launches do not tell, whose stores wait for others in DRAM. */
+static uint64_t closing_of_kind(const struct sample_group *group, const struct kind *kind)
+{
+    uint32_t points = kind->timed < RATIO_POINTS ? kind->timed : RATIO_POINTS;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < points; i++)
+        sum += kind->closings[i];
+    if (points)
+        return sum / points;
+    return group->timed ? group->closing_cycles / group->timed : 0;
 }
 
 /* ---- counters ---- */
@@ -338,8 +361,7 @@ static void skip(struct corun_gpu *gpu, uint32_t application, struct launch *lau
     uint64_t cycles = cycles_of_kind(group, &group->kinds[k], done.warp_instructions);
     launch->started = true;
     launch->first_cycle = launch->last_cycle = launch->earliest;
-    take_estimate(gpu, launch, cycles, group->timed ? group->closing_cycles / group->timed : 0, &done,
-                  &group->counters);
+    take_estimate(gpu, launch, cycles, closing_of_kind(group, &group->kinds[k]), &done, &group->counters);
     note_kind(group, k);
     group->since_timed++;
     group->kinds[k].skipped++;
@@ -420,8 +442,8 @@ static bool is_steady(const struct corun_gpu *gpu, const struct launch *launch)
         sample->rate_cycles += points[i].cycles;
         sample->rate_instructions += points[i].instructions;
     }
-    sample->margin_cycles = ratio_half_width(points, count); /* a part of what will be estimated, for now */
-    return sample->margin_cycles <= gpu->sampling->settings.error;
+    sample->margin_cycles = ratio_half_width_in_turn(points, count); /* a part of what will be estimated, for now */
+    return ratio_half_width(points, count) <= gpu->sampling->settings.error;
 }
 
 static void end_wave(struct corun_gpu *gpu, struct launch *launch)
@@ -479,6 +501,7 @@ static void leave_out_cold(struct sampling *sampling, struct sample_group *group
         kind->timed_instructions -= kind->points[0].instructions;
         kind->timed--;
         memmove(kind->points, kind->points + 1, behind * sizeof *kind->points);
+        memmove(kind->closings, kind->closings + 1, behind * sizeof *kind->closings);
         group->cold++;
     }
 }
@@ -508,6 +531,7 @@ static void learn(struct corun_gpu *gpu, struct launch *launch, const struct cor
     struct kind *kind = &group->kinds[group->last];
     uint64_t cycles = launch->last_cycle - launch->first_cycle;
     kind->points[kind->timed % RATIO_POINTS] = (struct ratio_point){cycles, instructions};
+    kind->closings[kind->timed % RATIO_POINTS] = gpu->now - launch->last_cycle;
     kind->timed++;
     kind->timed_cycles += cycles;
     gpu->sampling->cycles += cycles;
@@ -582,7 +606,7 @@ static uint64_t margin_of(const struct kind *kind)
 {
     if (!kind->skipped)
         return 0;
-    uint64_t width = kind_half_width(kind);
+    uint64_t width = kind_half_width_in_turn(kind);
     if (width == RATIO_UNKNOWN)
         return kind->skipped_cycles; /* a launch of a kind of which nothing was timed */
     uint32_t points = kind->timed < RATIO_POINTS ? kind->timed : RATIO_POINTS;
@@ -664,7 +688,7 @@ void sampling_archive(struct corun_archive *archive, struct corun_gpu *gpu)
 {
     struct sampling *sampling = gpu->sampling;
     size_t count = sampling->groups.count;
-    archive_section(archive, "sampling", 2);
+    archive_section(archive, "sampling", 3);
     ARCHIVE(archive, sampling->cycles);
     archive_count(archive, &count, MOST_GROUPS);
     for (size_t i = 0; i < count && archive_fine(archive); i++) {

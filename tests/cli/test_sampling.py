@@ -102,7 +102,7 @@ class Sampling(InFolder):
     def test_kinds_that_take_turns(self):
         full, sampled = self.result("turns"), self.result("turns", "--sample")
         self.assertEqual(sampled["sampling"]["launches"], 120)
-        self.assertLess(sampled["sampling"]["launches_timed"], 20)  # the first one, and three of each kind
+        self.assertLess(sampled["sampling"]["launches_timed"], 20)  # the first one, and four of each kind
         self.assertLess(abs(sampled["cycles"] / full["cycles"] - 1), 0.02)
 
     def test_cold_launches_stand_for_themselves(self):
@@ -110,6 +110,14 @@ class Sampling(InFolder):
         self.assertLess(sampled["sampling"]["launches_timed"], 8)
         self.assertLess(abs(sampled["cycles"] / full["cycles"] - 1), 0.01)
         self.assertLess(sampled["sampling"]["cycles_margin"], 0.01 * sampled["sampling"]["cycles"])
+
+    def test_time_between_launches(self):
+        """Stores of the first launch wait for DRAM: the time until the next one starts tells nothing of later ones."""
+        def between(*options):
+            done = self.corun("run", "--gpu", "gtx980", "--runs", "1", "--no-cache", "-q", "--json", "-", *options, "stencil@small,steps=30")
+            result = json.loads(done.stdout)
+            return (result["cycles"] - result["sampling"]["cycles"]) / result["sampling"]["launches"]
+        self.assertLess(abs(between("--sample") - between("--sample=error=0.0001%,every=1")), 3)
 
     def test_table(self):
         done = self.corun("run", "--gpu", GPU, "--runs", "1", "--no-cache", "--sample", "long.yaml")

@@ -79,6 +79,68 @@ static void follows_the_formula(void **state)
     }
 }
 
+/* Residuals 10, 10, -10, -10 of 1000: r is (100 - 100 + 100) / 400 + 1/4, half, and (1 + r) / (1 - r) three. */
+static void neighbours_that_are_alike_tell_less(void **state)
+{
+    (void)state;
+    struct ratio_point alike[] = {{1010, 1000}, {1010, 1000}, {990, 1000}, {990, 1000}};
+    struct ratio_point turns[] = {{1010, 1000}, {990, 1000}, {1010, 1000}, {990, 1000}};
+    uint64_t width = ratio_half_width(alike, 4);
+    assert_int_equal(ratio_half_width_in_turn(alike, 4), ratio_root(width, 3, 1));
+    assert_int_equal(ratio_half_width(turns, 4), width);
+    assert_int_equal(ratio_half_width_in_turn(turns, 4), width);
+    assert_true(ratio_half_width_in_turn(alike, 1) == RATIO_UNKNOWN);
+}
+
+/* Two halves: at most as if all were one point. */
+static void neighbours_never_count_for_less_than_one(void **state)
+{
+    (void)state;
+    struct ratio_point points[RATIO_POINTS];
+    for (uint32_t i = 0; i < RATIO_POINTS; i++)
+        points[i] = (struct ratio_point){i < RATIO_POINTS / 2 ? 1000 : 2000, 1000};
+    uint64_t width = ratio_half_width(points, RATIO_POINTS);
+    assert_true(ratio_half_width_in_turn(points, RATIO_POINTS) > 5 * width);
+    assert_true(ratio_half_width_in_turn(points, RATIO_POINTS) <= ratio_root(width, RATIO_POINTS, 1));
+}
+
+static double uniform(uint64_t *random)
+{
+    *random = *random * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (double)(*random >> 32) / 4294967296.0 - 0.5;
+}
+
+/* Of 2000 series in which each value keeps a part of the one before: in how many the interval holds the true ratio. */
+static double coverage(double kept, uint32_t count, uint64_t (*half_width)(const struct ratio_point *, uint32_t))
+{
+    uint64_t random = 7;
+    uint32_t held = 0;
+    for (uint32_t n = 0; n < 2000; n++) {
+        struct ratio_point points[RATIO_POINTS];
+        double strays = 0, cycles = 0;
+        for (int warming = 0; warming < 50; warming++)
+            strays = kept * strays + uniform(&random);
+        for (uint32_t i = 0; i < count; i++) {
+            strays = kept * strays + uniform(&random);
+            points[i] = (struct ratio_point){(uint64_t)(1e6 + 1e4 * strays), 1000000};
+            cycles += (double)points[i].cycles;
+        }
+        held += fabs(cycles / count / 1e6 - 1) <= cycles / count * (double)half_width(points, count) * 1e-12;
+    }
+    return held / 2000.0;
+}
+
+static void intervals_hold_what_they_promise(void **state)
+{
+    (void)state;
+    assert_true(fabs(coverage(0, 16, ratio_half_width) - 0.95) < 0.01);
+    assert_true(fabs(coverage(0, 16, ratio_half_width_in_turn) - 0.96) < 0.01);
+    /* r is known no better than so many points tell: most of what is missing is there, not all */
+    assert_true(coverage(0.6, 16, ratio_half_width) < 0.68);
+    assert_true(coverage(0.6, 16, ratio_half_width_in_turn) > 0.82);
+    assert_true(coverage(0.6, 32, ratio_half_width_in_turn) > 0.88);
+}
+
 static void scales(void **state)
 {
     (void)state;
@@ -99,6 +161,9 @@ int main(void)
         cmocka_unit_test(two_points),
         cmocka_unit_test(deviation_of_a_point),
         cmocka_unit_test(follows_the_formula),
+        cmocka_unit_test(neighbours_that_are_alike_tell_less),
+        cmocka_unit_test(neighbours_never_count_for_less_than_one),
+        cmocka_unit_test(intervals_hold_what_they_promise),
         cmocka_unit_test(scales),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
