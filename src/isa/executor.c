@@ -434,16 +434,70 @@ void executor_tb_end(struct corun_tb *tb, struct launch_sm *list)
     list->free = tb;
 }
 
+static void tb_free(struct corun_tb *tb, uint32_t warps)
+{
+    for (uint32_t i = 0; tb && i < warps; i++)
+        free(tb->warps[i].saved);
+    if (tb)
+        free(tb->storage);
+    free(tb);
+}
+
 void executor_tb_free_all(struct launch_sm *list)
 {
     for (struct corun_tb *tb = list->all, *next; tb; tb = next) {
         next = tb->next_made;
-        for (uint32_t i = 0; i < tb->launch->grid.tb_warps; i++)
-            free(tb->warps[i].saved);
-        free(tb->storage);
-        free(tb);
+        tb_free(tb, tb->launch->grid.tb_warps);
     }
     *list = (struct launch_sm){0};
+}
+
+/* ---- from launch to launch ---- */
+
+static struct spare_tb spare_of(const struct launch *launch, struct corun_tb *tb)
+{
+    return (struct spare_tb){.tb = tb,
+                             .warps = launch->grid.tb_warps,
+                             .register_bytes = launch->warp_register_bytes,
+                             .local_bytes = launch->warp_local_bytes,
+                             .shared_bytes = shared_whole(launch->grid.tb_shared_bytes)};
+}
+
+void executor_tb_take_spare(struct launch *launch)
+{
+    struct spare_tb *spare = launch->instance->spares ? &launch->instance->spares[launch->kernel->index] : NULL;
+    if (!spare || !spare->tb || launch->functional.all)
+        return;
+    struct spare_tb wanted = spare_of(launch, spare->tb);
+    if (spare->warps == wanted.warps && spare->register_bytes == wanted.register_bytes &&
+        spare->local_bytes == wanted.local_bytes && spare->shared_bytes == wanted.shared_bytes) {
+        spare->tb->launch = launch;
+        launch->functional = (struct launch_sm){.free = spare->tb, .all = spare->tb, .made = 1};
+    } else {
+        tb_free(spare->tb, spare->warps);
+    }
+    spare->tb = NULL;
+}
+
+void executor_tb_leave_spare(struct launch *launch)
+{
+    struct corun_module_instance *instance = launch->instance;
+    struct launch_sm *list = &launch->functional;
+    if (!instance->spares)
+        instance->spares = calloc(instance->module->kernel_count, sizeof *instance->spares);
+    /* More than one were in flight together: they have places of their own in the range of local memory. */
+    if (!instance->spares || list->made != 1 || !list->free || instance->spares[launch->kernel->index].tb)
+        return;
+    instance->spares[launch->kernel->index] = spare_of(launch, list->free);
+    *list = (struct launch_sm){0};
+}
+
+void executor_tb_free_spares(struct corun_module_instance *instance)
+{
+    for (uint32_t k = 0; instance->spares && k < instance->module->kernel_count; k++)
+        tb_free(instance->spares[k].tb, instance->spares[k].warps);
+    free(instance->spares);
+    instance->spares = NULL;
 }
 
 static struct corun_tb *tb_begin(const struct corun_grid *grid, uint32_t index, uint32_t sm, struct corun_warp **warps)

@@ -64,6 +64,13 @@ struct executor_sm {
 
 struct cluster;
 
+/* A thread block that a launch without timing leaves to the next one of its kernel: fresh memory costs more than short launches do. */
+struct spare_tb {
+    struct corun_tb *tb; /* NULL: none */
+    uint32_t warps;
+    size_t register_bytes, local_bytes, shared_bytes; /* of the launch that made it */
+};
+
 struct corun_module_instance {
     struct corun_module *module;
     struct corun_memory *memory;
@@ -76,7 +83,8 @@ struct corun_module_instance {
     struct executor_sm **sms;
     uint32_t sm_count;
     struct executor_sm *functional;
-    uint32_t checks; /* enum corun_check */
+    struct spare_tb *spares; /* [kernel]; NULL as long as there is none */
+    uint32_t checks;         /* enum corun_check */
     enum matrix_unit matrix_unit;
     bool told[NOTES];
     struct freed_list freed_blocks; /* of the device heap, as all SMs see them */
@@ -268,6 +276,10 @@ const char *barrier_deadlock(struct corun_tb *tb, struct corun_place *place);
 
 /* Also those that were not ended. */
 void executor_tb_free_all(struct launch_sm *list);
+/* Before and after a launch runs without timing: it takes the spare thread block of its kernel, and leaves one. */
+void executor_tb_take_spare(struct launch *launch);
+void executor_tb_leave_spare(struct launch *launch);
+void executor_tb_free_spares(struct corun_module_instance *instance);
 
 /* One warp instruction without timing. */
 void executor_step(struct corun_warp *warp, struct corun_issue *result);

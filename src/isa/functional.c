@@ -339,7 +339,9 @@ static enum corun_status run(struct launch *launch, const struct corun_untimed *
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     instance->functional->global_bytes = 0;
     instance->functional->touch_user = how->touch_user;
+    executor_tb_take_spare(launch);
     enum corun_status status = run_blocks(launch, how, list, count);
+    executor_tb_leave_spare(launch);
     count->global_bytes = instance->functional->global_bytes;
     return status;
 }

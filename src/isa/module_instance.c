@@ -315,6 +315,7 @@ void corun_module_instance_destroy(struct corun_module_instance *instance)
     for (uint32_t i = 0; i < instance->sm_count; i++)
         executor_sm_destroy(instance->sms[i]);
     executor_sm_destroy(instance->functional);
+    executor_tb_free_spares(instance);
     for (uint32_t k = 0; instance->constants && k < instance->module->kernel_count; k++)
         free(instance->constants[k]);
     vector_free(&instance->freed_blocks.entries);

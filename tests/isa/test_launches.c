@@ -130,6 +130,46 @@ static void expect_refusal(struct runner *runner, struct corun_dim3 grid, struct
     assert_string_equal(runner_message(runner), message);
 }
 
+/*
+ * A launch without timing leaves its thread block to the next one of the kernel. Nothing may show: registers, predicates, shared and local memory
+ * that were not written are zero, of whatever size the thread block was, and after another kernel too.
+ */
+static void test_launches_know_nothing_of_earlier_ones(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(&runner,
+                HEAD ".visible .entry k(.param .u64 p, .param .u32 writes)\n{\n.reg .b32 %r<8>;\n.reg .b64 %out;\n"
+                     ".reg .pred %p, %q;\n.shared .b32 s[64];\n.local .b32 l[8];\n"
+                     "ld.param.u64 %out, [p];\nld.param.u32 %r1, [writes];\nsetp.ne.u32 %p, %r1, 0;\n"
+                     "@%p bra WRITE;\n"
+                     "ld.shared.u32 %r2, [s+12];\nld.local.u32 %r3, [l+8];\nor.b32 %r2, %r2, %r3;\n"
+                     "or.b32 %r2, %r2, %r5;\n@%q or.b32 %r2, %r2, 1;\nadd.u32 %r2, %r2, 7;\n"
+                     "atom.global.add.u32 %r4, [%out], %r2;\nret;\n"
+                     "WRITE:\nmov.u32 %r5, 77;\nsetp.eq.u32 %q, %r5, 77;\nst.shared.u32 [s+12], %r5;\n"
+                     "st.local.u32 [l+8], %r5;\n@%q st.global.u32 [%out+4], %r5;\nret;\n}\n"
+                     ".visible .entry other(.param .u64 p)\n{\nret;\n}\n");
+    struct {
+        uint64_t out;
+        uint32_t writes;
+    } parameters = {.out = runner.out};
+    const struct corun_dim3 one = {1, 1, 1}, threads[] = {{64, 1, 1}, {32, 1, 1}, {64, 1, 1}, {48, 1, 1}};
+    uint32_t readers = 0;
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        parameters.writes = 1;
+        assert_int_equal(runner_run_grid(&runner, "k", one, threads[i], 0, &parameters, 12, 1000000), CORUN_OK);
+        if (i == 2)
+            assert_int_equal(runner_run_grid(&runner, "other", one, one, 0, &runner.out, 8, 1000000), CORUN_OK);
+        parameters.writes = 0;
+        assert_int_equal(runner_run_grid(&runner, "k", one, threads[i], 0, &parameters, 12, 1000000), CORUN_OK);
+        assert_int_equal(runner_run_grid(&runner, "k", one, threads[3 - i], 0, &parameters, 12, 1000000), CORUN_OK);
+        readers += threads[i].x + threads[3 - i].x;
+    }
+    assert_int_equal(runner_words(&runner)[0], 7 * readers);
+    assert_int_equal(runner_words(&runner)[1], 77);
+    runner_free(&runner);
+}
+
 static void test_refused_launches(void **state)
 {
     (void)state;
@@ -205,6 +245,7 @@ int main(void)
         cmocka_unit_test(test_watchdog),
         cmocka_unit_test(test_spinning_warp),
         cmocka_unit_test(test_special_registers),
+        cmocka_unit_test(test_launches_know_nothing_of_earlier_ones),
         cmocka_unit_test(test_refused_launches),
         cmocka_unit_test(test_kernel_information),
         cmocka_unit_test(test_bad_files),
