@@ -115,6 +115,8 @@ enum corun_instruction_flag {
     CORUN_COPY_SOURCE = 1 << 16, /* with that: until their sources have been read */
     CORUN_CONVERSION = 1 << 18,  /* SFU: between float and integer of at most 32 bits */
     CORUN_COMPARISON = 1 << 19,  /* FP32: a comparison, minimum or maximum */
+    CORUN_GATHERED = 1 << 20, /* an atomic: lanes at one address, all with one value, are one operation of their warp */
+    CORUN_GATHERED_VALUES = 1 << 21, /* the same where each lane has a value of its own */
     CORUN_EITHER = 1 << 17, /* INT: a sum of two, a copy or a shift by a constant, which a multiply-add does as well */
 };
 

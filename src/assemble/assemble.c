@@ -11,6 +11,7 @@ static const struct rewrite {
     {ASSEMBLE_COPIES, code_remove_dead},  {ASSEMBLE_FUSE, code_fuse},
     {ASSEMBLE_SUMS, code_fuse_sums},      {ASSEMBLE_COPIES, code_remove_dead},
     {ASSEMBLE_PREDICATE, code_predicate}, {ASSEMBLE_COMBINE, code_combine},
+    {ASSEMBLE_GATHER, code_gather},
 };
 
 static enum corun_status assemble_function(struct ptx_function *function, struct arena *arena, uint32_t rewrites)

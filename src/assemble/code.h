@@ -72,6 +72,7 @@ void code_fuse(struct code *code);                  /* fuse.c */
 void code_fuse_sums(struct code *code);             /* fuse.c */
 void code_predicate(struct code *code);             /* branches.c */
 void code_combine(struct code *code);               /* vectors.c */
+void code_gather(struct code *code);                /* atomics.c */
 enum corun_status code_schedule(struct code *code); /* schedule.c */
 
 #endif

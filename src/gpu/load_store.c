@@ -162,6 +162,18 @@ static uint32_t most_at_one_address(const struct corun_issue *issue, const struc
     return most;
 }
 
+/* Lanes of an atomic that the assembler has put together: one operation, whose result they share. */
+static bool is_gathered(const struct machine_op *op, const struct corun_issue *issue, uint32_t lanes)
+{
+    uint64_t address = issue->address[lowest_bit(lanes)];
+    if (!op->gathered || count_bits(lanes) < op->gathered)
+        return false;
+    for (uint32_t rest = lanes; rest; rest &= rest - 1)
+        if (issue->address[lowest_bit(rest)] != address)
+            return false;
+    return true;
+}
+
 /* The constant cache gives one address to all lanes of an access that want it, and takes a cycle for each other one. */
 static uint32_t distinct_addresses(const struct corun_issue *issue, uint32_t lanes, uint32_t access_lanes)
 {
@@ -196,12 +208,13 @@ static void add_lanes(struct sm *sm, struct memory_entry *entry, const struct ma
     bool store = op->flags & CORUN_STORE, atomic = op->flags & CORUN_ATOMIC;
     if (!lanes)
         return;
+    bool gathered = atomic && is_gathered(op, &sm->issue, lanes);
     if (space == CORUN_SPACE_SHARED) {
         uint32_t cycles = 0;
         for (uint32_t first = 0; first < CORUN_WARP_LANES; first += c->access_lanes) {
             uint32_t part = c->access_lanes >= 32 ? lanes : lanes & 0xffffu << first;
             if (part)
-                cycles += shared_memory_cycles(c, sm->issue.address, part, op->access_bytes, atomic);
+                cycles += shared_memory_cycles(c, sm->issue.address, part, op->access_bytes, atomic && !gathered);
         }
         counters->shared_accesses++;
         counters->shared_conflict_cycles += cycles - 1;
@@ -235,7 +248,7 @@ static void add_lanes(struct sm *sm, struct memory_entry *entry, const struct ma
     if (atomic)
         for (uint32_t i = 0; i < count; i++)
             entry->transactions[entry->count + i].repeats =
-                most_at_one_address(&sm->issue, &entry->transactions[entry->count + i]);
+                gathered ? 1 : most_at_one_address(&sm->issue, &entry->transactions[entry->count + i]);
     entry->count = (uint16_t)(entry->count + count);
     entry->client = (uint8_t)client;
     entry->bypass = bypass;

@@ -148,6 +148,27 @@ static void set_slots(const struct corun_gpu_config *c, const struct corun_instr
     op->latency = (uint16_t)(op->latency + instruction->chain * (c->collect_cycles + c->fp32_mul_latency));
 }
 
+/*
+ * Atomics whose lanes are put together: what ptxas 13.0 for sm_75 and sm_80 writes beside the atomic, in instructions. With a value of
+ * each lane's own whole warps alone take this way, through five shuffles; from compute capability 8.0 on any lanes do where nobody
+ * wants a result, through one REDUX.
+ */
+static void set_gathered(const struct corun_gpu_config *c, const struct corun_instruction *instruction,
+                         struct machine_op *op)
+{
+    enum { COUNT = 9, COUNT_ALONE = 5, COUNT_WIDE = 17, COUNT_WIDE_ALONE = 10, SCAN = 23, TREE = 15, REDUX = 6 };
+    bool alone = instruction->flags & CORUN_REDUCTION, redux = alone && c->compute_capability >= 80;
+    uint32_t further = 0;
+    if (instruction->flags & CORUN_GATHERED && instruction->access_bytes == 8)
+        further = alone ? COUNT_WIDE_ALONE : COUNT_WIDE;
+    else if (instruction->flags & CORUN_GATHERED)
+        further = alone ? COUNT_ALONE : COUNT;
+    else if (instruction->flags & CORUN_GATHERED_VALUES)
+        further = redux ? REDUX : alone ? TREE : SCAN;
+    op->gathered = further == 0 ? 0 : instruction->flags & CORUN_GATHERED || redux ? 1 : CORUN_WARP_LANES;
+    op->slots = (uint16_t)(op->slots * (1 + further));
+}
+
 static void add_once(uint16_t *list, uint8_t *count, uint16_t entry)
 {
     for (uint32_t i = 0; i < *count; i++)
@@ -173,6 +194,7 @@ void machine_ops_build(const struct corun_gpu_config *config, const struct corun
         op->latency = (uint16_t)timing.latency;
         op->interval = (uint16_t)timing.interval;
         set_slots(config, instruction, op);
+        set_gathered(config, instruction, op);
         if (config->mixed_pipes)
             mix_pipes(config, instruction, op);
         op->special_interval = special_interval(config, instruction);

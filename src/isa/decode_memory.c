@@ -245,7 +245,10 @@ static void decode_atomic(struct decoder *decoder)
     op->extend = (uint8_t)((bits == 64 ? EXTEND_WIDE : 0) | (ptx_type_is_signed(type) ? EXTEND_SIGN : 0) |
                            (ptx_type_is_float(type) || ptx_type_is_half(type) ? EXTEND_FLOAT : 0));
     op->extra[1] = (uint16_t)type;
-    describe(decoder, op, (uint16_t)(CORUN_ATOMIC | (reduction ? CORUN_REDUCTION : 0)));
+    uint32_t gathered = instruction->gathered == PTX_GATHER_COUNT    ? CORUN_GATHERED
+                        : instruction->gathered == PTX_GATHER_VALUES ? CORUN_GATHERED_VALUES
+                                                                     : 0;
+    describe(decoder, op, CORUN_ATOMIC | (reduction ? CORUN_REDUCTION : 0) | gathered);
 }
 
 void decode_emit_fence(struct decoder *decoder)

@@ -306,6 +306,13 @@ struct ptx_call {
     uint32_t result_count, argument_count;
 };
 
+/* An atomic whose lanes all go to one address: the assembler makes one operation of them and gives each lane its part of the result. */
+enum ptx_gathering {
+    PTX_GATHER_NOTHING,
+    PTX_GATHER_COUNT, /* the lanes have one value: counting them is enough */
+    PTX_GATHER_VALUES /* each lane has a value of its own */
+};
+
 /*
  * operands[] are in the order written: the destination first where there is one. `d|p` puts d into operands[0] and p into `pair`.
  * types[] are the type suffixes in the order written: cvt.f32.s32 has types {F32, S32}. An optional operand that was
@@ -327,6 +334,7 @@ struct ptx_instruction {
     bool guard_negated;
     uint16_t columns, inner; /* N and K of shape M64 (.m64nNkK); else 0 */
     int16_t merged;          /* further instructions of the text that this one stands for (src/assemble); 0 as parsed */
+    uint8_t gathered;        /* atomics: enum ptx_gathering (src/assemble); 0 as parsed */
     uint32_t guard;          /* predicate register, PTX_NONE if there is none */
     uint32_t
         carry_flag; /* predicate register that stands for CC.CF: read by addc, subc, madc, written with .cc; else PTX_NONE */

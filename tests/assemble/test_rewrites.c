@@ -388,6 +388,65 @@ static void test_combine_aligns(void **state)
     ptx_module_destroy(module);
 }
 
+/* What ptxas 13.0 does with each of them for sm_75 and sm_80; the last atomic or reduction of the body. */
+static const struct {
+    const char *body;
+    enum ptx_gathering gathered;
+} atomics[] = {
+    {"atom.global.add.u32 %r1, [%d1], 1;\nst.global.u32 [%d2], %r1;\n", PTX_GATHER_COUNT},
+    {"atom.global.add.u64 %d4, [%d1], 1;\nst.global.u64 [%d2], %d4;\n", PTX_GATHER_COUNT},
+    {"atom.shared.add.u32 %r1, [tile], 1;\nst.global.u32 [%d2], %r1;\n", PTX_GATHER_COUNT},
+    {"red.global.add.u32 [%d1], %r9;\n", PTX_GATHER_COUNT}, /* a parameter */
+    {"red.global.or.b32 [%d1], 7;\n", PTX_GATHER_COUNT},
+    {"ld.global.u64 %d4, [%d1];\nred.global.add.u32 [%d4], 1;\n", PTX_GATHER_COUNT},
+    {"mov.u32 %r1, %ctaid.x;\nmul.wide.u32 %d4, %r1, 4;\nadd.s64 %d5, %d1, %d4;\nred.global.add.u32 [%d5], 1;\n",
+     PTX_GATHER_COUNT},
+    {"ld.global.u32 %r1, [%d2];\nred.global.add.u32 [%d1], %r1;\n", PTX_GATHER_VALUES},
+    {"ld.global.u32 %r1, [%d2];\nred.global.max.s32 [%d1], %r1;\n", PTX_GATHER_VALUES},
+    {"ld.global.u32 %r1, [%d2];\natom.global.add.u32 %r2, [%d1], %r1;\nst.global.u32 [%d2], %r2;\n", PTX_GATHER_VALUES},
+    /* addresses of each lane's own, or of a warp's that nothing proves to be one */
+    {"red.global.add.u32 [%d2], 1;\n", PTX_GATHER_NOTHING},
+    {"shr.u32 %r1, %r8, 5;\nmul.wide.u32 %d4, %r1, 4;\nadd.s64 %d5, %d1, %d4;\nred.global.add.u32 [%d5], 1;\n",
+     PTX_GATHER_NOTHING},
+    {"ld.global.u64 %d4, [%d2];\nred.global.add.u32 [%d4], 1;\n", PTX_GATHER_NOTHING},
+    {"ld.local.u64 %d4, [own];\nred.global.add.u32 [%d4], 1;\n", PTX_GATHER_NOTHING},
+    /* operations and types that stay lane by lane */
+    {"red.global.add.f32 [%d1], %f1;\n", PTX_GATHER_NOTHING},
+    {"red.global.inc.u32 [%d1], 100;\n", PTX_GATHER_NOTHING},
+    {"atom.global.exch.b32 %r1, [%d1], 7;\nst.global.u32 [%d2], %r1;\n", PTX_GATHER_NOTHING},
+    {"atom.global.cas.b32 %r1, [%d1], 7, 8;\nst.global.u32 [%d2], %r1;\n", PTX_GATHER_NOTHING},
+    {"atom.global.min.u32 %r1, [%d1], 7;\nst.global.u32 [%d2], %r1;\n", PTX_GATHER_NOTHING},
+    {"red.global.add.u64 [%d1], %d2;\n", PTX_GATHER_NOTHING},
+};
+
+static void test_gather(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof atomics / sizeof *atomics; i++) {
+        char *body;
+        assert_true(asprintf(&body,
+                             ".local .align 8 .b8 own[8];\nld.param.u64 %%d1, [a];\nld.param.u32 %%r9, [n];\n"
+                             "mov.u32 %%r8, %%tid.x;\nmul.wide.u32 %%d3, %%r8, 4;\nadd.s64 %%d2, %%d1, %%d3;\n"
+                             "mov.f32 %%f1, 0f3F800000;\n%sret;\n",
+                             atomics[i].body) > 0);
+        struct ptx_module *module = parse(body);
+        assert_int_equal(assemble_module(module, ASSEMBLE_GATHER), CORUN_OK);
+        const struct ptx_function *function = module->functions[0];
+        uint32_t found = 0;
+        for (uint32_t k = 0; k < function->instruction_count; k++) {
+            const struct ptx_instruction *instruction = &function->instructions[k];
+            if (instruction->opcode != PTX_OP_ATOM && instruction->opcode != PTX_OP_RED)
+                continue;
+            found++;
+            if (instruction->gathered != atomics[i].gathered)
+                fail_msg("%d in place of %d: %s", instruction->gathered, atomics[i].gathered, atomics[i].body);
+        }
+        assert_int_equal(found, 1);
+        ptx_module_destroy(module);
+        free(body);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -406,6 +465,7 @@ int main(void)
         cmocka_unit_test(test_combine),
         cmocka_unit_test(test_combine_that_stays),
         cmocka_unit_test(test_combine_aligns),
+        cmocka_unit_test(test_gather),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -208,7 +208,7 @@ static inline void script_compute(struct script *script, enum corun_unit unit, e
 }
 
 /* Load, store or atomic of 4 bytes per lane (register `value` written or read) with address register `address`. */
-static inline uint32_t script_memory(struct script *script, uint16_t flags, enum corun_space space, uint16_t value,
+static inline uint32_t script_memory(struct script *script, uint32_t flags, enum corun_space space, uint16_t value,
                                      uint16_t address, uint64_t base, uint64_t lane_stride)
 {
     uint32_t at = script->grid.code_length++;

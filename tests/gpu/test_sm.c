@@ -564,6 +564,39 @@ static void atomics_are_performed_once_per_lane(void **state)
     free(script);
 }
 
+/* All lanes at one address: as many rounds of the L2 as lanes, or one. What `lanes` of them are put together need. */
+static uint64_t atomics_at_one_address(const struct corun_gpu_config *config, enum corun_space space, uint32_t flags)
+{
+    struct script *script = script_new(1, 4);
+    for (uint32_t i = 0; i < 20; i++)
+        script_memory(script, CORUN_ATOMIC | flags, space, (uint16_t)(2 + i), 40,
+                      space == CORUN_SPACE_GLOBAL ? GLOBAL_BASE : 0, 0);
+    script_end(script, 0, 1);
+    uint64_t cycles = script_run(config, script, NULL);
+    if (space == CORUN_SPACE_GLOBAL)
+        assert_int_equal(script->performed, 4 * 20 * 32); /* lane by lane all the same */
+    free(script);
+    return cycles;
+}
+
+static void gathered_atomics_are_one_operation(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    config.sms = 1;
+    config.atomic_interval = 40; /* more than the slots of what counts or sums the lanes */
+    uint32_t rounds = 4 * 20 * config.atomic_interval;
+    uint64_t apart = atomics_at_one_address(&config, CORUN_SPACE_GLOBAL, 0);
+    assert_in_range(apart, 32 * rounds, 32 * rounds + 1000);
+    assert_in_range(atomics_at_one_address(&config, CORUN_SPACE_GLOBAL, CORUN_GATHERED), rounds, rounds + 1000);
+    assert_in_range(atomics_at_one_address(&config, CORUN_SPACE_GLOBAL, CORUN_GATHERED_VALUES), rounds, rounds + 1000);
+    /* of shared memory: a cycle each, beside the slots of one scheduler of four, 1 + 5 a warp */
+    uint32_t lanes = CORUN_REDUCTION;
+    assert_in_range(atomics_at_one_address(&config, CORUN_SPACE_SHARED, lanes), 4 * 20 * 32 - 100, 4 * 20 * 32 + 100);
+    assert_in_range(atomics_at_one_address(&config, CORUN_SPACE_SHARED, lanes | CORUN_GATHERED), 20 * 6 - 10,
+                    20 * 6 + 100);
+}
+
 static void threads_change_no_digit(void **state)
 {
     (void)state;
@@ -735,6 +768,7 @@ int main(void)
         cmocka_unit_test(every_scheduler_cycle_has_one_cause),
         cmocka_unit_test(mshrs_bound_what_is_under_way),
         cmocka_unit_test(atomics_are_performed_once_per_lane),
+        cmocka_unit_test(gathered_atomics_are_one_operation),
         cmocka_unit_test(threads_change_no_digit),
         cmocka_unit_test(greedy_stays_and_round_robin_turns),
         cmocka_unit_test(instruction_cache_misses_are_counted_and_cost),

@@ -115,6 +115,7 @@ static void equals_ptx(void **state)
                                      ASSEMBLE_COMBINE,
                                      ASSEMBLE_UNROLL,
                                      ASSEMBLE_SUMS,
+                                     ASSEMBLE_GATHER,
                                      ASSEMBLE_EVERYTHING & ~ASSEMBLE_SCHEDULE,
                                      ASSEMBLE_EVERYTHING & ~ASSEMBLE_UNROLL,
                                      ASSEMBLE_EVERYTHING};
