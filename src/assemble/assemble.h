@@ -30,7 +30,8 @@
     R(COMBINE, "combine", "loads of neighbouring words of shared memory become one, before blocks are scheduled") \
     R(UNROLL, "unroll", "short loops that count run four turns at a time") \
     R(SUMS, "sums", "sums of three integers, and of one that is shifted by a constant, are one instruction") \
-    R(GATHER, "gather", "integer atomics whose lanes all go to one address are one operation of their warp")
+    R(GATHER, "gather", "integer atomics whose lanes all go to one address are one operation of their warp") \
+    R(SPARE, "spare", "what is scheduled takes no registers that save no cycle")
 
 enum assemble_rewrite_bit {
 #define ASSEMBLE_BIT(name, word, meaning) ASSEMBLE_BIT_##name,

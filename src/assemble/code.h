@@ -64,15 +64,16 @@ const struct ptx_instruction *code_definition(const struct code *code, const str
 bool code_remove(struct code *code, uint32_t index);
 
 /* One file each; all leave the function valid, with code->changed where something happened. */
-void code_propagate(struct code *code);             /* copies.c */
-void code_remove_dead(struct code *code);           /* copies.c */
-void code_fold_addresses(struct code *code);        /* addresses.c */
-void code_unroll(struct code *code);                /* unroll.c */
-void code_fuse(struct code *code);                  /* fuse.c */
-void code_fuse_sums(struct code *code);             /* fuse.c */
-void code_predicate(struct code *code);             /* branches.c */
-void code_combine(struct code *code);               /* vectors.c */
-void code_gather(struct code *code);                /* atomics.c */
-enum corun_status code_schedule(struct code *code); /* schedule.c */
+void code_propagate(struct code *code);      /* copies.c */
+void code_remove_dead(struct code *code);    /* copies.c */
+void code_fold_addresses(struct code *code); /* addresses.c */
+void code_unroll(struct code *code);         /* unroll.c */
+void code_fuse(struct code *code);           /* fuse.c */
+void code_fuse_sums(struct code *code);      /* fuse.c */
+void code_predicate(struct code *code);      /* branches.c */
+void code_combine(struct code *code);        /* vectors.c */
+void code_gather(struct code *code);         /* atomics.c */
+/* schedule.c; spare: within the fewest registers, by steps of occupancy, that make a block no longer. */
+enum corun_status code_schedule(struct code *code, bool spare);
 
 #endif

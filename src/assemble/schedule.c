@@ -143,6 +143,8 @@ struct scheduler {
     uint32_t *height, *waits, *ready;
     uint32_t *available; /* earliest cycle, counted from the block's begin, at which what it needs is there */
     uint32_t ready_count, target, cycle;
+    uint32_t source, more; /* registers of the source order that stay, and those that it has besides */
+    bool spare;            /* registers that save no cycle are not taken */
     /* Per block: the registers live into it and out of it, as ranges were visited. */
     VECTOR(struct ptx_live_range) ranges;
     bool failed;
@@ -230,7 +232,6 @@ static void run_list(struct scheduler *scheduler, uint32_t first, uint32_t count
                 scheduler->ready[scheduler->ready_count++] = edge->to;
         }
     }
-    memcpy(&scheduler->code->instructions[first], scheduler->placed, count * sizeof *scheduler->placed);
 }
 
 static void count_read(void *user, uint32_t index, enum ptx_access access)
@@ -268,25 +269,49 @@ static void leave_block(struct registers *registers, const struct ptx_live_range
     }
 }
 
-static enum corun_status schedule_block(struct scheduler *scheduler, const struct ptx_block *block,
-                                        const struct ptx_live_range *ranges, size_t range_count)
+/* The block within so many registers, in `placed`; how many cycles it takes. */
+static uint32_t try_block(struct scheduler *scheduler, const struct ptx_block *block,
+                          const struct ptx_live_range *ranges, size_t range_count, uint32_t target)
 {
     struct registers *registers = &scheduler->registers;
     const struct ptx_instruction *instructions = scheduler->code->instructions;
-    uint32_t count = block->end - block->first;
+    scheduler->target = target;
+    for (uint32_t i = block->first; i < block->end; i++)
+        ptx_instruction_registers(&instructions[i], count_read, registers);
+    enter_block(registers, ranges, range_count);
+    run_list(scheduler, block->first, block->end - block->first);
+    for (uint32_t i = block->first; i < block->end; i++)
+        ptx_instruction_registers(&instructions[i], forget_reads, registers);
+    leave_block(registers, ranges, range_count);
+    return scheduler->cycle;
+}
+
+/* The fewest registers, by steps of occupancy, with which the block takes as few cycles as with all of them. */
+static uint32_t spared_target(struct scheduler *scheduler, const struct ptx_block *block,
+                              const struct ptx_live_range *ranges, size_t range_count, uint32_t most)
+{
+    uint32_t shortest = try_block(scheduler, block, ranges, range_count, most);
+    for (uint32_t i = 0; i < sizeof steps / sizeof *steps && steps[i] + scheduler->more < most; i++)
+        if (steps[i] >= scheduler->source &&
+            try_block(scheduler, block, ranges, range_count, steps[i] + scheduler->more) <= shortest)
+            return steps[i] + scheduler->more;
+    return most;
+}
+
+static enum corun_status schedule_block(struct scheduler *scheduler, const struct ptx_block *block,
+                                        const struct ptx_live_range *ranges, size_t range_count)
+{
+    uint32_t count = block->end - block->first, target = scheduler->target;
     if (count < 3)
         return CORUN_OK;
     enum corun_status status = order_block(&scheduler->order, scheduler->code, block->first, count);
     if (status != CORUN_OK)
         return status;
-    for (uint32_t i = block->first; i < block->end; i++)
-        ptx_instruction_registers(&instructions[i], count_read, registers);
-    enter_block(registers, ranges, range_count);
     find_heights(scheduler, block->first, count);
-    run_list(scheduler, block->first, count);
-    for (uint32_t i = block->first; i < block->end; i++)
-        ptx_instruction_registers(&instructions[i], forget_reads, registers);
-    leave_block(registers, ranges, range_count);
+    uint32_t enough = scheduler->spare ? spared_target(scheduler, block, ranges, range_count, target) : target;
+    try_block(scheduler, block, ranges, range_count, enough);
+    memcpy(&scheduler->code->instructions[block->first], scheduler->placed, count * sizeof *scheduler->placed);
+    scheduler->target = target;
     return CORUN_OK;
 }
 
@@ -322,7 +347,9 @@ static enum corun_status schedule_blocks(struct scheduler *scheduler)
         status = ptx_liveness_ranges(&code->function, &code->flow, keep_range, scheduler);
     if (status != CORUN_OK || scheduler->failed)
         return CORUN_MEMORY;
-    scheduler->target = target_of(liveness.kept_pressure) + liveness.pressure - liveness.kept_pressure;
+    scheduler->source = liveness.kept_pressure;
+    scheduler->more = liveness.pressure - liveness.kept_pressure;
+    scheduler->target = target_of(scheduler->source) + scheduler->more;
     if (scheduler->ranges.count)
         qsort(scheduler->ranges.data, scheduler->ranges.count, sizeof *scheduler->ranges.data, by_place);
     size_t at = 0;
@@ -337,7 +364,7 @@ static enum corun_status schedule_blocks(struct scheduler *scheduler)
     return status;
 }
 
-enum corun_status code_schedule(struct code *code)
+enum corun_status code_schedule(struct code *code, bool spare)
 {
     uint32_t longest = 0;
     for (uint32_t i = 0; i < code->flow.block_count; i++) {
@@ -345,7 +372,7 @@ enum corun_status code_schedule(struct code *code)
         longest = count > longest ? count : longest;
     }
     size_t registers = (size_t)code->function.register_count + 1;
-    struct scheduler scheduler = {.code = code};
+    struct scheduler scheduler = {.code = code, .spare = spare};
     scheduler.registers = (struct registers){.code = code,
                                              .reads = calloc(registers, sizeof(uint32_t)),
                                              .live = calloc(BIT_WORDS(registers), sizeof(uint64_t)),

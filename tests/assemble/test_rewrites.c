@@ -388,6 +388,38 @@ static void test_combine_aligns(void **state)
     ptx_module_destroy(module);
 }
 
+/* Forty sums, each stored: the most that wait for their store. */
+static uint32_t most_sums_that_wait(uint32_t rewrites)
+{
+    enum { SUMS = 40 };
+    char body[SUMS * 128], *at = body;
+    at += sprintf(at, ".reg .b32 %%s<%d>;\nld.param.u64 %%d1, [a];\nld.param.u32 %%r1, [n];\n", SUMS);
+    for (int i = 0; i < SUMS; i++)
+        at += sprintf(at, "add.u32 %%s%d, %%r1, %d;\nst.global.u32 [%%d1+%d], %%s%d;\n", i, i, 4 * i, i);
+    sprintf(at, "ret;\n");
+    struct ptx_module *module = parse(body);
+    assert_int_equal(assemble_module(module, rewrites), CORUN_OK);
+    uint32_t waiting = 0, most = 0, stored = 0;
+    for (uint32_t i = 0; i < module->functions[0]->instruction_count; i++) {
+        waiting += module->functions[0]->instructions[i].opcode == PTX_OP_ADD;
+        most = waiting > most ? waiting : most;
+        waiting -= module->functions[0]->instructions[i].opcode == PTX_OP_ST;
+        stored += module->functions[0]->instructions[i].opcode == PTX_OP_ST;
+    }
+    assert_int_equal(stored, SUMS);
+    ptx_module_destroy(module);
+    return most;
+}
+
+/* The block takes as long within the registers of full occupancy: 26, and the sum that is stored next. */
+static void test_spare(void **state)
+{
+    (void)state;
+    assert_int_equal(most_sums_that_wait(ASSEMBLE_NOTHING), 1);
+    assert_int_equal(most_sums_that_wait(ASSEMBLE_SCHEDULE), 40);
+    assert_in_range(most_sums_that_wait(ASSEMBLE_SCHEDULE | ASSEMBLE_SPARE), 2, 27);
+}
+
 /* What ptxas 13.0 does with each of them for sm_75 and sm_80; the last atomic or reduction of the body. */
 static const struct {
     const char *body;
@@ -466,6 +498,7 @@ int main(void)
         cmocka_unit_test(test_combine_that_stays),
         cmocka_unit_test(test_combine_aligns),
         cmocka_unit_test(test_gather),
+        cmocka_unit_test(test_spare),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static void same_as_ptx(void **state)
             "k", {kernel.grid[0], kernel.grid[1], kernel.grid[2]}, {kernel.block, 1, 1}, {0}, 0};
         uint8_t *written = run_cut(&item, kernel.text, &launch, &(struct cutting){0});
         for (item.rewrites = 1; item.rewrites <= ASSEMBLE_EVERYTHING;
-             item.rewrites = item.rewrites < ASSEMBLE_GATHER ? 2 * item.rewrites : item.rewrites + ASSEMBLE_GATHER - 1) {
+             item.rewrites = item.rewrites < ASSEMBLE_SPARE ? 2 * item.rewrites : item.rewrites + ASSEMBLE_SPARE - 1) {
             uint8_t *assembled = run_cut(&item, kernel.text, &launch, &(struct cutting){0});
             if (memcmp(written, assembled, OUT_BYTES) != 0)
                 fail_msg("seed %llu, rewrites %u:\n%s", (unsigned long long)seed, item.rewrites, kernel.text);
