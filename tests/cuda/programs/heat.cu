@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Heat in a plate until it no longer changes: tiles in shared memory, a reduction, a loop on the host, events. */
+/* Heat in a plate until it no longer changes: tiles in shared memory, a reduction, a loop on the host, events. Usage: heat [TILES [ENOUGH]] */
 #include "check.h"
 
 #include <cmath>
@@ -63,10 +63,11 @@ static int on_the_host(std::vector<float> plate, int size, int every, float enou
     }
 }
 
-int main()
+int main(int argc, char **argv)
 {
-    const int inner = 96, size = inner + 2, every = 10;
-    const float enough = 0.2f;
+    const int inner = tile * (argc > 1 ? atoi(argv[1]) : 6), size = inner + 2, every = 10;
+    const float enough = argc > 2 ? (float)atof(argv[2]) : 0.2f;
+    EXPECT(inner > 0 && enough > 0);
     std::vector<float> plate(size * size), want, result(size * size);
     for (int i = 0; i < size; i++) {
         plate[i] = 100; /* one edge is hot */
