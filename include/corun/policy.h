@@ -317,7 +317,11 @@ struct corun_policy {
     const char *paper;   /* paper and section */
     const struct corun_policy_parameter *parameters;
     uint32_t parameter_count;
-    uint32_t needs; /* bit mask of enum corun_capability that it cannot do without */
+    /*
+     * Bit mask of enum corun_capability that it cannot do without. A parameter with the word "drop" says, where that is chosen, that it may drop
+     * thread blocks: a machine may have to prepare kernels for that.
+     */
+    uint32_t needs;
     uint32_t
         observes; /* bit mask of enum corun_observation_kind: all that it reads. What is not in it, its view does not have */
     const struct corun_policy_variable *variables;

@@ -75,6 +75,9 @@ static enum corun_status collect_launches(struct evaluation *evaluation, uint32_
                                          .crews = from.crews,
                                          .workers = from.workers,
                                          .refusal = keep_text(arena, from.refusal),
+                                         .returned = from.returned,
+                                         .kept = keep_text(arena, from.kept),
+                                         .keeps = keep_text(arena, from.keeps),
                                          .failure = keep_text(arena, from.failure),
                                          .mismatches = from.mismatches};
     uint64_t *sorted = ARENA_ARRAY(arena, uint64_t, from.runs + 1), sum = 0;

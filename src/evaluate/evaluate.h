@@ -39,6 +39,8 @@ struct evaluate_application {
     uint64_t launches, whole, slices, crews, workers; /* as in struct software_result */
     uint32_t requests;
     const char *refusal;
+    uint64_t returned;        /* thread blocks that were given back, where the policy drops */
+    const char *kept, *keeps; /* a kernel that is drained there, and why; NULL: none is */
     const char *failure;
     uint64_t mean_run_cycles, median_run_cycles, p99_run_cycles; /* of runs that have ended; 0: none has */
     uint32_t mismatches;

@@ -362,6 +362,9 @@ static void put_launches(struct json_writer *writer, json_t *object, const struc
     json_put(writer, object, "crews", json_count(row->crews));
     json_put(writer, object, "workers", json_count(row->workers));
     json_put(writer, object, "no_workers_because", row->refusal ? json_text(row->refusal) : json_null());
+    json_put(writer, object, "returned_tbs", json_count(row->returned));
+    json_put(writer, object, "drained_kernel", row->kept ? json_text(row->kept) : json_null());
+    json_put(writer, object, "drained_because", row->keeps ? json_text(row->keeps) : json_null());
     if (result->load > 0 && !index)
         json_put(writer, object, "requests", json_count(row->requests));
     json_put(writer, object, "failure", row->failure ? json_text(row->failure) : json_null());

@@ -432,8 +432,14 @@ static bool print_launches(const struct evaluate_result *result, struct arena *a
             columns_set(columns, 9, PAINT_BAD, "%s", row->failure);
         else if (row->mismatches)
             columns_set(columns, 9, PAINT_BAD, "%u runs left something else", row->mismatches);
+        else if (row->refusal)
+            columns_set(columns, 9, PAINT_NONE, "%s", row->refusal);
+        else if (row->kept)
+            columns_set(columns, 9, PAINT_NONE, "%s drains: %s", row->kept, row->keeps);
+        else if (row->returned)
+            columns_set(columns, 9, PAINT_NONE, "%" PRIu64 " thread blocks given back", row->returned);
         else
-            columns_set(columns, 9, PAINT_NONE, "%s", row->refusal ? row->refusal : "");
+            columns_set(columns, 9, PAINT_NONE, "%s", "");
     }
     return columns_print(columns, style, stream);
 }

@@ -13,9 +13,9 @@ static uint64_t grid_id(struct runtime *runtime, const struct job *job, uint32_t
     return job->number * workload_of(runtime, job)->commands->launch_count + launch + 1;
 }
 
-/* Workers, or with `workers` 0 the grid as the workload has it. */
+/* Workers, or with `workers` 0 the grid as the workload has it. Workers without `drop` read the plain arguments alone. */
 static bool give(struct runtime *runtime, const struct job *job, uint32_t launch, enum image_form form,
-                 uint32_t workers, const struct worker_arguments *last, uint32_t stream)
+                 uint32_t workers, const struct worker_dropping_arguments *last, uint32_t stream)
 {
     const struct command *command = workload_of(runtime, job)->launches[launch].command;
     const uint32_t *grid = command->grid, *block = command->block;
@@ -30,9 +30,10 @@ static bool give(struct runtime *runtime, const struct job *job, uint32_t launch
 
 bool crew_launch_whole(struct runtime *runtime, const struct job *job, uint32_t stream)
 {
-    struct worker_arguments arguments;
-    worker_arguments_set(&arguments, workload_of(runtime, job)->launches[job->launch].command->grid, WORKERS_DIRECT);
-    arguments.grid_id = grid_id(runtime, job, job->launch);
+    struct worker_dropping_arguments arguments = {.room = 0};
+    worker_arguments_set(&arguments.plain, workload_of(runtime, job)->launches[job->launch].command->grid,
+                         WORKERS_DIRECT);
+    arguments.plain.grid_id = grid_id(runtime, job, job->launch);
     return give(runtime, job, job->launch, IMAGE_WORKERS, 0, &arguments, stream);
 }
 
@@ -54,20 +55,19 @@ static bool launch_crew(struct runtime *runtime, struct job *job, const struct r
 {
     const struct workload *workload = workload_of(runtime, job);
     bool whole = !crew->workers;
-    struct worker_arguments arguments;
-    worker_arguments_set(&arguments, workload->launches[crew->launch].command->grid,
-                         whole ? WORKERS_DIRECT : crew->flags);
-    arguments.queue = crew->queue;
-    arguments.places = crew->places;
-    arguments.previous = crew->previous;
-    arguments.stride = crew->stride;
-    arguments.grid_id = grid_id(runtime, job, crew->launch);
+    struct worker_dropping_arguments arguments = {.returned = crew->returned, .room = crew->room};
+    struct worker_arguments *plain = &arguments.plain;
+    worker_arguments_set(plain, workload->launches[crew->launch].command->grid, whole ? WORKERS_DIRECT : crew->flags);
+    plain->queue = crew->queue;
+    plain->places = crew->places;
+    plain->previous = crew->previous;
+    plain->stride = crew->stride;
+    plain->grid_id = grid_id(runtime, job, crew->launch);
     enum image_form form = whole && !workload->rewritten_only ? IMAGE_PLAIN : runtime_form(runtime);
     if (crew->launch == job->launch && !slice_wait_for_copies(runtime, job, crew->stream))
         return false;
-    bool as_it_is = crew->flags & WORKERS_ONCE;
     return table_order(runtime, crew->stream) &&
-           give(runtime, job, crew->launch, form, as_it_is ? 0 : crew->workers, &arguments, crew->stream);
+           give(runtime, job, crew->launch, form, crew->workers, &arguments, crew->stream);
 }
 
 /* Every launch ahead is in a stream behind the first one, which has waited for the copies before it. */

@@ -19,6 +19,8 @@ struct runtime_crew {
     uint32_t flags;                             /* set of enum worker_flag */
     unsigned long long places, queue, previous; /* as in struct worker_arguments */
     uint32_t stride;                            /* the same */
+    unsigned long long returned;                /* with `drop`, as in struct worker_dropping_arguments */
+    uint32_t room;                              /* the same */
     bool
         uncounted; /* no worker: places do not tell of its thread blocks, and what is written to the table waits for its end */
 };

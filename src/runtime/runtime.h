@@ -66,6 +66,8 @@ struct runtime_options {
      */
     bool host_times;
     bool workers; /* kernels are rewritten into workers (runtime/crew.h), and not into slices */
+    bool
+        drop; /* with `workers`: they can be told to leave at once (WORKERS_AT_ONCE), and take a few instructions more for that */
 };
 
 struct runtime_info {
@@ -101,6 +103,8 @@ struct runtime_launch {
     const char
         *refusal;     /* NULL: it can be sliced, or run by workers; else why not, and all of it is launched at once */
     bool noncoherent; /* its workers must not be there before the launch before is complete */
+    const char *
+        keeps; /* NULL: its thread blocks may be left in the middle and begun again, by workers with `drop`; else why not */
     uint64_t thread_instructions; /* of the launch, as a run without timing counts them */
 };
 uint32_t runtime_launch_count(const struct runtime *runtime, uint32_t workload);

@@ -46,6 +46,7 @@ struct workload_launch {
     size_t place;  /* of the command in the workload */
     char *refusal; /* NULL: it can be sliced, or run by workers */
     bool noncoherent;
+    char *keeps; /* as in struct runtime_launch */
     uint64_t tbs;
     uint32_t tbs_per_sm;
 };
@@ -154,7 +155,7 @@ struct runtime {
     uint32_t free_job, waiting_first, waiting_last;
     uint64_t submitted;
     struct blocks memory, pinned;
-    uint64_t table_bytes; /* 0: none is wanted */
+    uint64_t table_bytes, apart_bytes; /* 0: none is wanted; behind it, not copied to the host */
     struct table table;
     struct runtime_statistics statistics;
     struct tally tally;

@@ -12,16 +12,16 @@ enum { STREAM_ON_ITS_OWN = 1, WRITE_BYTES = 4096 };
 bool table_create(struct runtime *runtime)
 {
     struct table *table = &runtime->table;
-    uint64_t bytes = runtime->table_bytes;
+    uint64_t bytes = runtime->table_bytes, all = bytes + runtime->apart_bytes;
     int error = 0;
     if (!bytes)
         return true;
     bool good = CALL(runtime, stream_create(&table->read_stream, STREAM_ON_ITS_OWN)) &&
                 CALL(runtime, stream_create(&table->write_stream, STREAM_ON_ITS_OWN)) &&
-                CALL(runtime, memory_allocate(&table->block.address, bytes)) &&
+                CALL(runtime, memory_allocate(&table->block.address, all)) &&
                 blocks_take(&runtime->pinned, bytes, &table->copy, &error);
     (void)runtime_worked(runtime, error);
-    if (!good || !CALL(runtime, memory_fill(table->block.address, 0, bytes, table->write_stream)) ||
+    if (!good || !CALL(runtime, memory_fill(table->block.address, 0, all, table->write_stream)) ||
         !CALL(runtime, stream_synchronize(table->write_stream)))
         return false;
     memset((void *)(uintptr_t)table->copy.address, 0, bytes);
@@ -73,12 +73,14 @@ bool table_order(struct runtime *runtime, uint32_t stream)
                                                 table->writes.data[table->writes.count - 1].end, 0));
 }
 
-enum corun_status runtime_make_table(struct runtime *runtime, uint64_t bytes, struct corun_diagnostics *list)
+enum corun_status runtime_make_table(struct runtime *runtime, uint64_t bytes, uint64_t apart,
+                                     struct corun_diagnostics *list)
 {
     if (!runtime->driver.copy_rows)
         return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "the driver of %s has no %s", runtime->info.device,
                             driver_entry_name(DRIVER_copy_rows));
     runtime->table_bytes = bytes;
+    runtime->apart_bytes = apart;
     runtime_enter(runtime);
     bool good = table_create(runtime);
     runtime_leave(runtime);

@@ -8,8 +8,12 @@
 
 #include "runtime/runtime.h"
 
-/* Once. UNSUPPORTED: the driver cannot copy rows; MEMORY; FAULT: the driver's error. */
-enum corun_status runtime_make_table(struct runtime *runtime, uint64_t bytes, struct corun_diagnostics *list);
+/*
+ * Once. Behind the table lie `apart` bytes that kernels alone read and write. UNSUPPORTED: the driver cannot copy rows; MEMORY; FAULT: the driver's
+ * error.
+ */
+enum corun_status runtime_make_table(struct runtime *runtime, uint64_t bytes, uint64_t apart,
+                                     struct corun_diagnostics *list);
 
 /* Of the device; 0: there is none. Another one after RENEWED. */
 unsigned long long runtime_table_address(const struct runtime *runtime);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Workloads: sliced once, their modules loaded as often as jobs need variables of their own. */
 #include "base/arena.h"
+#include "ptx/idempotence.h"
 #include "ptx/module.h"
 #include "ptx/printer.h"
 #include "rewrite/slice.h"
@@ -29,6 +30,41 @@ static void find_variables(struct workload *workload, const struct ptx_module *m
     workload->has_variables |= workload->fresh;
 }
 
+struct arguments_of {
+    const struct ptx_function *kernel;
+    const struct workload_commands *commands;
+    const struct command *command;
+};
+
+/* A buffer of the workload counts from 1; what no launch can tell is a buffer of its own. */
+static uint64_t find_buffer(const void *user, const struct ptx_root *root)
+{
+    const struct arguments_of *arguments = user;
+    for (uint32_t i = 0; i < arguments->kernel->signature.parameter_count && i < arguments->command->argument_count;
+         i++)
+        if (arguments->kernel->signature.parameters[i] == root->variable)
+            return arguments->command->arguments[i].is_buffer ? arguments->command->arguments[i].buffer + 1 : 0;
+    for (size_t i = 0; i < arguments->commands->buffer_count; i++)
+        if (arguments->commands->buffers[i].symbol &&
+            !strcmp(arguments->commands->buffers[i].symbol, root->variable->name))
+            return i + 1;
+    return (uint64_t)(uintptr_t)root->variable;
+}
+
+/* Why thread blocks of a launch cannot be begun again; NULL: they can. */
+static enum corun_status find_keeps(const struct workload *workload, const struct workload_launch *launch,
+                                    const struct ptx_function *kernel, const char **keeps)
+{
+    const struct arguments_of arguments = {kernel, workload->commands, launch->command};
+    struct arena *arena = arena_create();
+    struct ptx_idempotence idempotence;
+    enum corun_status status = arena ? ptx_idempotence_create(kernel, arena, &idempotence) : CORUN_MEMORY;
+    if (status == CORUN_OK && !ptx_idempotence_holds(&idempotence, find_buffer, &arguments))
+        *keeps = idempotence.reason ? idempotence.reason : "it may read what it has written";
+    arena_destroy(arena);
+    return status;
+}
+
 /* What the pass says of the kernel of a launch. */
 static enum corun_status note_kernel(const struct runtime *runtime, const struct rewritten *rewritten,
                                      struct workload_launch *launch, bool workers)
@@ -44,6 +80,25 @@ static enum corun_status note_kernel(const struct runtime *runtime, const struct
     return !refusal || (launch->refusal = strdup(refusal)) ? CORUN_OK : CORUN_MEMORY;
 }
 
+/* May thread blocks of a launch be left in the middle? By their text, by their arguments, and where the pass has found a place for that. */
+static enum corun_status note_drops(const struct workload *workload, const struct ptx_module *module,
+                                    const struct rewritten *rewritten, struct workload_launch *launch)
+{
+    const struct rewritten_kernel *kernel = rewritten_kernel_find(rewritten, launch->command->kernel);
+    const struct ptx_function *function = ptx_module_function(module, launch->command->kernel);
+    const char *keeps = !kernel || !function ? "it is not there" : kernel->drops_text;
+    enum corun_status status = CORUN_OK;
+    if (launch->refusal)
+        keeps = launch->refusal;
+    else if (kernel && function && kernel->drops != REWRITTEN_DROPS_NOWHERE) {
+        keeps = NULL;
+        status = find_keeps(workload, launch, function, &keeps);
+    }
+    if (status == CORUN_OK && keeps && !(launch->keeps = strdup(keeps)))
+        status = CORUN_MEMORY;
+    return status;
+}
+
 static enum corun_status rewrite_module(const struct runtime *runtime, struct workload *workload,
                                         const struct ptx_module *module, struct corun_diagnostics *list)
 {
@@ -51,14 +106,17 @@ static enum corun_status rewrite_module(const struct runtime *runtime, struct wo
     enum image_form form = runtime_form(runtime);
     size_t bytes;
     bool workers = form == IMAGE_WORKERS;
-    if (workers && workload->commands->workers_ptx && !runtime->options.fence)
+    if (workers && workload->commands->workers_ptx && !runtime->options.fence && !runtime->options.drop)
         return (workload->texts[form] = strdup(workload->commands->workers_ptx)) ? CORUN_OK : CORUN_MEMORY;
-    enum corun_status status =
-        workers ? workers_module(module, list, &rewritten) : slice_module(module, list, &rewritten);
+    enum corun_status status = !workers                ? slice_module(module, list, &rewritten)
+                               : runtime->options.drop ? workers_dropping_module(module, list, &rewritten)
+                                                       : workers_module(module, list, &rewritten);
     if (status != CORUN_OK)
         return status;
     for (uint32_t i = 0; i < workload->commands->launch_count && status == CORUN_OK; i++)
         status = note_kernel(runtime, &rewritten, &workload->launches[i], workers);
+    for (uint32_t i = 0; workers && i < workload->commands->launch_count && status == CORUN_OK; i++)
+        status = note_drops(workload, module, &rewritten, &workload->launches[i]);
     if (status == CORUN_OK)
         status = ptx_print(rewritten.module, &workload->texts[form], &bytes);
     rewritten_destroy(&rewritten);
@@ -253,8 +311,10 @@ void workload_free(struct workload *workload)
 {
     if (workload->resident)
         workload_forget(workload);
-    for (uint32_t i = 0; workload->launches && i < workload->commands->launch_count; i++)
+    for (uint32_t i = 0; workload->launches && i < workload->commands->launch_count; i++) {
         free(workload->launches[i].refusal);
+        free(workload->launches[i].keeps);
+    }
     free(workload->launches);
     free(workload->resident);
     free(workload->pristine);
@@ -339,6 +399,7 @@ void runtime_launch_at(const struct runtime *runtime, uint32_t workload, uint32_
                                       .tbs_per_sm = launch->tbs_per_sm,
                                       .refusal = launch->refusal,
                                       .noncoherent = launch->noncoherent,
+                                      .keeps = launch->keeps,
                                       .thread_instructions = launch->command->thread_instructions};
     memcpy(result->grid, launch->command->grid, sizeof result->grid);
     memcpy(result->block, launch->command->block, sizeof result->block);

@@ -30,7 +30,7 @@ static void split(struct even_state *state, const struct corun_view *view, struc
     split_present(view, present);
     split_evenly(view->sm_count, view->application_count, present, NULL, counts);
     split_hand_over(&state->owners, view, counts);
-    sm_owners_allow(&state->owners, CORUN_RECLAIM_DRAIN, false, allowances);
+    sm_owners_allow(&state->owners, view, CORUN_RECLAIM_DRAIN, false, allowances);
     for (uint32_t s = 0; s < view->sm_count; s++)
         allowances->exclusive[s] = state->exclusive;
 }

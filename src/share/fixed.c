@@ -66,7 +66,7 @@ static enum corun_status fixed_start(void *memory, const struct corun_view *view
     if (allowances->refusal || !sm_owners_start(&state->owners, view, &allowances->refusal))
         return CORUN_POLICY;
     sm_owners_split(&state->owners, counts);
-    sm_owners_allow(&state->owners, CORUN_RECLAIM_DRAIN, false, allowances);
+    sm_owners_allow(&state->owners, view, CORUN_RECLAIM_DRAIN, false, allowances);
     return CORUN_OK;
 }
 

@@ -60,7 +60,7 @@ static void split(struct rounds_state *state, const struct corun_view *view, str
             counts[a] = rows[row++];
     }
     split_hand_over(&state->owners, view, counts);
-    sm_owners_allow(&state->owners, CORUN_RECLAIM_DRAIN, false, allowances);
+    sm_owners_allow(&state->owners, view, CORUN_RECLAIM_DRAIN, false, allowances);
 }
 
 static enum corun_status rounds_start(void *memory, const struct corun_view *view, const double *values,

@@ -65,7 +65,7 @@ static void allow(struct slate_state *state, const struct corun_view *view, stru
         ending |= state->ends[a] && has_tbs(view, a);
     if (!ending)
         memset(state->ends, 0, sizeof state->ends);
-    sm_owners_allow(&state->owners, CORUN_RECLAIM_DRAIN, false, allowances);
+    sm_owners_allow(&state->owners, view, CORUN_RECLAIM_DRAIN, false, allowances);
     for (uint32_t s = 0; s < view->sm_count && ending; s++)
         for (uint32_t a = 0; a < view->application_count; a++)
             if (state->ends[a])

@@ -26,16 +26,25 @@ bool sm_owners_start_apart(struct sm_owners *owners, const struct corun_view *vi
 
 enum corun_reclaim sm_reclaim(double value)
 {
-    return value == SM_RECLAIM_DRAIN ? CORUN_RECLAIM_DRAIN : CORUN_RECLAIM_SWITCH_SM;
+    static const enum corun_reclaim reclaims[] = {[SM_RECLAIM_DRAIN] = CORUN_RECLAIM_DRAIN,
+                                                  [SM_RECLAIM_SWITCH] = CORUN_RECLAIM_SWITCH_SM,
+                                                  [SM_RECLAIM_DROP] = CORUN_RECLAIM_DROP};
+    return reclaims[(uint32_t)value];
 }
 
 bool sm_owners_can(const struct corun_view *view, enum corun_reclaim reclaim, const char **refusal)
 {
-    bool drain = reclaim == CORUN_RECLAIM_DRAIN;
-    if (view->capabilities & (drain ? 1u << CORUN_CAN_DRAIN : 1u << CORUN_CAN_SWITCH_SM))
+    static const uint32_t needs[] = {[CORUN_RECLAIM_DRAIN] = 1u << CORUN_CAN_DRAIN,
+                                     [CORUN_RECLAIM_SWITCH_SM] = 1u << CORUN_CAN_SWITCH_SM,
+                                     [CORUN_RECLAIM_DROP] = 1u << CORUN_CAN_DROP | 1u << CORUN_CAN_DRAIN};
+    static const char *const refusals[] = {
+        [CORUN_RECLAIM_DRAIN] = "this machine cannot wait for thread blocks to complete; reclaim=switch does without",
+        [CORUN_RECLAIM_SWITCH_SM] =
+            "this machine cannot save the thread blocks of a whole SM; reclaim=drain does without",
+        [CORUN_RECLAIM_DROP] = "this machine cannot abandon thread blocks; reclaim=drain does without"};
+    if ((view->capabilities & needs[reclaim]) == needs[reclaim])
         return true;
-    *refusal = drain ? "this machine cannot wait for thread blocks to complete; reclaim=switch does without"
-                     : "this machine cannot save the thread blocks of a whole SM; reclaim=drain does without";
+    *refusal = refusals[reclaim];
     return false;
 }
 
@@ -128,14 +137,15 @@ uint32_t sm_owners_changing(const struct sm_owners *owners, const struct corun_v
     return count;
 }
 
-void sm_owners_allow(const struct sm_owners *owners, enum corun_reclaim reclaim, bool gate,
-                     struct corun_allowances *allowances)
+void sm_owners_allow(const struct sm_owners *owners, const struct corun_view *view, enum corun_reclaim reclaim,
+                     bool gate, struct corun_allowances *allowances)
 {
     for (uint32_t s = 0; s < owners->sm_count; s++) {
         for (uint32_t a = 0; a < owners->application_count; a++) {
             uint32_t entry = s * owners->application_count + a;
             allowances->tb_limit[entry] = owners->owner[s] == a ? CORUN_UNLIMITED : 0;
-            allowances->reclaim[entry] = reclaim;
+            bool drains = reclaim == CORUN_RECLAIM_DROP && !view->applications[a].running.idempotent;
+            allowances->reclaim[entry] = drains ? CORUN_RECLAIM_DRAIN : reclaim;
         }
         allowances->exclusive[s] = true;
         allowances->powered[s] = !gate || owners->owner[s] != SM_NOBODY;

@@ -18,11 +18,12 @@ bool sm_owners_start(struct sm_owners *owners, const struct corun_view *view, co
 /* The same where every application is to have SMs of its own: false also if there are more applications than SMs. */
 bool sm_owners_start_apart(struct sm_owners *owners, const struct corun_view *view, const char **refusal);
 /* The values of a parameter `reclaim`, the same for every policy that hands over whole SMs. */
-#define SM_RECLAIM_WORDS "drain|switch"
-enum sm_reclaim { SM_RECLAIM_DRAIN, SM_RECLAIM_SWITCH };
+#define SM_RECLAIM_WORDS "drain|switch|drop"
+enum sm_reclaim { SM_RECLAIM_DRAIN, SM_RECLAIM_SWITCH, SM_RECLAIM_DROP };
+#define SM_RECLAIM_OBSERVES (1u << CORUN_SEES_IDEMPOTENCE) /* of a policy with that parameter */
 enum corun_reclaim sm_reclaim(double value);
 /*
- * Whether the machine can hand over SMs by draining them, or by a switch; if not, *refusal says what the parameter
+ * Whether the machine can hand over SMs by draining them, by a switch, or by dropping what is there; if not, *refusal says what the parameter
  * `reclaim` of the policy is to be.
  */
 bool sm_owners_can(const struct corun_view *view, enum corun_reclaim reclaim, const char **refusal);
@@ -49,10 +50,11 @@ uint32_t sm_owners_held(const struct sm_owners *owners, const struct corun_view 
 /* SMs that still hold thread blocks of somebody who does not own them. */
 uint32_t sm_owners_changing(const struct sm_owners *owners, const struct corun_view *view);
 /*
- * The allowances: an owner takes what fits, nobody else anything; exclusive; SMs of nobody lose their power if `gate`.
+ * The allowances: an owner takes what fits, nobody else anything; exclusive; SMs of nobody lose their power if `gate`. With DROP, what cannot start again
+ * drains.
  */
-void sm_owners_allow(const struct sm_owners *owners, enum corun_reclaim reclaim, bool gate,
-                     struct corun_allowances *allowances);
+void sm_owners_allow(const struct sm_owners *owners, const struct corun_view *view, enum corun_reclaim reclaim,
+                     bool gate, struct corun_allowances *allowances);
 
 /* Progress and cycle at some moment: where a measurement begins. */
 struct progress_mark {

@@ -33,7 +33,7 @@ static void split(struct smart_even_state *state, const struct corun_view *view,
         most[a] = launches_most_sms(&state->launches, a);
     split_evenly(view->sm_count, view->application_count, present, most, counts);
     split_hand_over(&state->owners, view, counts);
-    sm_owners_allow(&state->owners, CORUN_RECLAIM_DRAIN, false, allowances);
+    sm_owners_allow(&state->owners, view, CORUN_RECLAIM_DRAIN, false, allowances);
 }
 
 static enum corun_status smart_even_start(void *memory, const struct corun_view *view, const double *values,

@@ -26,7 +26,7 @@ static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_BATCH_LEAST] = {"batch-least", 0, 0, SM_OWNERS_MAX, true,
                                "SMs that the LS kernel leaves to every batch kernel, whatever its goal", NULL},
     [PARAMETER_GATE] = {"gate", 1, 0, 1, true, "SMs that nobody uses are switched off", "off|on"},
-    [PARAMETER_RECLAIM] = {"reclaim", SM_RECLAIM_DRAIN, 0, 1, true, "how an SM changes hands; the paper drains",
+    [PARAMETER_RECLAIM] = {"reclaim", SM_RECLAIM_DRAIN, 0, 2, true, "how an SM changes hands; the paper drains",
                            SM_RECLAIM_WORDS},
 };
 
@@ -415,7 +415,7 @@ static void smqos_decide(void *memory, const struct corun_view *view, struct cor
     else if (moment.event == CORUN_EVENT_EPOCH)
         end_epoch(state, view, allowances);
     notice_sms(state, view);
-    sm_owners_allow(&state->owners, state->reclaim, state->gate, allowances);
+    sm_owners_allow(&state->owners, view, state->reclaim, state->gate, allowances);
     show(state, view, allowances->variables);
 }
 
@@ -439,7 +439,7 @@ static enum corun_status smqos_start(void *memory, const struct corun_view *view
         if (view->applications[a].state == CORUN_APPLICATION_RUNNING)
             arrive(state, view, a);
     }
-    sm_owners_allow(&state->owners, state->reclaim, false, allowances);
+    sm_owners_allow(&state->owners, view, state->reclaim, false, allowances);
     show(state, view, allowances->variables);
     return CORUN_OK;
 }
@@ -452,7 +452,7 @@ const struct corun_policy smqos_policy = {
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof parameters[0],
     .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_EXCLUSIVE | 1u << CORUN_CAN_DRAIN,
-    .observes = 1u << CORUN_SEES_RESIDENT_TBS | 1u << CORUN_SEES_PROGRESS,
+    .observes = 1u << CORUN_SEES_RESIDENT_TBS | SM_RECLAIM_OBSERVES | 1u << CORUN_SEES_PROGRESS,
     .variables = variables,
     .variable_count = sizeof variables / sizeof variables[0],
     .state_bytes = sizeof(struct smqos_state),

@@ -16,7 +16,7 @@
 enum { PARAMETER_RECLAIM, PARAMETER_IDEAL, PARAMETER_LEND };
 
 static const struct corun_policy_parameter parameters[] = {
-    [PARAMETER_RECLAIM] = {"reclaim", SM_RECLAIM_SWITCH, 0, 1, true, "how an SM changes hands", SM_RECLAIM_WORDS},
+    [PARAMETER_RECLAIM] = {"reclaim", SM_RECLAIM_SWITCH, 0, 2, true, "how an SM changes hands", SM_RECLAIM_WORDS},
     [PARAMETER_IDEAL] = {"ideal", 0, 0, 1, true, "state is saved and restored in no time", "off|on"},
     [PARAMETER_LEND] = {"lend", 0, 0, 1, true, "SMs that their owner has no thread blocks for are lent", "off|on"},
 };
@@ -108,7 +108,7 @@ static enum corun_status spart_start(void *memory, const struct corun_view *view
     state->lends = values[PARAMETER_LEND] != 0;
     allowances->free_transfers = values[PARAMETER_IDEAL] != 0;
     split(state, view);
-    sm_owners_allow(&state->owners, state->reclaim, false, allowances);
+    sm_owners_allow(&state->owners, view, state->reclaim, false, allowances);
     return CORUN_OK;
 }
 
@@ -135,7 +135,7 @@ static void spart_decide(void *memory, const struct corun_view *view, struct cor
     default:
         return;
     }
-    sm_owners_allow(&state->owners, state->reclaim, false, allowances);
+    sm_owners_allow(&state->owners, view, state->reclaim, false, allowances);
 }
 
 const struct corun_policy spart_policy = {
@@ -146,7 +146,8 @@ const struct corun_policy spart_policy = {
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof parameters[0],
     .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_EXCLUSIVE,
-    .observes = 1u << CORUN_SEES_RESIDENT_TBS | 1u << CORUN_SEES_TB_PROGRESS | 1u << CORUN_SEES_PREEMPTIONS,
+    .observes = 1u << CORUN_SEES_RESIDENT_TBS | SM_RECLAIM_OBSERVES | 1u << CORUN_SEES_TB_PROGRESS |
+                1u << CORUN_SEES_PREEMPTIONS,
     .state_bytes = sizeof(struct spart_state),
     .start = spart_start,
     .decide = spart_decide,

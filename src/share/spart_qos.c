@@ -17,7 +17,7 @@
 enum { PARAMETER_RECLAIM, PARAMETER_IDEAL, PARAMETER_GAIN, PARAMETER_RETRY, PARAMETER_LEAST };
 
 static const struct corun_policy_parameter parameters[] = {
-    [PARAMETER_RECLAIM] = {"reclaim", SM_RECLAIM_SWITCH, 0, 1, true, "how an SM changes hands", SM_RECLAIM_WORDS},
+    [PARAMETER_RECLAIM] = {"reclaim", SM_RECLAIM_SWITCH, 0, 2, true, "how an SM changes hands", SM_RECLAIM_WORDS},
     [PARAMETER_IDEAL] = {"ideal", 0, 0, 1, true, "state is saved and restored in no time", "off|on"},
     [PARAMETER_GAIN] = {"gain", 0, 0, 1, false, "relative rise of IPC above which taking SMs has helped", NULL},
     [PARAMETER_RETRY] = {"retry", 10, 1, 1e6, true, "epochs before a kernel tries again what did not help", NULL},
@@ -420,7 +420,7 @@ static void show(const struct spart_state *state, const struct corun_view *view,
 
 static void allow(const struct spart_state *state, const struct corun_view *view, struct corun_allowances *allowances)
 {
-    sm_owners_allow(&state->owners, state->reclaim, false, allowances);
+    sm_owners_allow(&state->owners, view, state->reclaim, false, allowances);
     allowances->free_transfers = state->ideal;
     show(state, view, allowances->variables);
 }
@@ -472,7 +472,7 @@ const struct corun_policy spart_qos_policy = {
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof parameters[0],
     .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_EXCLUSIVE | 1u << CORUN_CAN_DRAIN,
-    .observes = 1u << CORUN_SEES_RESIDENT_TBS | 1u << CORUN_SEES_PROGRESS,
+    .observes = 1u << CORUN_SEES_RESIDENT_TBS | SM_RECLAIM_OBSERVES | 1u << CORUN_SEES_PROGRESS,
     .variables = variables,
     .variable_count = sizeof variables / sizeof variables[0],
     .state_bytes = sizeof(struct spart_state),

@@ -29,7 +29,7 @@ static void split(struct static_state *state, const struct corun_view *view, str
         present[a] = view->applications[a].state == CORUN_APPLICATION_RUNNING;
     goal_split_counts(view, present, counts);
     sm_owners_split(&state->owners, counts);
-    sm_owners_allow(&state->owners, CORUN_RECLAIM_DRAIN, false, allowances);
+    sm_owners_allow(&state->owners, view, CORUN_RECLAIM_DRAIN, false, allowances);
 }
 
 static enum corun_status static_start(void *memory, const struct corun_view *view, const double *values,

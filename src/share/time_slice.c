@@ -18,7 +18,7 @@ static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_SLICE] = {"slice", 100e3, 1, 1e12, true, "core cycles of a turn", NULL},
     [PARAMETER_MICROSECONDS] = {"microseconds", 0, 0, 1e9, false, "of a turn, in place of slice; 0: slice counts",
                                 NULL},
-    [PARAMETER_RECLAIM] = {"reclaim", SM_RECLAIM_SWITCH, 0, 1, true, "how the SMs change hands", SM_RECLAIM_WORDS},
+    [PARAMETER_RECLAIM] = {"reclaim", SM_RECLAIM_SWITCH, 0, 2, true, "how the SMs change hands", SM_RECLAIM_WORDS},
     [PARAMETER_IDEAL] = {"ideal", 0, 0, 1, true, "state is saved and restored in no time", "off|on"},
 };
 
@@ -60,7 +60,7 @@ static void begin_turn(struct time_slice_state *state, const struct corun_view *
     if (state->turn != SM_NOBODY)
         counts[state->turn] = view->sm_count;
     sm_owners_split(&state->owners, counts);
-    sm_owners_allow(&state->owners, state->reclaim, false, allowances);
+    sm_owners_allow(&state->owners, view, state->reclaim, false, allowances);
 }
 
 static enum corun_status time_slice_start(void *memory, const struct corun_view *view, const double *values,
@@ -115,7 +115,7 @@ const struct corun_policy time_slice_policy = {
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof parameters[0],
     .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_EXCLUSIVE,
-    .observes = 1u << CORUN_SEES_RUNS,
+    .observes = 1u << CORUN_SEES_RUNS | SM_RECLAIM_OBSERVES,
     .state_bytes = sizeof(struct time_slice_state),
     .start = time_slice_start,
     .decide = time_slice_decide,

@@ -147,6 +147,9 @@ static bool is_owed_all(const struct software *software, const struct applicatio
             if (i == a->index ? share->given < places_of(kind) || share->after : share->given || share->resident)
                 return false;
         }
+    if (software->drops &&
+        !kind->about.keeps) /* workers can give back their places sooner than thread blocks that run once */
+        return is_short(software, kind);
     return kind->draws <= (uint64_t)software->places * places_of(kind) || is_short(software, kind);
 }
 
@@ -171,7 +174,8 @@ bool crew_is_soon_to_run_once(const struct software *software, struct applicatio
 static uint32_t flags_of(const struct software *software, struct application *a, uint64_t n, bool first)
 {
     uint32_t most = workers_per_sm(most_per_sm(software, a, kind_at(a, n)));
-    return first ? most : most | WORKERS_TELL; /* the end of a first crew is seen by its stream */
+    uint32_t drop = software->drops && !kind_at(a, n)->about.keeps ? WORKERS_DROP : 0;
+    return first ? most | drop : most | drop | WORKERS_TELL; /* the end of a first crew is seen by its stream */
 }
 
 static enum corun_status give(struct software *software, struct application *a, uint64_t n, uint32_t workers,
@@ -191,6 +195,8 @@ static enum corun_status give(struct software *software, struct application *a, 
         .places = table + places_offset(software, a->index),
         .queue = queues + n % RING * sizeof(struct worker_queue),
         .stride = software->places * (uint32_t)sizeof(struct worker_place),
+        .returned = software->drops ? table + returned_offset(software, a->index) : 0,
+        .room = software->drops ? MOST_RETURNED : 0,
         .uncounted = order->once,
         .previous = follows ? queues + (n - 1) % RING * sizeof(struct worker_queue) : 0,
     };
@@ -232,10 +238,10 @@ enum corun_status crews_grow(struct software *software, struct application *a)
         return CORUN_OK;
     const struct kind *kind = kind_at(a, a->head);
     struct order *order = order_at(a, a->head);
-    if (kind->about.refusal || order->sealed || !order->in_flight || order->next >= kind->draws ||
+    if (kind->about.refusal || order->sealed || !order->in_flight || order->next >= order->total ||
         any_on_the_way(software, order))
         return CORUN_OK;
-    uint32_t workers = size_of(wanted(software, a, kind, true), kind->draws - order->next);
+    uint32_t workers = size_of(wanted(software, a, kind, true), order->total - order->next);
     uint32_t stream = free_stream(software, a);
     return workers && stream != UINT32_MAX ? give(software, a, a->head, workers, stream) : CORUN_OK;
 }

@@ -92,6 +92,20 @@ static void note_hand_over(struct software *software, struct share *share, uint3
         share->owed_since = software->now + 1; /* 0: no */
 }
 
+/*
+ * A limit that is lowered is obeyed at once where the policy drops, until it rises: a worker that joins is counted for a moment, and need not send another
+ * one away.
+ */
+static bool leaves_at_once(const struct software *software, uint32_t place, uint32_t index, const struct wanted *wanted)
+{
+    const struct share *share = share_of(software, place, index);
+    uint32_t limit = wanted->limits[index];
+    bool drops = software->allowances->reclaim[place * software->count + index] == CORUN_RECLAIM_DROP;
+    if (!software->drops || !drops || wanted->after[index] || limit > share->given)
+        return false;
+    return limit < share->given || share->at_once;
+}
+
 /* Sets what is to stand in the table; false: it stands there. */
 static bool set_limits(struct software *software, uint32_t place)
 {
@@ -105,7 +119,8 @@ static bool set_limits(struct software *software, uint32_t place)
         limit_exclusive(software, place, &wanted);
     for (uint32_t a = 0; a < software->count; a++) {
         struct share *share = share_of(software, place, a);
-        if (share->given == wanted.limits[a] && share->after == wanted.after[a])
+        bool at_once = leaves_at_once(software, place, a, &wanted);
+        if (share->given == wanted.limits[a] && share->after == wanted.after[a] && share->at_once == at_once)
             continue;
         changed = true;
         if (!share->given) {
@@ -119,8 +134,10 @@ static bool set_limits(struct software *software, uint32_t place)
         share->emptied = false;
         share->given = wanted.limits[a];
         share->after = wanted.after[a];
+        share->at_once = at_once;
         share->write = runtime_table_written(software->runtime) + 1;
-        software->limit_rows[a * software->places + place] = worker_limit(share->given, share->after);
+        software->limit_rows[a * software->places + place] =
+            worker_limit(share->given, at_once ? WORKERS_AT_ONCE : share->after);
     }
     return changed;
 }

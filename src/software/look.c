@@ -62,6 +62,7 @@ static void read_queues(const struct software *software, struct application *a, 
         struct order *order = order_at(a, n);
         order->next = order->once ? kind_at(a, n)->draws : queue->next;
         order->alive = order->once ? 0 : queue->alive;
+        order->total = order->once ? kind_at(a, n)->draws : queue->total;
     }
 }
 

@@ -18,8 +18,12 @@ static void read_grid(const struct software *software, struct application *a, st
     const struct order *order = order_at(a, a->head);
     bool given = a->head < a->given, workers = software->options.launching == SOFTWARE_WORKERS;
     uint64_t done = a->done > a->skipped ? a->done - a->skipped : 0, tbs = kind->about.tbs;
+    uint32_t returned = workers && given ? order->total - kind->draws : 0;
     uint64_t handed_out = order->sliced ? order->handed_out : tbs;
-    uint64_t drawn = !given ? 0 : workers ? order->next : handed_out, next = drawn < tbs ? drawn : tbs;
+    uint64_t drawn = !given    ? 0
+                     : workers ? order->next - (order->next < returned ? order->next : returned)
+                               : handed_out,
+             next = drawn < tbs ? drawn : tbs;
     const uint32_t *block = kind->about.block;
     if (!workers)
         done = given ? order->done : 0;
@@ -29,7 +33,8 @@ static void read_grid(const struct software *software, struct application *a, st
                                      .tbs_completed = (uint32_t)(done < tbs ? done : tbs),
                                      .tb_threads = block[0] * block[1] * block[2],
                                      .tb_warps = warps_of(&kind->about),
-                                     .tbs_per_sm = kind->about.tbs_per_sm};
+                                     .tbs_per_sm = kind->about.tbs_per_sm,
+                                     .idempotent = workers && !kind->about.keeps};
 }
 
 static void read_application(const struct software *software, struct application *a,
@@ -86,10 +91,11 @@ struct corun_machine software_machine(struct software *software)
 {
     bool workers = software->options.launching == SOFTWARE_WORKERS;
     uint32_t always = SEES(PROGRESS) | SEES(RUNS) | SEES(TB_PROGRESS) | SEES(OCCUPANCY);
-    uint32_t counted = SEES(RESIDENT_TBS) | SEES(RESIDENT_WARPS) | SEES(HAND_OVER);
-    enum { TBS_PER_SM = 32 }; /* the most that any GPU has; workers are bounded by occupancy */
+    uint32_t counted = SEES(RESIDENT_TBS) | SEES(RESIDENT_WARPS) | SEES(HAND_OVER) | SEES(IDEMPOTENCE);
+    uint32_t drop = software->drops ? CAN(DROP) : 0;
     return (struct corun_machine){.name = workers ? "the software machine" : "the software machine without workers",
-                                  .capabilities = workers ? CAN(TB_LIMIT) | CAN(EXCLUSIVE) | CAN(DRAIN) : CAN(GRANT),
+                                  .capabilities =
+                                      workers ? CAN(TB_LIMIT) | CAN(EXCLUSIVE) | CAN(DRAIN) | drop : CAN(GRANT),
                                   .observations = workers ? always | counted : always,
                                   .clock = CORUN_CLOCK_NANOSECONDS,
                                   .clock_khz = 1000000,
@@ -97,7 +103,7 @@ struct corun_machine software_machine(struct software *software)
                                   .epoch = software->info.epoch_ns,
                                   .sm_count = software->info.sms,
                                   .threads_per_sm = software->threads_per_sm,
-                                  .tbs_per_sm = TBS_PER_SM,
+                                  .tbs_per_sm = MOST_TBS_PER_SM,
                                   .operations = &operations,
                                   .machine = software};
 }

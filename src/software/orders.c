@@ -54,7 +54,7 @@ static enum corun_status set_queues(struct software *software, struct applicatio
     memset(queues, 0, sizeof queues);
     for (uint32_t i = 0; i < HALF; i++) {
         uint64_t n = a->halves * HALF + i;
-        *order_at(a, n) = (struct order){0};
+        *order_at(a, n) = (struct order){.total = kind_at(a, n)->draws};
         if (!kind_at(a, n)->about.refusal)
             queues[i].total = kind_at(a, n)->draws;
     }
@@ -88,7 +88,7 @@ static bool can_follow(const struct software *software, struct application *a, u
     if (!kind->about.noncoherent)
         return true;
     /* It must not be there while workers of n write. Its stream waits for the first crew; of others there must be none. */
-    if (order->in_flight != 1 || order->next < before->draws)
+    if (order->in_flight != 1 || order->next < order->total)
         return false;
     order->sealed = true;
     return true;
@@ -182,6 +182,7 @@ static enum corun_status end_order(struct software *software, struct application
     order_at(a, a->head)->could_begin_ns = time;
     a->progress_before += kind->progress;
     a->thread_blocks += kind->about.tbs;
+    a->returned += order->total - kind->draws;
     a->skipped += goes_whole(software, kind) || order->once ? 0 : kind->about.tbs;
     a->progress = a->progress_before;
     a->progress_ns = time;
@@ -202,9 +203,11 @@ static bool is_complete(const struct software *software, struct application *a, 
         return false;
     if (order->sliced)
         return order->done == kind->about.tbs;
-    return goes_whole(software, kind) || order->once
-               ? !order->in_flight
-               : !order->first_in_flight && order->next >= kind->draws && !order->alive;
+    if (goes_whole(software, kind) || order->once)
+        return !order->in_flight;
+    if (software->drops && order->ended_ns >= software->look_began) /* somebody may have given something back since */
+        return false;
+    return !order->first_in_flight && order->next >= order->total && !order->alive;
 }
 
 static void retire(struct application *a)

@@ -33,6 +33,23 @@ static enum corun_status time_look(struct software *software, struct corun_diagn
     return CORUN_OK;
 }
 
+/* May the policy drop thread blocks? It says so by what it needs, or by a parameter: corun/policy.h. */
+static bool may_drop(const struct software_options *options)
+{
+    static const char word[] = "drop";
+    const struct corun_policy *policy = options->policy;
+    bool may = policy && policy->needs & 1u << CORUN_CAN_DROP;
+    for (uint32_t i = 0; policy && !may && i < policy->parameter_count; i++) {
+        const struct corun_policy_parameter *parameter = &policy->parameters[i];
+        double value = options->parameters ? options->parameters[i] : parameter->initial;
+        const char *choice = parameter->choices;
+        for (; choice && value >= 1; value--)
+            choice = (choice = strchr(choice, '|')) ? choice + 1 : NULL;
+        may = choice && strcspn(choice, "|") == strlen(word) && !strncmp(choice, word, strlen(word));
+    }
+    return may && options->launching == SOFTWARE_WORKERS;
+}
+
 static enum corun_status open_runtime(struct software *software, uint32_t count, struct corun_diagnostics *list)
 {
     const struct software_options *options = &software->options;
@@ -47,7 +64,8 @@ static enum corun_status open_runtime(struct software *software, uint32_t count,
                                      .favour = (enum runtime_favour)options->favour,
                                      .favoured = RUNTIME_MOST_STREAMS / count,
                                      .own_sms = options->own_sms,
-                                     .workers = options->launching == SOFTWARE_WORKERS};
+                                     .workers = options->launching == SOFTWARE_WORKERS,
+                                     .drop = software->drops};
     struct runtime_info info;
     enum corun_status status = runtime_open(&opened, list, &software->runtime);
     if (status != CORUN_OK)
@@ -59,7 +77,8 @@ static enum corun_status open_runtime(struct software *software, uint32_t count,
     software->info.simulated = info.simulated;
     software->info.own_sms = info.own_sms;
     software->threads_per_sm = info.threads_per_sm;
-    status = runtime_make_table(software->runtime, queues_offset(software, count), list);
+    status =
+        runtime_make_table(software->runtime, queues_offset(software, count), count * returned_bytes(software), list);
     return status == CORUN_OK ? time_look(software, list) : status;
 }
 
@@ -72,6 +91,10 @@ static enum corun_status describe_launches(struct software *software, struct app
         return CORUN_MEMORY;
     for (uint32_t i = 0; i < a->launch_count; i++) {
         runtime_launch_at(software->runtime, a->program, i, &a->kinds[i].about);
+        if (!a->keeps && software->drops && a->kinds[i].about.keeps) {
+            a->keeps = a->kinds[i].about.keeps;
+            a->kept = a->kinds[i].about.kernel;
+        }
         if (!a->refusal && software->options.launching != SOFTWARE_WHOLE)
             a->refusal = a->kinds[i].about.refusal;
         if (!a->kinds[i].about.thread_instructions)
@@ -159,6 +182,7 @@ enum corun_status software_create(const struct software_options *options,
         return CORUN_MEMORY;
     software->options = *options;
     software->count = count;
+    software->drops = may_drop(options);
     enum corun_status status = make(software, applications, list);
     if (status == CORUN_OK)
         *result = software;
@@ -206,6 +230,13 @@ void software_control(const struct software *software, struct software_control *
     *control = software->control;
 }
 
+/* Thread blocks that were given back of the launch that is not complete, by the last look. Those behind it have not been drawn. */
+static uint64_t returned_so_far(const struct software *software, const struct application *a)
+{
+    uint32_t total = a->orders[a->head % RING].total, draws = kind_at(a, a->head)->draws;
+    return software->drops && total > draws ? total - draws : 0;
+}
+
 void software_result(const struct software *software, uint32_t application, struct software_result *result)
 {
     const struct application *a = &software->applications[application];
@@ -229,5 +260,8 @@ void software_result(const struct software *software, uint32_t application, stru
                                        .whole = a->whole,
                                        .slices = a->slices,
                                        .requests = a->requests,
-                                       .refusal = a->refusal};
+                                       .returned = a->returned + returned_so_far(software, a),
+                                       .refusal = a->refusal,
+                                       .kept = a->kept,
+                                       .keeps = a->keeps};
 }

@@ -115,10 +115,12 @@ struct software_result {
     double best_epoch_rate;
     bool out_of_reach;
     uint64_t launches, crews,
-        workers;         /* given to the device; crews of workers beside the first one of a launch are growth */
-    uint64_t whole;      /* launches that went whole */
-    uint64_t slices;     /* of the others, by grants */
-    const char *refusal; /* why one of its kernels cannot be workers; NULL: all can */
+        workers;              /* given to the device; crews of workers beside the first one of a launch are growth */
+    uint64_t whole;           /* launches that went whole */
+    uint64_t slices;          /* of the others, by grants */
+    const char *refusal;      /* why one of its kernels cannot be workers; NULL: all can */
+    uint64_t returned;        /* thread blocks given back, abandoned or drawn and not begun, where the policy drops */
+    const char *kept, *keeps; /* a kernel that is drained where the policy drops, and why; NULL: none is */
 };
 void software_result(const struct software *software, uint32_t application, struct software_result *result);
 

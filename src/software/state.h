@@ -25,10 +25,13 @@
 #include "workload/commands.h"
 
 enum {
-    RING = 64,       /* launches of an application that have a queue in the table */
-    HALF = RING / 2, /* that are set up at once */
-    JOBS = 3,        /* runs whose data are on the device, or on their way */
-    MOST_AHEAD = 16  /* launches that are given before the one before has ended */
+    RING = 64,            /* launches of an application that have a queue in the table */
+    HALF = RING / 2,      /* that are set up at once */
+    JOBS = 3,             /* runs whose data are on the device, or on their way */
+    MOST_AHEAD = 16,      /* launches that are given before the one before has ended */
+    MOST_TBS_PER_SM = 32, /* that any GPU has; workers are bounded by occupancy */
+    MOST_RETURNED =
+        4096 /* thread blocks of a launch that are given back; then it keeps what it runs, so that it comes to its end */
 };
 
 #define UNLIMITED_PLACES WORKERS_UNLIMITED
@@ -55,6 +58,7 @@ struct order {
     uint64_t given_write;    /* its last crew waits for writes of limits up to this one */
     uint64_t could_begin_ns; /* its last crew, as far as is known: the launch before had ended, and those writes */
     uint32_t next, alive;    /* thread blocks that were drawn, and workers that may run some, by the last look */
+    uint32_t total;          /* the same: thread blocks that are to be drawn, with those that were given back */
     uint64_t ended_ns;       /* its last crew that ended */
 };
 
@@ -91,8 +95,9 @@ struct application {
     uint32_t ahead;         /* how many launches are given beyond the first */
     uint32_t requests;      /* that have come */
     uint64_t tbs_in_flight; /* by grants */
-    uint64_t crews, workers, whole, slices, launches;
+    uint64_t crews, workers, whole, slices, launches, returned;
     const char *refusal;
+    const char *kept, *keeps; /* the first kernel that is not dropped where its policy drops, and why; NULL: all are */
 };
 
 /* What an SM owes an application. */
@@ -102,6 +107,7 @@ struct share {
     int after; /* the same: workers wait there for those of the application with a number that is so much greater; 0: for nobody */
     int waits_for; /* the same, until a look has found nobody of the other one there: so long those that are counted have not begun */
     bool covered;        /* workers have been given since the limit has risen */
+    bool at_once;        /* the same: who is too many leaves at once, since the limit was lowered */
     uint64_t write;      /* the one that brought it */
     uint64_t raised;     /* the one that brought the last limit behind none */
     uint32_t resident;   /* by the last look */
@@ -120,6 +126,7 @@ struct software {
     struct application *applications;
     uint32_t count;
     uint32_t places;           /* values of %smid */
+    bool drops;                /* its policy may drop thread blocks: workers can leave in the middle of one */
     struct share *shares;      /* [place * count + application] */
     uint32_t *resident_before; /* [place * count + application]: what a look finds changed */
     uint32_t threads_per_sm;
@@ -165,6 +172,18 @@ static inline uint64_t places_offset(const struct software *software, uint32_t a
 static inline uint64_t queues_offset(const struct software *software, uint32_t application)
 {
     return places_offset(software, software->count) + (uint64_t)application * RING * sizeof(struct worker_queue);
+}
+
+/* Of an application: room for what its workers give back, behind the table. */
+static inline uint64_t returned_bytes(const struct software *software)
+{
+    uint64_t workers = (uint64_t)software->places * MOST_TBS_PER_SM;
+    return software->drops ? (MOST_RETURNED + workers) * sizeof(struct worker_returned) : 0;
+}
+
+static inline uint64_t returned_offset(const struct software *software, uint32_t application)
+{
+    return queues_offset(software, software->count) + application * returned_bytes(software);
 }
 
 /* machine.c */

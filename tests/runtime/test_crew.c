@@ -33,7 +33,7 @@ static struct stage open_stage(uint32_t tbs, uint32_t spin, uint32_t launches)
     struct runtime_options options = {.library = getenv("CORUN_TEST_DRIVER"), .workers = true, .refilled = true};
     struct corun_diagnostics *list = corun_diagnostics_create();
     if (runtime_open(&options, list, &stage.runtime) != CORUN_OK ||
-        runtime_make_table(stage.runtime, sizeof(struct layout), list) != CORUN_OK)
+        runtime_make_table(stage.runtime, sizeof(struct layout), 0, list) != CORUN_OK)
         fail_msg("%s", corun_diagnostics_get(list, 0)->message);
     corun_diagnostics_destroy(list);
     stage.program = workload_in(stage.runtime, &stage.hand->commands);

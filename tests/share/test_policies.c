@@ -217,6 +217,10 @@ static void registry_knows_every_policy_once(void **unused)
 static void reclaim_means_the_same_everywhere(void **unused)
 {
     (void)unused;
+    static const enum corun_reclaim reclaims[][2] = {
+        [SM_RECLAIM_DRAIN] = {CORUN_RECLAIM_DRAIN, CORUN_RECLAIM_DRAIN},
+        [SM_RECLAIM_SWITCH] = {CORUN_RECLAIM_SWITCH_SM, CORUN_RECLAIM_SWITCH_SM},
+        [SM_RECLAIM_DROP] = {CORUN_RECLAIM_DROP, CORUN_RECLAIM_DRAIN}};
     uint32_t found = 0;
     for (size_t i = 0; corun_policy_at(i); i++) {
         const struct corun_policy *policy = corun_policy_at(i);
@@ -224,14 +228,14 @@ static void reclaim_means_the_same_everywhere(void **unused)
             if (strcmp(policy->parameters[p].name, "reclaim") != 0)
                 continue;
             found++;
-            assert_string_equal(policy->parameters[p].choices, "drain|switch");
-            for (uint32_t value = SM_RECLAIM_DRAIN; value <= SM_RECLAIM_SWITCH; value++) {
+            assert_string_equal(policy->parameters[p].choices, "drain|switch|drop");
+            for (uint32_t value = SM_RECLAIM_DRAIN; value <= SM_RECLAIM_DROP; value++) {
                 struct stage stage;
                 assert_int_equal(begin(&stage, policy->name, 4, 2, "reclaim", value), CORUN_OK);
+                stage.applications[0].running.idempotent = true; /* the other one's thread blocks drain */
                 stage_event(&stage, CORUN_EVENT_ARRIVE, 0);
                 for (uint32_t entry = 0; entry < 8; entry++)
-                    assert_int_equal(stage.reclaim[entry],
-                                     value == SM_RECLAIM_DRAIN ? CORUN_RECLAIM_DRAIN : CORUN_RECLAIM_SWITCH_SM);
+                    assert_int_equal(stage.reclaim[entry], reclaims[value][entry % 2]);
                 stage_end(&stage);
             }
         }
@@ -254,7 +258,7 @@ static void a_machine_in_software_runs_what_it_can(void **unused)
         .capabilities = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_ORDER | 1u << CORUN_CAN_EXCLUSIVE |
                         1u << CORUN_CAN_DRAIN | 1u << CORUN_CAN_DROP,
         .observations = 1u << CORUN_SEES_PROGRESS | 1u << CORUN_SEES_RUNS | 1u << CORUN_SEES_RESIDENT_TBS |
-                        1u << CORUN_SEES_TB_PROGRESS | 1u << CORUN_SEES_OCCUPANCY,
+                        1u << CORUN_SEES_TB_PROGRESS | 1u << CORUN_SEES_OCCUPANCY | 1u << CORUN_SEES_IDEMPOTENCE,
         .clock = CORUN_CLOCK_NANOSECONDS,
         .clock_khz = 1000000,
         .progress_unit = CORUN_PROGRESS_THREAD_BLOCKS,

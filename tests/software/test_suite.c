@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The suite as workers on the software machine: what each run leaves is compared, byte for byte, with a run without timing, while a policy moves
- * owners and limits at random; with --slices in slices, while it grants at random. Arguments: workloads; without any, those of a moment.
+ * owners and limits at random; with --drop, taking what they hold at once; with --slices in slices, while it grants at random. Arguments: workloads; without any, those of a moment.
  * CORUN_TEST_CAPABILITY: compute capability of the GPU in CORUN_CUDA_GPU; without it that of a gtx980.
  */
 #include "software/software.h"
@@ -45,6 +45,14 @@ static void restless_decide(void *state, const struct corun_view *view, struct c
     }
 }
 
+static void restless_drops(void *state, const struct corun_view *view, struct corun_policy_moment moment,
+                           struct corun_allowances *allowances)
+{
+    restless_decide(state, view, moment, allowances);
+    for (uint32_t i = 0; i < view->sm_count * view->application_count; i++)
+        allowances->reclaim[i] = CORUN_RECLAIM_DROP;
+}
+
 static void restless_grants(void *state, const struct corun_view *view, struct corun_policy_moment moment,
                             struct corun_allowances *allowances)
 {
@@ -74,6 +82,16 @@ static const struct corun_policy restless = {.version = CORUN_POLICY_VERSION,
                                              .observes = 1u << CORUN_SEES_RESIDENT_TBS,
                                              .start = restless_start,
                                              .decide = restless_decide};
+
+static const struct corun_policy restless_drop = {.version = CORUN_POLICY_VERSION,
+                                                  .name = "restless",
+                                                  .summary = "everything, at random and at once",
+                                                  .paper = "",
+                                                  .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_EXCLUSIVE |
+                                                           1u << CORUN_CAN_DROP,
+                                                  .observes = 1u << CORUN_SEES_RESIDENT_TBS,
+                                                  .start = restless_start,
+                                                  .decide = restless_drops};
 
 static struct workload_commands *load(const char *specification, struct corun_diagnostics *list)
 {
@@ -112,22 +130,23 @@ static bool check(const struct software *software, uint32_t count, const char *c
         if (!right)
             fprintf(stderr, "%s: status %s, %s; of %u runs %u were wrong\n", names[i], corun_status_name(result.status),
                     result.failure ? result.failure : "no failure", result.runs, result.mismatches);
-        printf("%-24s %3u runs, %4llu launches, %4llu whole, %4llu slices, %5llu crews, %6llu workers%s%s\n", names[i],
-               result.runs, (unsigned long long)result.launches, (unsigned long long)result.whole,
+        printf("%-24s %3u runs, %4llu launches, %4llu whole, %4llu slices, %5llu crews, %6llu workers, %4llu given "
+               "back%s%s\n",
+               names[i], result.runs, (unsigned long long)result.launches, (unsigned long long)result.whole,
                (unsigned long long)result.slices, (unsigned long long)result.crews, (unsigned long long)result.workers,
-               result.refusal ? ": " : "", result.refusal ? result.refusal : "");
+               (unsigned long long)result.returned, result.refusal ? ": " : "", result.refusal ? result.refusal : "");
         good &= right;
     }
     return good;
 }
 
 /* Two at a time. */
-static bool run(uint32_t count, const char *const *names, bool slices)
+static bool run(uint32_t count, const char *const *names, const struct corun_policy *policy)
 {
     struct corun_diagnostics *list = corun_diagnostics_create();
     struct software_options options = {.library = getenv("CORUN_TEST_DRIVER"),
-                                       .launching = slices ? SOFTWARE_SLICES : SOFTWARE_WORKERS,
-                                       .policy = slices ? &restless_slices : &restless,
+                                       .launching = policy == &restless_slices ? SOFTWARE_SLICES : SOFTWARE_WORKERS,
+                                       .policy = policy,
                                        .epoch_ns = 8224,
                                        .check = true};
     struct software_application applications[2] = {{0}};
@@ -140,8 +159,9 @@ static bool run(uint32_t count, const char *const *names, bool slices)
         good &= commands[i] != NULL;
     }
     draws = 11;
-    good = good && software_create(&options, applications, count, list, &software) == CORUN_OK &&
-           software_run(software, &(struct software_limits){.runs = 3}, list) == CORUN_OK;
+    good =
+        good && software_create(&options, applications, count, list, &software) == CORUN_OK &&
+        software_run(software, &(struct software_limits){.runs = policy == &restless_drop ? 1 : 3}, list) == CORUN_OK;
     good = good ? check(software, count, names) : say(list, names[0]);
     software_destroy(software);
     for (uint32_t i = 0; i < count; i++)
@@ -153,10 +173,15 @@ static bool run(uint32_t count, const char *const *names, bool slices)
 int main(int argc, char **argv)
 {
     static const char *const few[] = {"hotspot@small", "pathfinder@small", "spmv@small"};
-    bool slices = argc > 1 && !strcmp(argv[1], "--slices"), good = true;
-    uint32_t first = slices ? 2 : 1, count = (uint32_t)argc > first ? (uint32_t)argc - first : 3;
+    const struct corun_policy *policy = &restless;
+    if (argc > 1 && !strcmp(argv[1], "--slices"))
+        policy = &restless_slices;
+    if (argc > 1 && !strcmp(argv[1], "--drop"))
+        policy = &restless_drop;
+    bool good = true;
+    uint32_t first = policy == &restless ? 1 : 2, count = (uint32_t)argc > first ? (uint32_t)argc - first : 3;
     const char *const *names = (uint32_t)argc > first ? (const char *const *)&argv[first] : few;
     for (uint32_t i = 0; i < count; i += 2)
-        good = run(count - i < 2 ? 1 : 2, &names[i], slices) && good;
+        good = run(count - i < 2 ? 1 : 2, &names[i], policy) && good;
     return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
