@@ -2,10 +2,15 @@
 /*
  * Policies that drop, on the software machine: what is taken in the middle of a thread block is begun again, and every thread block counts once. Kernel
  * `again` may start again: thread block b of 32 threads works `spin` rounds and writes 7 * b + t + 1 to place 32 * b + t. Kernel `hand` adds, and may not.
+ *
+ *     reactions     prints how soon an SM changes hands by draining and by dropping (docs/software-machine.md)
  */
 #include "software/stage.h"
 
+#include "share/sm_owners.h"
 #include "software/state.h"
+
+#include <stdio.h>
 
 static const char again_ptx[] =
     WORKERS_HEAD ".visible .entry again(.param .u64 out, .param .u32 spin)\n{\n"
@@ -147,21 +152,25 @@ static void a_policy_has_to_say_so(void **state)
     stage_end(&stage);
 }
 
-/* Nanoseconds from a decision to the new owner's first workers, in turns; `words` is the value of `reclaim`. */
-static uint64_t hand_over(const char *reclaim, struct software_result *result)
+static void set(const struct corun_policy *policy, double *parameters, const char *name, double value)
+{
+    for (uint32_t i = 0; i < policy->parameter_count; i++)
+        if (!strcmp(policy->parameters[i].name, name))
+            parameters[i] = value;
+}
+
+/* Nanoseconds from a decision to the new owner's first workers, where two take turns. */
+static uint64_t hand_over(enum sm_reclaim reclaim, uint32_t spin, struct software_result *result)
 {
     struct stage stage = stage_begin();
     double parameters[8] = {0};
     const struct corun_policy *policy = corun_policy_find("time-slice");
-    for (uint32_t i = 0; i < policy->parameter_count; i++) {
+    for (uint32_t i = 0; i < policy->parameter_count; i++)
         parameters[i] = policy->parameters[i].initial;
-        if (!strcmp(policy->parameters[i].name, "reclaim"))
-            parameters[i] = strcmp(reclaim, "drop") ? 0 : 2;
-        if (!strcmp(policy->parameters[i].name, "microseconds"))
-            parameters[i] = 500;
-    }
+    set(policy, parameters, "reclaim", reclaim);
+    set(policy, parameters, "microseconds", 500);
     for (uint32_t i = 0; i < 2; i++)
-        add_again(&stage, 1000, 4000, 1);
+        add_again(&stage, 4000000 / spin, spin, 1);
     stage.options.policy = policy;
     stage.options.parameters = parameters;
     stage_run(&stage, &(struct software_limits){.window_ns = 3000000});
@@ -178,7 +187,7 @@ static void an_sm_changes_hands_sooner(void **state)
 {
     (void)state;
     struct software_result drained, dropped;
-    uint64_t drain = hand_over("drain", &drained), drop = hand_over("drop", &dropped);
+    uint64_t drain = hand_over(SM_RECLAIM_DRAIN, 4000, &drained), drop = hand_over(SM_RECLAIM_DROP, 4000, &dropped);
     print_message("hand-over: %llu ns by draining, %llu by dropping (%llu thread blocks given back)\n",
                   (unsigned long long)drain, (unsigned long long)drop, (unsigned long long)dropped.returned);
     assert_int_equal(drained.returned, 0);
@@ -186,8 +195,40 @@ static void an_sm_changes_hands_sooner(void **state)
     assert_true(2 * drop < drain);
 }
 
-int main(void)
+/* How long a thread block takes that has the SM with as many as fit: nanoseconds. */
+static double length_of(uint32_t spin, bool may_drop)
 {
+    enum { WINDOW_NS = 1000000 };
+    struct stage stage = stage_begin();
+    struct corun_policy even = *corun_policy_find("even");
+    even.needs |= may_drop ? 1u << CORUN_CAN_DROP : 0;
+    stage.options.policy = &even;
+    add_again(&stage, 40000000 / spin, spin, 1);
+    stage_run(&stage, &(struct software_limits){.window_ns = WINDOW_NS});
+    double done = (double)stage.software->applications[0].done;
+    stage_end(&stage);
+    return STAGE_SMS * MOST_TBS_PER_SM * (double)WINDOW_NS / done;
+}
+
+/* What docs/software-machine.md says of drops. */
+static int print_reactions(void)
+{
+    static const uint32_t spins[] = {140, 600, 3080};
+    for (uint32_t i = 0; i < sizeof spins / sizeof spins[0]; i++) {
+        struct software_result drained, dropped;
+        uint64_t drain = hand_over(SM_RECLAIM_DRAIN, spins[i], &drained);
+        uint64_t drop = hand_over(SM_RECLAIM_DROP, spins[i], &dropped);
+        printf("thread block %.1f us, %.1f us where it may be dropped: by draining %.1f us, by dropping %.1f us\n",
+               length_of(spins[i], false) / 1e3, length_of(spins[i], true) / 1e3, (double)drain / 1e3,
+               (double)drop / 1e3);
+    }
+    return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && !strcmp(argv[1], "reactions"))
+        return print_reactions();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(drops_at_random),
         cmocka_unit_test(it_comes_to_its_end),
