@@ -100,7 +100,7 @@ static void drops_at_random(void **state)
     stage.options.epoch_ns = 8224; /* 10 000 cycles */
     stage_run(&stage, &(struct software_limits){.runs = RUNS});
     const uint64_t tbs[] = {RUNS * 2 * 150, RUNS * 3 * 300, RUNS * 2 * 100};
-    for (uint32_t i = 0; i < stage.count; i++) {
+    for (uint32_t i = 0; i < sizeof tbs / sizeof tbs[0]; i++) {
         const struct application *a = &stage.software->applications[i];
         print_message("%u: %llu thread blocks given back; %llu counted of %llu; limits lowered %llu times\n", i,
                       (unsigned long long)stage.results[i].returned, (unsigned long long)a->done,
