@@ -221,6 +221,7 @@ static int print_reactions(void)
         printf("thread block %.1f us, %.1f us where it may be dropped: by draining %.1f us, by dropping %.1f us\n",
                length_of(spins[i], false) / 1e3, length_of(spins[i], true) / 1e3, (double)drain / 1e3,
                (double)drop / 1e3);
+        fflush(stdout);
     }
     return EXIT_SUCCESS;
 }
