@@ -27,8 +27,9 @@ static uint64_t collect_operands(struct sm *sm, struct scheduler *scheduler, uin
 {
     uint32_t banks = sm->banks, offset = sm->warps[slot].bank_offset, shift = sm->config->register_bank_reads - 1;
     uint64_t first = (sm->now + 1) << shift, last = first;
+    const uint16_t *reads = machine_op_reads(op);
     for (uint32_t i = 0; i < op->read_count; i++) {
-        uint64_t *bank = &scheduler->bank_free[bank_of(op->reads[i] + offset, banks)];
+        uint64_t *bank = &scheduler->bank_free[bank_of(reads[i] + offset, banks)];
         uint64_t at = *bank > first ? *bank : first;
         *bank = at + 1;
         if (at > last)
@@ -144,14 +145,6 @@ __attribute__((cold, noinline)) static void post_fault(struct sm *sm, uint32_t s
                               .place = place});
 }
 
-/* When registers that are written can be read. */
-static inline void set_ready(struct sm_warp *warp, const struct machine_op *op, uint64_t done)
-{
-    uint64_t ready = ready_entry(done, false);
-    for (uint32_t i = 0; i < op->written_count; i++)
-        warp->ready[op->written[i]] = ready;
-}
-
 /* A product that reads matrices there takes its bandwidth from loads and stores. */
 static void take_shared_memory(struct sm *sm, struct corun_counters *counters, uint32_t bytes)
 {
@@ -174,10 +167,11 @@ static __attribute__((noinline)) void issue_rare(struct sm *sm, uint32_t slot, c
         if (active && sm->issue.outcome != CORUN_OUTCOME_FAULT)
             copy_engine_accept(sm, slot, op, start);
     } else if (op->flags & CORUN_COMMIT) {
+        const uint16_t *written = machine_op_written(op);
         for (uint32_t i = op->written_count; i-- > 1;)
-            warp->ready[op->written[i]] = warp->ready[op->written[i - 1]];
+            warp->ready[written[i]] = warp->ready[written[i - 1]];
     } else {
-        set_ready(warp, op, start + op->latency);
+        warp_set_ready(warp, op, ready_entry(start + op->latency, false));
     }
     if (op->shared_bytes && active)
         take_shared_memory(sm, warp->counters, op->shared_bytes);
@@ -207,7 +201,7 @@ void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
              op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC))
         load_store_accept(sm, slot, op, start);
     else
-        set_ready(warp, op, start + op->latency);
+        warp_set_ready(warp, op, ready_entry(start + op->latency, false));
     if (sm->quota.on)
         quota_issued(sm, index, slot, op, start + op->latency);
 

@@ -115,7 +115,7 @@ static struct machine_kernel *create(struct corun_gpu *gpu, uint32_t application
     kernel->code_length = grid->code_length;
     kernel->hazard_entries = grid->register_slots + grid->predicate_slots;
     kernel->application = (uint8_t)application;
-    kernel->ops = calloc(grid->code_length + 1, sizeof *kernel->ops);
+    kernel->ops = allocate_lines((grid->code_length + 1) * sizeof *kernel->ops);
     if (gpu->profiling && first)
         kernel->profile = first->profile;
     else if (gpu->profiling)

@@ -77,8 +77,7 @@ static uint32_t open_record(struct sm *sm, uint32_t slot, const struct machine_o
         warp->writes++;
     } else {
         warp->pending++;
-        for (uint32_t i = 0; i < op->written_count; i++)
-            warp->ready[op->written[i]] = UNKNOWN;
+        warp_set_ready(warp, op, UNKNOWN);
     }
     return index;
 }
@@ -112,8 +111,7 @@ static void settle(struct sm *sm, uint32_t index)
         return;
     }
     uint64_t done = record->done > sm->now ? record->done : sm->now;
-    for (uint32_t i = 0; i < record->op->written_count; i++)
-        warp->ready[record->op->written[i]] = ready_entry(done, true);
+    warp_set_ready(warp, record->op, ready_entry(done, true));
     warp->pending--;
     uint64_t bit = UINT64_C(1) << record->warp;
     if (sm->states[WARP_DRAIN] & bit) {

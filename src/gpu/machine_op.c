@@ -177,6 +177,44 @@ static void add_once(uint16_t *list, uint8_t *count, uint16_t entry)
     list[(*count)++] = entry;
 }
 
+/* What an instruction waits for, reads and writes, before it is packed. */
+struct lists {
+    uint16_t hazards[CORUN_MAX_SOURCES + CORUN_MAX_DESTINATIONS];
+    uint16_t reads[CORUN_MAX_SOURCES];
+    uint16_t written[CORUN_MAX_DESTINATIONS];
+};
+
+/* Returns where the next list begins. */
+static uint8_t pack(struct machine_op *op, uint32_t at, const uint16_t *list, uint32_t count, uint32_t few)
+{
+    for (uint32_t i = 0; i < count || (count && i < few); i++)
+        op->entries[at++] = list[i < count ? i : 0];
+    return (uint8_t)at;
+}
+
+static void set_registers(const struct corun_grid *grid, const struct corun_instruction *instruction,
+                          struct machine_op *op)
+{
+    struct lists lists;
+    for (uint32_t i = 0; i < instruction->source_count; i++) {
+        add_once(lists.hazards, &op->hazard_count, instruction->sources[i]);
+        if (instruction->sources[i] < grid->register_slots)
+            add_once(lists.reads, &op->read_count, instruction->sources[i]);
+    }
+    bool waits = !(instruction->flags & (CORUN_WARPGROUP | CORUN_COMMIT)); /* for destinations to be free */
+    for (uint32_t i = 0; i < instruction->destination_count; i++) {
+        if (waits)
+            add_once(lists.hazards, &op->hazard_count, instruction->destinations[i]);
+        add_once(lists.written, &op->written_count, instruction->destinations[i]);
+    }
+    op->register_accesses = op->read_count;
+    for (uint32_t i = 0; i < op->written_count; i++)
+        op->register_accesses += lists.written[i] < grid->register_slots;
+    op->first_read = pack(op, 0, lists.hazards, op->hazard_count, FEW_HAZARDS);
+    op->first_written = pack(op, op->first_read, lists.reads, op->read_count, 0);
+    pack(op, op->first_written, lists.written, op->written_count, FEW_WRITTEN);
+}
+
 void machine_ops_build(const struct corun_gpu_config *config, const struct corun_grid *grid, struct machine_op *ops)
 {
     for (uint32_t pc = 0; pc < grid->code_length; pc++) {
@@ -200,20 +238,7 @@ void machine_ops_build(const struct corun_gpu_config *config, const struct corun
         op->special_interval = special_interval(config, instruction);
         if (instruction->unit == CORUN_UNIT_TENSOR)
             set_tensor(config, instruction, op);
-        for (uint32_t i = 0; i < instruction->source_count; i++) {
-            add_once(op->hazards, &op->hazard_count, instruction->sources[i]);
-            if (instruction->sources[i] < grid->register_slots)
-                add_once(op->reads, &op->read_count, instruction->sources[i]);
-        }
-        bool waits = !(instruction->flags & (CORUN_WARPGROUP | CORUN_COMMIT)); /* for destinations to be free */
-        for (uint32_t i = 0; i < instruction->destination_count; i++) {
-            if (waits)
-                add_once(op->hazards, &op->hazard_count, instruction->destinations[i]);
-            add_once(op->written, &op->written_count, instruction->destinations[i]);
-        }
+        set_registers(grid, instruction, op);
         op->merged = instruction->merged;
-        op->register_accesses = op->read_count;
-        for (uint32_t i = 0; i < op->written_count; i++)
-            op->register_accesses += op->written[i] < grid->register_slots;
     }
 }

@@ -28,10 +28,33 @@ struct machine_op {
     uint16_t shared_bytes;     /* WARPGROUP: its part of what is read from shared memory */
     uint8_t gathered;          /* an atomic: so many lanes at least are one operation if all go to one address; 0: none */
     int16_t merged;            /* as of struct corun_instruction */
-    uint16_t hazards[CORUN_MAX_SOURCES + CORUN_MAX_DESTINATIONS];
-    uint16_t reads[CORUN_MAX_SOURCES];
-    uint16_t written[CORUN_MAX_DESTINATIONS];
+    uint8_t first_read, first_written;
+    /*
+     * Scoreboard entries: those that must be ready, those read through the banks, those written, one list behind the
+     * other, so that most instructions are one line of the host's cache. Where there is any hazard there are at least
+     * FEW_HAZARDS, where any is written at least FEW_WRITTEN: the first one again and again. What is done to each of
+     * these few needs no branch that depends on how many they are.
+     */
+    uint16_t entries[2 * CORUN_MAX_SOURCES + 2 * CORUN_MAX_DESTINATIONS];
 };
+_Static_assert(sizeof(struct machine_op) == 128, "two lines of the host's cache");
+#define FEW_HAZARDS 4u
+#define FEW_WRITTEN 2u
+
+static inline const uint16_t *machine_op_hazards(const struct machine_op *op)
+{
+    return op->entries;
+}
+
+static inline const uint16_t *machine_op_reads(const struct machine_op *op)
+{
+    return op->entries + op->first_read;
+}
+
+static inline const uint16_t *machine_op_written(const struct machine_op *op)
+{
+    return op->entries + op->first_written;
+}
 
 /* Translates a grid's instructions for this configuration; `ops` has grid->code_length elements. */
 void machine_ops_build(const struct corun_gpu_config *config, const struct corun_grid *grid, struct machine_op *ops);

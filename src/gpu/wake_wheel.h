@@ -24,10 +24,8 @@ static inline void wheel_set(struct wake_wheel *wheel, uint64_t now, uint64_t cy
     if (cycle - now >= WHEEL_SLOTS)
         cycle = now + WHEEL_SLOTS - 1;
     uint32_t slot = (uint32_t)cycle % WHEEL_SLOTS;
-    if (!wheel->warps[slot]) {
-        bits_set(wheel->occupied, slot);
-        wheel->count++;
-    }
+    wheel->count += !wheel->warps[slot]; /* whether others have the slot is anybody's guess: no branch */
+    bits_set(wheel->occupied, slot);
     wheel->warps[slot] |= UINT64_C(1) << warp;
 }
 

@@ -147,11 +147,7 @@ static inline __attribute__((always_inline)) enum warp_state judge(struct sm *sm
     }
     if (!sm->config->icache_perfect && !fetched(sm, slot, until))
         return WARP_FETCH;
-    uint64_t latest = 0;
-    for (uint32_t i = 0; i < op->hazard_count; i++) {
-        uint64_t entry = warp->ready[op->hazards[i]];
-        latest = entry > latest ? entry : latest;
-    }
+    uint64_t latest = warp_latest_entry(warp, op);
     if (latest == UNKNOWN)
         return WARP_LOAD;
     if (latest >> 1 > sm->now) {

@@ -64,6 +64,36 @@ struct sm_warp {
     uint8_t bank_offset; /* its register r lies in bank (r + this) mod banks of its scheduler */
 };
 
+/* Registers that the instruction writes have this entry from now on. */
+static inline void warp_set_ready(struct sm_warp *warp, const struct machine_op *op, uint64_t entry)
+{
+    const uint16_t *written = machine_op_written(op);
+    if (!op->written_count)
+        return;
+    for (uint32_t i = 0; i < FEW_WRITTEN; i++)
+        warp->ready[written[i]] = entry;
+    for (uint32_t i = FEW_WRITTEN; i < op->written_count; i++)
+        warp->ready[written[i]] = entry;
+}
+
+/* The latest entry of those that the instruction waits for; 0: none. */
+static inline uint64_t warp_latest_entry(const struct sm_warp *warp, const struct machine_op *op)
+{
+    const uint16_t *hazards = machine_op_hazards(op);
+    uint64_t latest = 0;
+    if (!op->hazard_count)
+        return latest;
+    for (uint32_t i = 0; i < FEW_HAZARDS; i++) {
+        uint64_t entry = warp->ready[hazards[i]];
+        latest = entry > latest ? entry : latest;
+    }
+    for (uint32_t i = FEW_HAZARDS; i < op->hazard_count; i++) {
+        uint64_t entry = warp->ready[hazards[i]];
+        latest = entry > latest ? entry : latest;
+    }
+    return latest;
+}
+
 /* A warp of the thread block in `tb_slot` takes the slot; it is in no state yet. false: out of memory. */
 bool warp_begin(struct sm *sm, uint32_t warp, uint32_t tb_slot, struct corun_warp *source);
 void warp_set_state(struct sm *sm, uint32_t warp, enum warp_state state);
