@@ -654,6 +654,19 @@ static void *keep(struct decoder *decoder, const void *data, size_t bytes)
     return copy;
 }
 
+/* Operations begin with lines of the host's cache, and one more stands behind them: executor.c looks ahead. */
+static const struct operation *keep_code(struct decoder *decoder)
+{
+    size_t bytes = decoder->code.count * sizeof *decoder->code.data, line = sizeof *decoder->code.data;
+    uint8_t *room = allocate(decoder, bytes + 2 * line);
+    if (!room)
+        return NULL;
+    room += -(uintptr_t)room & (line - 1);
+    if (bytes)
+        memcpy(room, decoder->code.data, bytes);
+    return (const struct operation *)(void *)room;
+}
+
 static void describe_parameters(struct decoder *decoder, const struct ptx_function *function)
 {
     const struct ptx_signature *signature = &function->signature;
@@ -729,7 +742,7 @@ static void finish_kernel(struct decoder *decoder, const struct ptx_function *fu
     kernel->code_length = (uint32_t)decoder->code.count;
     if (!decode_straight(decoder->code.data, decoder->code.count))
         decode_no_memory(decoder);
-    kernel->code = keep(decoder, decoder->code.data, decoder->code.count * sizeof *decoder->code.data);
+    kernel->code = keep_code(decoder);
     kernel->instructions =
         keep(decoder, decoder->instructions.data, decoder->instructions.count * sizeof *decoder->instructions.data);
     kernel->calls = keep(decoder, decoder->calls.data, decoder->calls.count * sizeof *decoder->calls.data);

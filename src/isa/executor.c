@@ -222,6 +222,24 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
     simt_settle(&warp->stack);
 }
 
+static inline void prefetch_slot(const void *slot)
+{
+    __builtin_prefetch(slot);
+    __builtin_prefetch((const uint8_t *)slot + SLOT_BYTES / 2);
+}
+
+/*
+ * Many other instructions of the SM come between two of a warp, and push its registers out of the host's first cache.
+ * The code has one more operation behind its last, so that where a warp has ended there is something to look at.
+ */
+static inline void prefetch_operands(const struct corun_warp *warp, const struct operation *op)
+{
+    prefetch_slot(lanes_source(&warp->lanes, op->source[0]));
+    prefetch_slot(lanes_source(&warp->lanes, op->source[1]));
+    prefetch_slot(lanes_source(&warp->lanes, op->source[2]));
+    prefetch_slot(lanes_destination(&warp->lanes, op->destination));
+}
+
 static inline __attribute__((always_inline)) void step(struct corun_warp *warp, struct corun_issue *result, bool timed)
 {
     uint32_t pc = warp->stack.pc, mask = warp->stack.mask;
@@ -241,6 +259,7 @@ static inline __attribute__((always_inline)) void step(struct corun_warp *warp, 
         execute(warp, op, mask, result, timed);
     }
     if (timed) {
+        prefetch_operands(warp, &warp->code[warp->stack.pc]);
         result->pc = warp->stack.pc;
         result->jumped = warp->stack.pc != pc + 1;
     }
@@ -334,7 +353,8 @@ static struct corun_tb *tb_make(struct launch *launch, struct executor_sm *sm, s
     size_t entries = align_up(SIMT_ENTRIES(kernel->call_depth) * sizeof(struct simt_entry));
     size_t shared = shared_whole(launch->grid.tb_shared_bytes);
     size_t bytes = (launch->warp_register_bytes + launch->warp_local_bytes + entries) * warps + predicates + shared;
-    struct corun_tb *tb = calloc(1, sizeof *tb + warps * sizeof *tb->warps);
+    size_t tb_bytes = align_up(sizeof(struct corun_tb) + warps * sizeof(struct corun_warp));
+    struct corun_tb *tb = aligned_alloc(64, tb_bytes);
     /* calloc gives large blocks as fresh pages: deep local memory that nobody uses costs nothing. */
     uint8_t *storage = calloc(1, bytes + 64);
     if (!tb || !storage) {
@@ -342,6 +362,7 @@ static struct corun_tb *tb_make(struct launch *launch, struct executor_sm *sm, s
         free(storage);
         return NULL;
     }
+    memset(tb, 0, tb_bytes);
     tb->storage = storage;
     tb->storage_bytes = bytes;
     uint8_t *at = (uint8_t *)align_up((uintptr_t)storage);

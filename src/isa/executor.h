@@ -119,7 +119,7 @@ struct launch {
 };
 
 struct corun_warp {
-    struct lanes lanes;
+    _Alignas(64) struct lanes lanes; /* what every instruction needs is in one line of the host's cache */
     struct simt_stack stack;
     const struct operation *code;
     struct corun_tb *tb;

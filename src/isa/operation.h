@@ -63,13 +63,21 @@ enum operation_kind {
 /* What a plain access moves from and to each lane; those below 32 bits are extended. WORDS: several of 32 bits. */
 enum element { ELEMENT_NONE, ELEMENT_U8, ELEMENT_S8, ELEMENT_U16, ELEMENT_S16, ELEMENT_32, ELEMENT_64, ELEMENT_WORDS };
 
+/* One line of the host's cache (decode.c aligns a kernel's): warps that run different ones push each other's out. */
 struct operation {
     lane_function run;
+    int64_t offset;            /* memory: address offset */
+    uint32_t target;           /* branch, call: operation index */
+    uint32_t reconverge;       /* branch: operation index of the immediate post-dominator, UINT32_MAX if none */
     uint16_t destination;      /* slot */
     uint16_t source[4];        /* slot, or OPERAND_CONSTANT | constant slot */
     uint16_t predicate_out[2]; /* setp p|q, shfl d|p; NO_PREDICATE if absent */
     uint16_t predicate_in;     /* selp, setp with a boolean operand, addc-like; NO_PREDICATE if absent */
     uint16_t guard;            /* NO_PREDICATE: unconditional */
+    uint16_t extra[4];         /* vector elements after the first, or further operands */
+    int16_t merged;            /* as of struct corun_instruction */
+    uint16_t
+        straight; /* operations over lanes from here on, this one counted, before control may go elsewhere or lanes may meet */
     uint8_t guard_negated;
     uint8_t predicate_in_negated;
     uint8_t kind;    /* enum operation_kind */
@@ -79,14 +87,8 @@ struct operation {
     uint8_t space;       /* memory: enum corun_space */
     uint8_t extend;      /* memory: loads narrower than their register: 0 zero, 1 sign */
     uint8_t quick;       /* memory: enum element of a plain access (access_quick.c); ELEMENT_NONE: it is not plain */
-    uint16_t
-        straight; /* operations over lanes from here on, this one counted, before control may go elsewhere or lanes may meet */
-    int64_t offset;      /* memory: address offset */
-    uint32_t target;     /* branch, call: operation index */
-    uint32_t reconverge; /* branch: operation index of the immediate post-dominator, UINT32_MAX if none */
-    int16_t merged;      /* as of struct corun_instruction */
-    uint16_t extra[4];   /* vector elements after the first, or further operands */
 };
+_Static_assert(sizeof(struct operation) == 64, "one line of the host's cache");
 
 static inline const void *lanes_source(const struct lanes *lanes, uint16_t operand)
 {
