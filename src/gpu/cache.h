@@ -119,6 +119,12 @@ static inline void cache_set_owner(struct cache *cache, uint32_t line, uint16_t 
     cache->lines[line].application = application;
 }
 
+/* It is about to be written: its tag is to be in the host's cache by then. */
+static inline void cache_prefetch_line(const struct cache *cache, uint32_t line)
+{
+    __builtin_prefetch(&cache->lines[line], 1);
+}
+
 static inline uint64_t cache_address(const struct cache *cache, uint32_t line)
 {
     return cache->lines[line].number << cache->line_shift;

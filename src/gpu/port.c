@@ -62,6 +62,19 @@ static void receive(struct sm *sm, struct reply_ring *ring, uint64_t *first_cycl
     }
 }
 
+void port_expect(const struct sm *sm, uint64_t until)
+{
+    const struct reply_ring *ring = sm->port.replies;
+    for (uint32_t stage = 0; stage < EXPECT_STAGES; stage++)
+        for (uint32_t at = ring->head; at != ring->tail; at++) {
+            const struct reply *reply = &ring->slots[at & ring->mask];
+            if (reply->cycle >= until)
+                break;
+            if (reply->client < CLIENT_CACHES)
+                sm_caches_expect(sm, reply->token, stage);
+        }
+}
+
 void port_receive(struct sm *sm)
 {
     receive(sm, sm->port.replies, &sm->wakes.cycle[WAKE_REPLY]);

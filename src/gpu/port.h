@@ -62,6 +62,8 @@ static inline bool port_send(struct port *port, const struct packet *packet)
     return true;
 }
 
+/* The replies before `until` will be taken next: see sm_caches_expect. */
+void port_expect(const struct sm *sm, uint64_t until);
 /* Takes the replies that are there at sm->now, and gives each to whoever asked. */
 void port_receive(struct sm *sm);
 /* The same, those of other SMs. */

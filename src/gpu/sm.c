@@ -388,6 +388,7 @@ static bool doze(struct sm *sm, uint64_t until)
 
 void sm_run(struct sm *sm, uint64_t until)
 {
+    port_expect(sm, until);
     bool attended = false; /* to replies, warps and the load/store unit, at this cycle */
     while (sm->now < until && !sm->failed) {
         uint32_t issued[MAX_SCHEDULERS];

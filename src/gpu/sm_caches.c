@@ -311,6 +311,25 @@ static void wake_fetching(struct sm *sm, uint32_t slot, uint32_t generation)
     warp_evaluate(sm, slot);
 }
 
+void sm_caches_expect(const struct sm *sm, uint32_t index, uint32_t stage)
+{
+    const struct sm_caches *caches = &sm->caches;
+    const struct mshr *mshr = &caches->mshrs[index];
+    if (stage == 0) {
+        __builtin_prefetch(mshr, 1);
+    } else if (stage == 1) {
+        const struct sm_cache *cache = &caches->by_client[mshr->client];
+        if (mshr->line != CACHE_NO_LINE) {
+            cache_prefetch_line(cache->tags, mshr->line);
+            __builtin_prefetch(&cache->line_mshr[mshr->line], 1);
+        }
+        if (mshr->waiter != NOTHING)
+            __builtin_prefetch(&caches->waiters[mshr->waiter], 1);
+    } else if (mshr->waiter != NOTHING && mshr->client != CLIENT_INSTRUCTION) {
+        __builtin_prefetch(&sm->load_store.records[caches->waiters[mshr->waiter].record], 1);
+    }
+}
+
 void sm_caches_reply(struct sm *sm, uint32_t index)
 {
     struct mshr *mshr = &sm->caches.mshrs[index];

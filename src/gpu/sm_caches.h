@@ -63,6 +63,12 @@ enum lookup constant_read(struct sm *sm, const struct transaction *transaction, 
                           uint8_t application, uint64_t *done);
 /* Leaves what a store writes in the L1, where that allocates lines for stores. */
 void cache_write(struct sm *sm, const struct transaction *transaction);
+/*
+ * The reply will come soon: what it leads to, link by link of the chain (stage 0, 1, 2), is fetched into the host's cache. Changes
+ * nothing. Many replies of one stage at a time wait for the host's memory together.
+ */
+#define EXPECT_STAGES 3u
+void sm_caches_expect(const struct sm *sm, uint32_t index, uint32_t stage);
 /* Takes the reply to a read of one of them, which waits in this MSHR. */
 void sm_caches_reply(struct sm *sm, uint32_t index);
 void sm_caches_flush(struct sm *sm); /* L1 and texture cache: a kernel starts */
