@@ -65,7 +65,7 @@ static int on_the_host(std::vector<float> plate, int size, int every, float enou
 
 int main(int argc, char **argv)
 {
-    const int inner = tile * (argc > 1 ? atoi(argv[1]) : 6), size = inner + 2, every = 10;
+    const int inner = tile * (argc > 2 ? atoi(argv[1]) : 6), size = inner + 2, every = 10;
     const float enough = argc > 2 ? (float)atof(argv[2]) : 0.2f;
     EXPECT(inner > 0 && enough > 0);
     std::vector<float> plate(size * size), want, result(size * size);
