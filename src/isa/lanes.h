@@ -19,7 +19,8 @@
  *   and/or/xor/not/mov.pred     P, A, B: predicate_out[0] P; source[0], source[1] are predicate NUMBERS (not slots), or
  *                               PREDICATE_FALSE / PREDICATE_TRUE for immediates 0 / not 0
  *   add.cc, addc, mad.cc, ..    the carry flag of the thread is a predicate that the decoder reserves: predicate_out[0] if the
- *                               instruction has .cc, predicate_in if it is addc, subc or madc; NO_PREDICATE otherwise
+ *                               instruction has .cc, predicate_in if it is addc, subc or madc; NO_PREDICATE otherwise. Set by a
+ *                               difference: nothing was borrowed
  *   shfl[.sync] d|P, a, b, c, m source a b c (m may be left out); predicate_out[0] P
  *   vote.*.pred P, A, m         predicate_in A; predicate_out[0] P; source m (only with .sync)
  *   vote.ballot d, A, m         predicate_in A; destination d; source m (only with .sync)

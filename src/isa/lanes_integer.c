@@ -231,11 +231,14 @@ static inline uint32_t video(uint32_t a, uint32_t b, uint32_t c, uint32_t varian
 SELECT(selp_32, u32)
 SELECT(selp_64, u64)
 
-/* `sum` is a value of type `wide`, whose bit above the result is the carry or the borrow. */
-#define CARRY(name, T, wide, sources, ...) \
+/*
+ * `sum` is a value of type `wide`, whose bit above the result is the carry. A difference is a + ~b + 1: without a borrow the flag is set,
+ * which only a chain of both sums and differences can tell. The 128-bit division of NVIDIA's compiler is such a chain.
+ */
+#define CARRY(name, T, wide, without, sources, ...) \
     LANES_FUNCTION(name) \
     { \
-        const uint32_t carries = op->predicate_in == NO_PREDICATE ? 0 : predicate_in(op, lanes); \
+        const uint32_t carries = op->predicate_in == NO_PREDICATE ? (without) : predicate_in(op, lanes); \
         const lane_##T *pa = lanes_source(lanes, op->source[0]), *pb = lanes_source(lanes, op->source[1]); \
         unsigned_##T results[CORUN_WARP_LANES] __attribute__((aligned(64))); \
         uint32_t out = 0; \
@@ -251,17 +254,17 @@ SELECT(selp_64, u64)
     }
 #define CARRY_C(T) const lane_##T *pc = lanes_source(lanes, op->source[2]);
 typedef unsigned __int128 uint128;
-CARRY(carry_add_32, u32, uint64_t, , (uint64_t)a + b + carry)
-CARRY(carry_add_64, u64, uint128, , (uint128)a + b + carry)
-CARRY(carry_sub_32, u32, uint64_t, , (uint64_t)a - b - carry)
-CARRY(carry_sub_64, u64, uint128, , (uint128)a - b - carry)
-CARRY(carry_mad_lo_32, u32, uint64_t, CARRY_C(u32), (uint64_t)(a *b) + pc[i] + carry)
-CARRY(carry_mad_lo_64, u64, uint128, CARRY_C(u64), (uint128)(a *b) + pc[i] + carry)
-CARRY(carry_mad_hi_u32, u32, uint64_t, CARRY_C(u32), ((uint64_t)a * b >> 32) + pc[i] + carry)
-CARRY(carry_mad_hi_u64, u64, uint128, CARRY_C(u64), ((uint128)a * b >> 64) + pc[i] + carry)
-CARRY(carry_mad_hi_s32, u32, uint64_t, CARRY_C(u32),
+CARRY(carry_add_32, u32, uint64_t, 0, , (uint64_t)a + b + carry)
+CARRY(carry_add_64, u64, uint128, 0, , (uint128)a + b + carry)
+CARRY(carry_sub_32, u32, uint64_t, UINT32_MAX, , (uint64_t)a + ~b + carry)
+CARRY(carry_sub_64, u64, uint128, UINT32_MAX, , (uint128)a + ~b + carry)
+CARRY(carry_mad_lo_32, u32, uint64_t, 0, CARRY_C(u32), (uint64_t)(a *b) + pc[i] + carry)
+CARRY(carry_mad_lo_64, u64, uint128, 0, CARRY_C(u64), (uint128)(a *b) + pc[i] + carry)
+CARRY(carry_mad_hi_u32, u32, uint64_t, 0, CARRY_C(u32), ((uint64_t)a * b >> 32) + pc[i] + carry)
+CARRY(carry_mad_hi_u64, u64, uint128, 0, CARRY_C(u64), ((uint128)a * b >> 64) + pc[i] + carry)
+CARRY(carry_mad_hi_s32, u32, uint64_t, 0, CARRY_C(u32),
       (uint64_t)(uint32_t)((int64_t)(int32_t)a *(int32_t)b >> 32) + pc[i] + carry)
-CARRY(carry_mad_hi_s64, u64, uint128, CARRY_C(u64),
+CARRY(carry_mad_hi_s64, u64, uint128, 0, CARRY_C(u64),
       (uint128)(uint64_t)((__int128)(int64_t)a *(int64_t)b >> 64) + pc[i] + carry)
 
 /* Vector operands of mov: element 0 is the lowest. */

@@ -361,8 +361,8 @@ static int64_t distance(int64_t a, int64_t b)
     X(addc, "addc.u32", "rCrr", a + b + p, "") \
     X(addc64, "addc.cc.u64", "dCdd", a + b + p, "") \
     X(subcc, "sub.cc.u32", "rCrr", a - b, "") \
-    X(subc, "subc.cc.s32", "rCrr", a - b - p, "") \
-    X(subc64, "subc.u64", "dCdd", a - b - p, "") \
+    X(subc, "subc.cc.s32", "rCrr", a + ~b + p, "") \
+    X(subc64, "subc.u64", "dCdd", a + ~b + p, "") \
     X(madcc, "mad.lo.cc.u32", "rCrrr", a *b + c, "") \
     X(madchi, "madc.hi.u32", "rCrrr", (a * b >> 32) + c + p, "") \
     X(madchis, "madc.hi.cc.s32", "rCrrr", (uint64_t)(S64(S32(a)) * S32(b) >> 32) + c + p, "") \
@@ -424,12 +424,54 @@ static void test_carries(void **state)
                                                                                << 32;
                 uint64_t expected = chains[chain].subtracts ? a[lane] - b[lane] : a[lane] + b[lane];
                 assert_true(found == expected);
-                bool carry = chains[chain].subtracts ? a[lane] < b[lane] : expected < a[lane];
+                bool carry = chains[chain].subtracts ? a[lane] >= b[lane] : expected < a[lane];
                 assert_int_equal(machine.predicates[3] >> lane & 1, carry);
             }
         }
         ptx_module_destroy(low_module);
         ptx_module_destroy(high_module);
+    }
+}
+
+/* addc behind sub.cc gives 1 where nothing was borrowed, and subc behind add.cc -1 where nothing was carried. */
+static void test_mixed_carries(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *first, *second;
+        bool subtracts;
+    } chains[] = {{"sub.cc.u32 %r0, %r1, %r2;", "addc.u32 %r3, 0, 0;", true},
+                  {"subc.cc.u32 %r0, %r1, %r2;", "madc.lo.u32 %r3, 0, 0, 0;", true},
+                  {"add.cc.u32 %r0, %r1, %r2;", "subc.u32 %r3, 0, 0;", false}};
+    static const uint32_t a[] = {0, 0, 1, 5, 0x80000000u, 0xffffffffu}, b[] = {0, 1, 0, 5, 0x80000000u, 0xffffffffu};
+    for (unsigned chain = 0; chain < 3; chain++) {
+        const struct ptx_instruction *first, *second;
+        struct ptx_module *first_module = parse_instruction(chains[chain].first, &first),
+                          *second_module = parse_instruction(chains[chain].second, &second);
+        for (int level = 0; level <= (int)lanes_level_best(); level++) {
+            struct machine machine = {.predicates = {[4] = UINT32_MAX}}; /* what subc reads: nothing was borrowed */
+            struct lanes lanes = {machine.registers, machine.predicates, machine.constants};
+            struct operation op = {.source = {1, 2},
+                                   .predicate_in = first->opcode == PTX_OP_SUBC ? 4 : NO_PREDICATE,
+                                   .predicate_out = {3, NO_PREDICATE}};
+            for (unsigned lane = 0; lane < 6; lane++) {
+                put_lane(machine.registers, 1, lane, 4, a[lane]);
+                put_lane(machine.registers, 2, lane, 4, b[lane]);
+            }
+            lanes_select_at((enum lanes_level)level, first, &op)(&op, &lanes, 0xffffffffu);
+            op = (struct operation){.destination = 3,
+                                    .source = {OPERAND_CONSTANT, OPERAND_CONSTANT, OPERAND_CONSTANT},
+                                    .predicate_in = 3,
+                                    .predicate_out = {NO_PREDICATE, NO_PREDICATE}};
+            lanes_select_at((enum lanes_level)level, second, &op)(&op, &lanes, 0xffffffffu);
+            for (unsigned lane = 0; lane < 6; lane++) {
+                uint32_t sum = a[lane] + b[lane],
+                         expected = chains[chain].subtracts ? a[lane] >= b[lane] : (uint32_t)(sum < a[lane]) - 1;
+                assert_int_equal(get_lane(machine.registers, 3, lane, 4), expected);
+            }
+        }
+        ptx_module_destroy(first_module);
+        ptx_module_destroy(second_module);
     }
 }
 
@@ -503,6 +545,7 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_carries),
-                                       cmocka_unit_test(test_vectors), cmocka_unit_test(test_refused)};
+                                       cmocka_unit_test(test_mixed_carries), cmocka_unit_test(test_vectors),
+                                       cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
