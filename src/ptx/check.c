@@ -247,6 +247,14 @@ static const char *wrong_arithmetic(const struct ptx_instruction *instruction)
     return NULL;
 }
 
+static const char *wrong_vector_atomic(const struct ptx_instruction *instruction)
+{
+    enum ptx_type type = instruction->types[0];
+    if (type != PTX_TYPE_F32 && !ptx_type_is_half(type))
+        return "takes vectors of .f32, .f16, .bf16, .f16x2 and .bf16x2 only";
+    return instruction->space == PTX_SPACE_GLOBAL ? NULL : "takes vectors in .global only";
+}
+
 static const char *wrong_memory(const struct ptx_instruction *instruction)
 {
     uint8_t space = instruction->space;
@@ -261,6 +269,8 @@ static const char *wrong_memory(const struct ptx_instruction *instruction)
         return space == PTX_SPACE_CONST ? "cannot store to .const" : NULL;
     case PTX_OP_ATOM:
     case PTX_OP_RED:
+        if (instruction->vector)
+            return wrong_vector_atomic(instruction);
         return space && space != PTX_SPACE_GLOBAL && space != PTX_SPACE_SHARED ? "works on .global and .shared only"
                                                                                : NULL;
     case PTX_OP_VOTE:

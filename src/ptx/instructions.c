@@ -479,6 +479,8 @@ static bool parse_operands(struct parser *parser, struct ptx_instruction *instru
         return parser_expected(parser, "a cache policy");
     if (policy && !check_policy(parser, &operands[count]))
         return false;
+    if (instruction->vector && (instruction->opcode == PTX_OP_ATOM || instruction->opcode == PTX_OP_RED))
+        return parse_vector_atomic(parser, instruction, operands, count, mnemonic);
     if (!check_operands(parser, instruction, operands, count, mnemonic))
         return false;
     struct ptx_operand *kept = count ? parser_allocate(parser, parser->arena, count * sizeof *kept) : NULL;

@@ -187,6 +187,13 @@ bool parse_instruction(struct parser *parser, const struct token *word);
 /* Any operand, names resolved, not yet checked. With `label`, an unknown name is a label defined later. */
 bool parse_operand(struct parser *parser, bool label, struct parsed_operand *operand);
 
+/*
+ * vector_atomics.c: the operands of atom or red with .v2 or .v4, not yet checked. The operations of all elements but the last are pushed, that of the
+ * last is *instruction.
+ */
+bool parse_vector_atomic(struct parser *parser, struct ptx_instruction *instruction,
+                         const struct parsed_operand *operands, uint32_t count, const char *mnemonic);
+
 /* calls.c */
 /* Behind `call.suffixes`; the semicolon remains. */
 bool parse_call(struct parser *parser, struct ptx_instruction *instruction);

@@ -220,6 +220,39 @@ static void test_generic_lanes_disagree(void **state)
     runner_free(&runner);
 }
 
+static void test_atomics_of_vectors(void **state)
+{
+    (void)state;
+    struct runner runner;
+    const uint32_t *words = runner_run(
+        &runner,
+        KERNEL(".reg .b16 %q<8>;\ncvt.rn.f32.u32 %f1, %t;\n"
+               "red.global.add.v2.f32 [%out+2048], {%f1, 1.0};\n"
+               "atom.relaxed.gpu.global.v4.f32.add {%f4, _, %f6, %f7}, [%out+2064], {%f1, 0f3F800000, %f1, 2.0};\n"
+               "st.global.f32 [%mine], %f4;\nst.global.f32 [%mine+128], %f7;\n"
+               "mov.b32 %r1, 0x3c004000;\nred.global.add.noftz.v2.f16x2 [%out+2080], {%r1, %r1};\n"
+               "mov.b16 %q1, 0x3f80;\natom.global.v4.bf16.add.noftz {%q2, %q3, %q4, %q5}, [%out+2088], "
+               "{%q1, %q1, %q1, %q1};\ncvt.u32.u16 %r3, %q5;\nst.global.u32 [%mine+256], %r3;\n"
+               "setp.lt.u32 %p1, %t, 4;\n@%p1 red.global.add.v2.f32 [%out+2096], {1.0, 3.0};"),
+        32);
+    float sums[14];
+    memcpy(sums, words + 512, sizeof sums);
+    assert_true(sums[0] == 496 && sums[1] == 32);
+    assert_true(sums[4] == 496 && sums[5] == 32 && sums[6] == 496 && sums[7] == 64);
+    assert_int_equal(words[520], 0x50005400);
+    assert_int_equal(words[521], 0x50005400);
+    assert_int_equal(words[522], 0x42004200);
+    assert_int_equal(words[523], 0x42004200);
+    assert_true(sums[12] == 4 && sums[13] == 12);
+    for (uint32_t t = 0; t < 32; t++) {
+        float before[2];
+        memcpy(&before[0], &words[t], 4);
+        memcpy(&before[1], &words[32 + t], 4);
+        assert_true(before[0] == (float)(t * (t - 1) / 2) && before[1] == (float)(2 * t));
+    }
+    runner_free(&runner);
+}
+
 static void test_atomics(void **state)
 {
     (void)state;
@@ -448,6 +481,7 @@ int main(void)
         cmocka_unit_test(test_local_memory),
         cmocka_unit_test(test_generic_lanes_disagree),
         cmocka_unit_test(test_atomics),
+        cmocka_unit_test(test_atomics_of_vectors),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_mapped_pages),
         cmocka_unit_test(test_memory_interface),
