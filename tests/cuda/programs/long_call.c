@@ -18,7 +18,7 @@
 
 enum { SHORT = 40, LONG = 200, ELEMENTS = 1000, GIVES_WAY_NS = 1000000, COMPUTES_NS = 4000000 };
 
-static bool hasty;
+static _Atomic bool hasty;
 static pthread_t caller;
 
 static void sleep_for(long nanoseconds)
@@ -95,6 +95,7 @@ int main(int argc, char **argv)
     GOOD(cuMemAlloc_v2(&others, sizeof data));
     GOOD(cuMemsetD32_v2(values, 0, ELEMENTS));
     GOOD(cuMemsetD32_v2(others, 0, ELEMENTS));
+    GOOD(cuCtxSynchronize()); /* these streams do not wait for that of the fills */
     for (int i = 0; i < LONG; i++)
         GOOD(launch_add_one(function, others, ELEMENTS, more));
     for (int i = 0; i < SHORT; i++)
