@@ -402,23 +402,46 @@ static struct hardware_gpu *add_gpu(struct hardware *hardware, const struct hard
     return gpu;
 }
 
-struct hardware_gpu *hardware_gpu_of(struct hardware *hardware, const uint8_t uuid[WIRE_UUID_BYTES])
+static const uint8_t no_uuid[WIRE_UUID_BYTES] = {0};
+
+/* What a program said of a GPU of which corund knows the name alone is no longer so when the last program there has gone. */
+static void forget_words(struct hardware *hardware)
 {
-    static const uint8_t none[WIRE_UUID_BYTES] = {0};
-    struct hardware_found found = {.name = "GPU-"};
-    if (memcmp(uuid, none, sizeof none) == 0)
-        return &hardware->gpus[0];
     for (uint32_t i = 0; i < hardware->gpu_count; i++) {
         struct hardware_gpu *gpu = &hardware->gpus[i];
-        if (memcmp(gpu->found.uuid, none, sizeof none) == 0) /* one of which only the name is known */
-            memcpy(gpu->found.uuid, uuid, sizeof none);
-        if (memcmp(gpu->found.uuid, uuid, sizeof none) == 0)
-            return gpu;
+        if (gpu->uuid_from_program && !gpu->boards)
+            memset(gpu->found.uuid, 0, sizeof gpu->found.uuid);
+        gpu->uuid_from_program &= gpu->boards != NULL;
+    }
+}
+
+static struct hardware_gpu *gpu_with(struct hardware *hardware, const uint8_t uuid[WIRE_UUID_BYTES])
+{
+    for (uint32_t i = 0; i < hardware->gpu_count; i++)
+        if (memcmp(hardware->gpus[i].found.uuid, uuid, WIRE_UUID_BYTES) == 0)
+            return &hardware->gpus[i];
+    return NULL;
+}
+
+struct hardware_gpu *hardware_gpu_of(struct hardware *hardware, const uint8_t uuid[WIRE_UUID_BYTES])
+{
+    struct hardware_found found = {.name = "GPU-"};
+    if (memcmp(uuid, no_uuid, sizeof no_uuid) == 0)
+        return &hardware->gpus[0];
+    forget_words(hardware);
+    struct hardware_gpu *gpu = gpu_with(hardware, uuid);
+    if (gpu)
+        return gpu;
+    gpu = gpu_with(hardware, no_uuid);
+    if (gpu) {
+        memcpy(gpu->found.uuid, uuid, sizeof no_uuid);
+        gpu->uuid_from_program = true;
+        return gpu;
     }
     memcpy(found.uuid, uuid, sizeof found.uuid);
     for (size_t i = 0; i < WIRE_UUID_BYTES; i++)
         snprintf(found.name + 4 + 2 * i, sizeof found.name - 4 - 2 * i, "%02x", uuid[i]);
-    struct hardware_gpu *gpu = add_gpu(hardware, &found);
+    gpu = add_gpu(hardware, &found);
     if (!gpu && (gpu = deserted_gpu(hardware)) != NULL)
         gpu->found = found;
     if (gpu)

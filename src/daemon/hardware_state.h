@@ -34,7 +34,8 @@ struct hardware_gpu {
     struct hardware_found found;
     struct boards *boards; /* a list */
     struct gate gate;
-    bool named_by_program; /* not found by corund: its place may be another's when nobody is there */
+    bool uuid_from_program; /* corund knows its name alone: the UUID is a program's word, for as long as one is there */
+    bool named_by_program;  /* not found by corund: its place may be another's when nobody is there */
 };
 
 struct hardware {

@@ -291,12 +291,29 @@ class Granted(Shimmed):
         for client in server, beside, elsewhere:
             client.close()
         self.wait_for(lambda: not self.clients())
-        full = [Client(self.socket, gpu=bytes([number] * 16)) for number in range(1, 9)]  # two of them where nobody is any more
-        self.assertEqual([client.kind for client in full], ["BOARD"] * 7 + ["REFUSED"])
+        full = [Client(self.socket, gpu=bytes([number] * 16)) for number in range(1, 10)]  # three of them where nobody is any more
+        self.assertEqual([client.kind for client in full], ["BOARD"] * 8 + ["REFUSED"])
         self.assertEqual(full[-1].text, b"there are too many GPUs")
         full[0].close()
-        self.wait_for(lambda: len(json.loads(self.ask("ps", "--json", "-").stdout)["clients"]) == 6)
+        self.wait_for(lambda: len(json.loads(self.ask("ps", "--json", "-").stdout)["clients"]) == 7)
         self.assertEqual(Client(self.socket, gpu=b"c" * 16).kind, "BOARD")
+
+    def test_word_of_a_program(self):
+        """The UUID of a GPU that corund knows by name alone is what a program there says, while one is there and no longer."""
+        self.start_daemon("--policy", "priority")
+        first = Client(self.socket, name=b"first", gpu=b"x" * 16)  # whatever it says
+        second = Client(self.socket, name=b"second", gpu=b"a" * 16)
+        self.assertEqual({name: client["device"] for name, client in self.clients().items()}, {"first": 0, "second": 1})
+        first.close()
+        self.wait_for(lambda: set(self.clients()) == {"second"})
+        third = Client(self.socket, name=b"third", gpu=b"a" * 16)  # with the second one, not where nobody is
+        self.assertEqual({name: client["device"] for name, client in self.clients().items()}, {"second": 1, "third": 1})
+        second.close()
+        third.close()
+        self.wait_for(lambda: not self.clients())
+        fourth = Client(self.socket, name=b"fourth", gpu=b"b" * 16)
+        self.assertEqual(self.clients()["fourth"]["device"], 0)
+        fourth.close()
 
     ON_TWO = """
 import ctypes as c, sys
