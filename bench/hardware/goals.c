@@ -13,6 +13,7 @@
  * ends the program. `cost=SECONDS` in place of a mode writes ten rows of what a launch costs the thread. Times are those of the host.
  */
 #include "corun/client.h"
+#include "driver.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -27,32 +28,13 @@
 
 enum { UNDER_WAY = 8, THREADS = 256, MOST = 1 << 20, BETWEEN_WAITS = 200 };
 
-int cuInit(unsigned flags);
 int cuDeviceGet(int *device, int number);
-int cuDevicePrimaryCtxRetain(void **context, int device);
-int cuCtxSetCurrent(void *context);
-int cuModuleLoadData(void **module, const void *text);
-int cuModuleGetFunction(void **function, void *module, const char *name);
 int cuMemAlloc_v2(uint64_t *address, size_t bytes);
 int cuMemsetD32_v2(uint64_t address, unsigned value, size_t count);
 int cuStreamCreate(void **stream, unsigned flags);
-int cuStreamSynchronize(void *stream);
-int cuCtxSynchronize(void);
 int cuEventCreate(void **event, unsigned flags);
 int cuEventRecord(void *event, void *stream);
 int cuEventSynchronize(void *event);
-int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                   unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **parameters,
-                   void **extra);
-
-#define GOOD(call) \
-    do { \
-        int error_ = (call); \
-        if (error_) { \
-            fprintf(stderr, "goals.c:%d: error %d\n", __LINE__, error_); \
-            exit(1); \
-        } \
-    } while (0)
 
 static const char work[] =
     ".version 6.0\n.target sm_50\n.address_size 64\n"
@@ -80,13 +62,6 @@ struct program {
     float *latencies;
     uint64_t random;
 };
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
 
 static void launch(const struct program *program)
 {

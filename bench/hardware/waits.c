@@ -6,6 +6,8 @@
  *
  *   waits > ROWS.csv
  */
+#include "driver.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,40 +16,14 @@
 
 enum { MOST = 256, AT_LEAST = 0, NON_BLOCKING = 1, TIMES = 2000, NOT_READY = 600 };
 
-int cuInit(unsigned flags);
-int cuDevicePrimaryCtxRetain(void **context, int device);
-int cuCtxSetCurrent(void *context);
-int cuCtxSynchronize(void);
 int cuCtxGetStreamPriorityRange(int *least, int *greatest);
-int cuModuleLoadData(void **module, const void *text);
-int cuModuleGetFunction(void **function, void *module, const char *name);
 int cuStreamCreateWithPriority(void **stream, unsigned flags, int priority);
 int cuStreamQuery(void *stream);
-int cuStreamSynchronize(void *stream);
 int cuStreamWaitValue32_v2(void *stream, uint64_t address, unsigned value, unsigned flags);
 int cuMemHostAlloc(void **host, size_t bytes, unsigned flags);
 int cuMemHostGetDevicePointer_v2(uint64_t *address, void *host, unsigned flags);
-int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                   unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **parameters,
-                   void **extra);
-
-#define GOOD(call) \
-    do { \
-        int error_ = (call); \
-        if (error_) { \
-            fprintf(stderr, "waits.c:%d: error %d\n", __LINE__, error_); \
-            exit(1); \
-        } \
-    } while (0)
 
 static const char nothing[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry nothing()\n{\nret;\n}\n";
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
 
 static double launch(void *function, void *stream)
 {
