@@ -24,6 +24,7 @@ struct event_kind {
     uint32_t tbs;      /* of a launch */
     uint32_t most;     /* that the GPU holds */
     uint32_t resident;
+    uint64_t waiting; /* thread blocks that were handed out */
 };
 
 /* The plan that is obeyed. */
@@ -62,6 +63,7 @@ struct event_machine {
     VECTOR(struct event_kind) kinds;
     struct event_plan plan;
     VECTOR(struct event_slice) slices; /* in flight, in the order of launch */
+    size_t ended;                      /* of these that have ended */
     VECTOR(struct cohort) cohorts;
     VECTOR(struct event_whole) wholes;         /* [first_whole, count) are in flight */
     uint32_t ended_kinds[EVENT_MOST_LAUNCHES]; /* of the whole launches that ended last, the latest first; NONE */
@@ -197,6 +199,7 @@ static enum corun_status launch(void *user, uint64_t now, const struct queue_sli
     while (plan->launches[place] != slice->launch)
         place++;
     struct event_slice row = {.slice = *slice, .speed = plan->speeds[place], .waiting = slice->tbs};
+    machine->kinds.data[slice->kind].waiting += slice->tbs;
     return vector_push(&machine->slices, row) ? CORUN_OK : CORUN_MEMORY;
 }
 
@@ -220,10 +223,19 @@ static void add_residents(struct event_machine *machine, struct event_kind *kind
         machine->used.of[r] += (uint64_t)tbs * kind->needs.of[r];
 }
 
-/* Thread blocks that wait take what room there is, in the order of launch. */
+static bool any_finds_room(const struct event_machine *machine)
+{
+    for (size_t k = 0; k < machine->kinds.count; k++)
+        if (machine->kinds.data[k].waiting && room_for(machine, &machine->kinds.data[k]))
+            return true;
+    return false;
+}
+
+/* Thread blocks that wait take what room there is, in the order of launch. Small launches may wait in thousands. */
 static bool dispatch(struct event_machine *machine)
 {
-    for (size_t i = 0; i < machine->slices.count; i++) {
+    bool room_left = any_finds_room(machine);
+    for (size_t i = 0; i < machine->slices.count && room_left; i++) {
         struct event_slice *slice = &machine->slices.data[i];
         struct event_kind *kind = &machine->kinds.data[slice->slice.kind];
         uint32_t room = slice->waiting ? room_for(machine, kind) : 0;
@@ -236,6 +248,8 @@ static bool dispatch(struct event_machine *machine)
         add_residents(machine, kind, tbs);
         slice->waiting -= tbs;
         slice->running += tbs;
+        kind->waiting -= tbs;
+        room_left = any_finds_room(machine);
     }
     return true;
 }
@@ -305,6 +319,7 @@ static void advance(struct event_machine *machine, uint64_t ticks)
             continue;
         }
         slice->running -= cohort.tbs;
+        machine->ended += !slice->running && !slice->waiting;
         add_residents(machine, &machine->kinds.data[slice->slice.kind], -(int64_t)cohort.tbs);
     }
     machine->cohorts.count = kept;
@@ -331,11 +346,12 @@ static bool take_ended(struct event_machine *machine, struct queue_slice *ended)
         machine->ended_kinds[0] = ended->kind;
         return true;
     }
-    for (size_t i = 0; i < machine->slices.count; i++) {
+    for (size_t i = 0; i < machine->slices.count && machine->ended; i++) {
         const struct event_slice *slice = &machine->slices.data[i];
         if (slice->waiting || slice->running)
             continue;
         *ended = slice->slice;
+        machine->ended--;
         remove_slice(machine, i);
         return true;
     }
