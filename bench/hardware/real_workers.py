@@ -7,9 +7,8 @@ for byte, and writes what workers cost alone.
     corun rewrite workers sgemm-medium/sgemm.ptx -o sgemm-medium/workers.ptx
     real_workers.py sgemm-medium ...            # where the GPU is; beside real_gpu.py
 
-Every way of launching (docs/rewrite.md) is tried: the grid as it is by the kernels that were rewritten (direct), workers that run one thread
-block each and leave, where all of a grid fit the GPU (once), workers that begin with a thread block of their own (seated), workers that draw
-every thread block (drawn), and drawn ones while limits of SMs change at random (changed), launched again until the grid is complete. With `--compile`, PTX is only compiled, into files that later runs load.
+Every way of launching (docs/rewrite.md) is tried: the grid as it is by the kernels that were rewritten (direct), workers that begin with a
+thread block of their own (seated), workers that draw every thread block (drawn), and drawn ones while limits of SMs change at random (changed), launched again until the grid is complete. With `--compile`, PTX is only compiled, into files that later runs load.
 
 Exit status: as real_gpu.py has it.
 """
@@ -28,9 +27,9 @@ import real_gpu
 from real_gpu import ADDRESS, BATCH, NO_GPU, OK, WRONG, Broken, Device, Driver, DriverError, Export, Gate, NoGpu, Program
 
 UNLIMITED = 4095
-SEATED, DIRECT, HAS_LAYERS, ONCE = 1, 8, 16, 32
-WAYS = ("direct", "once", "seated", "drawn", "changed")
-FLAGS = {"direct": DIRECT, "once": SEATED, "seated": SEATED, "drawn": 0, "changed": 0}
+SEATED, DIRECT, HAS_LAYERS = 1, 8, 16
+WAYS = ("direct", "seated", "drawn", "changed")
+FLAGS = {"direct": DIRECT, "seated": SEATED, "drawn": 0, "changed": 0}
 SUITABLE_SECONDS = 5  # a grid that is not complete by then is taken to stand still
 
 COLUMNS = ("workload", "size", "launches", "thread_blocks", "way", "same_bytes", "reproducible", "thread_blocks_once", "crews", "us",
@@ -129,7 +128,7 @@ class Workers(Stored):
         queues = (Queue * max(len(self.export.sequence), 1))()
         for n, index in enumerate(self.export.sequence):
             if "kernel" in self.export.operations[index]:
-                seated = self.count(index) if way in ("once", "seated") else 0
+                seated = self.count(index) if way == "seated" else 0
                 queues[n] = Queue(seated, 0, self.tbs(index), 0)
         self.driver("cuMemcpyHtoD_v2", self.queues.value, ctypes.cast(queues, ctypes.c_char_p), ctypes.sizeof(queues))
         self.driver("cuCtxSynchronize")
@@ -137,16 +136,10 @@ class Workers(Stored):
     def count(self, index):
         return min(self.tbs(index), max(self.occupancy[index], 1) * self.sms)
 
-    def goes_once(self, index):
-        return self.way == "once" and self.count(index) == self.tbs(index)
-
-    def flags(self, index):
-        return FLAGS[self.way] | (ONCE if self.goes_once(index) else 0)
-
     def arguments_of(self, index, number):
         grid = self.export.operations[index]["grid"]
         return Arguments(self.queues.value + number * ctypes.sizeof(Queue), self.places.value, 0, number + 1, grid[0],
-                         reciprocal(grid[0]), grid[1] * grid[2], self.flags(index) | (HAS_LAYERS if grid[2] > 1 else 0), grid[1],
+                         reciprocal(grid[0]), grid[1] * grid[2], FLAGS[self.way] | (HAS_LAYERS if grid[2] > 1 else 0), grid[1],
                          grid[2], reciprocal(grid[1]), ctypes.sizeof(Place) * self.sms)
 
     def launch_number(self, number):
@@ -158,7 +151,7 @@ class Workers(Stored):
         values, _ = self.arguments[index]
         last = self.arguments_of(index, number)
         pointers = (c_void_p * (len(values) + 1))(*[ctypes.addressof(value) for value in values], ctypes.addressof(last))
-        whole = self.way == "direct" or self.goes_once(index)
+        whole = self.way == "direct"
         grid = operation["grid"] if whole else [self.count(index), 1, 1]
         self.crews += 1
         self.driver("cuLaunchKernel", self.functions[operation["kernel"]], *grid, *operation["block"], operation["shared_bytes"], None,

@@ -37,19 +37,18 @@ HAS(worker_place, done, 4);
 HAS(worker_place, busy, 8);
 _Static_assert(sizeof(struct worker_place) == 16, "the text has this");
 _Static_assert(WORKERS_SEATED == 1 && WORKERS_STRICT == 2 && WORKERS_TELL == 4 && WORKERS_DIRECT == 8 &&
-                   WORKERS_HAS_LAYERS == 16 && WORKERS_ONCE == 32 && WORKERS_DROP == 64 &&
-                   (WORKERS_AT_ONCE & 15) == 8 && WORKERS_MOST_SHIFT == 16,
+                   WORKERS_HAS_LAYERS == 16 && WORKERS_DROP == 32 && (WORKERS_AT_ONCE & 15) == 8 &&
+                   WORKERS_MOST_SHIFT == 16,
                "the text has these");
 
 static const struct {
     const char *name, *text;
 } shorthands[] = {
-    {"RESIDENT", "65536"},           /* one more, in the word of limit and resident */
-    {"COUNT", "4095"},               /* WORKERS_UNLIMITED: what is above says who goes first */
-    {"UNLIMITED", "65535"},          /* nobody is there, and everybody may be */
-    {"DONE", "4294967296"},          /* one more, in the two words of a place */
-    {"DONE-RESIDENT", "4294901760"}, /* the same, and one less that is there */
-    {"ALIVE", "4294967297"},         /* one more, and a thread block drawn, in the first two words of a queue */
+    {"RESIDENT", "65536"},   /* one more, in the word of limit and resident */
+    {"COUNT", "4095"},       /* WORKERS_UNLIMITED: what is above says who goes first */
+    {"UNLIMITED", "65535"},  /* nobody is there, and everybody may be */
+    {"DONE", "4294967296"},  /* one more, in the two words of a place */
+    {"ALIVE", "4294967297"}, /* one more, and a thread block drawn, in the first two words of a queue */
     {"GOLDEN",
      "2654435769"}, /* 2^32 times the golden section: its multiples are evenly spread, those by a stride too */
     {"place", "ld.param.v2.u64 {%queue, %place}, [arguments];\n"
@@ -152,7 +151,7 @@ static const char declarations[] = ".reg .pred %others, %quiet, %strict, %claime
  * are of all its schedulers. %t: warps to choose from.
  */
 static const char prologue[] = "ld.param.v4.u32 {%row, %reciprocal, %rows, %flags}, [arguments+32];\n"
-                               "and.b32 %t, %flags, 40;\n"
+                               "and.b32 %t, %flags, 8;\n"
                                "setp.ne.u32 %direct, %t, 0;\n"
                                "@%direct bra STRAIGHT;\n"
                                "mov.u32 %t, %ntid.x;\n"
@@ -278,34 +277,12 @@ static const char body[] = "bra SYNC;\n"
                            "pmevent 0;\n"
                            "END:\n";
 
-/*
- * Where there are no workers. ONCE: the thread that counted the thread block counts it off. Others of it may still be there, which nobody waits for but the stream.
- */
-static const char straight_end[] = "@!%direct bra ROUND;\n"
-                                   "@%others ret;\n"
-                                   "<place>"
-                                   "mov.u64 %time, <DONE-RESIDENT>;\n"
-                                   "red.global.add.u64 [%place], %time;\n"
-                                   "ret;\n"
-                                   "ROUND:\n";
+/* Where there are no workers. */
+static const char straight_end[] = "@%direct ret;\n";
 
-/* At its beginning: ONCE, one thread counts it. */
-static const char straight_once[] =
-    "and.b32 %t, %flags, 32;\n"
-    "setp.eq.u32 %others, %t, 0;\n"
-    "@%others bra BODY;\n"
-    "mov.u32 %t, %tid.x;\n"
-    "mov.u32 %u, %tid.y;\n"
-    "or.b32 %t, %t, %u;\n"
-    "mov.u32 %u, %tid.z;\n"
-    "or.b32 %t, %t, %u;\n"
-    "setp.ne.u32 %others, %t, 0;\n"
-    "@%others bra COUNTED;\n"
-    "<place>"
-    "red.global.add.u32 [%place], <RESIDENT>;\n"
-    "COUNTED:\n"
-    "bar.warp.sync 4294967295;\n" /* else one thread might go through the body by itself */
-    "bra BODY;\n";
+/* At its beginning: nobody talks. */
+static const char straight_begin[] = "<true others>"
+                                     "bra BODY;\n";
 
 /* What was drawn becomes what is next. */
 static const char ending[] = "xor.b32 %slot, %slot, 16;\n"
@@ -427,8 +404,6 @@ static const char returned[] = "mul.lo.u32 %t, %row, %rows;\n"
 /* Several may draw the same one, since numbers are drawn anew when something is given back: the first one has it. */
 static const char taking[] = "$RETURNED:\n"
                              "@%claimed bra $DRAWN;\n"
-                             "<test 32>"
-                             "@%p bra $DRAWN;\n"
                              "ld.param.u64 %queue, [arguments];\n"
                              "membar.gl;\n"
                              "ld.volatile.global.u32 %u, [%queue+8];\n"
@@ -467,10 +442,8 @@ static const char polling[] = "@%others bra ON;\n"
                               "@!%p bra LOAD;\n"
                               "@%quiet bra LOAD;\n"
                               "ld.param.u32 %flags, [arguments+44];\n"
-                              "<test 64>"
-                              "@!%p bra LOAD;\n"
                               "<test 32>"
-                              "@%p bra LOAD;\n"
+                              "@!%p bra LOAD;\n"
                               "<place><full>"
                               "@%p bra LOAD;\n"
                               "<surrender LEAVE_>"
@@ -702,7 +675,7 @@ static void put_round(const struct sheet *sheet, const struct worker_shape *shap
     put(sheet, sheet->drops ? unseen : "");
     put(sheet, sheet->drops ? "mov.u32 %t, 0;\nst.shared.b32 [worker+28], %t;\n" : "");
     put(sheet, "<true quiet>");
-    put(sheet, straight_once);
+    put(sheet, straight_begin);
 }
 
 static FILE *begin_text(const struct ptx_module *module, char **text, size_t *bytes)

@@ -99,14 +99,8 @@ enum worker_flag {
      */
     WORKERS_DIRECT = 8,
     WORKERS_HAS_LAYERS = 16, /* grid_z is above 1; set by worker_arguments_set */
-    /*
-     * With SEATED; as DIRECT, and counted: each thread block is resident in its place from when it begins until one of its threads, the same one, has ended, and then done; its time is not. For a
-     * grid whose thread blocks all have a place that is owed, or that has ended before a changed limit could be heeded, behind launches that are complete. Nothing of
-     * queue and `previous` is read. A limit that is lowered meanwhile is not seen.
-     */
-    WORKERS_ONCE = 32,
-    /* Thread blocks of this launch may start again, with these arguments: ptx_idempotence_holds. Not with ONCE. */
-    WORKERS_DROP = 64
+    /* Thread blocks of this launch may start again, with these arguments: ptx_idempotence_holds. */
+    WORKERS_DROP = 32
 };
 
 /*
@@ -195,8 +189,7 @@ static inline void worker_queue_set(struct worker_queue *queue, const struct wor
                                     uint32_t workers)
 {
     const uint32_t seated = arguments->flags & WORKERS_SEATED ? workers : 0;
-    const uint32_t begun = arguments->flags & WORKERS_ONCE ? workers : seated;
-    *queue = (struct worker_queue){.next = begun, .total = arguments->grid_x * arguments->rows, .alive = seated};
+    *queue = (struct worker_queue){.next = seated, .total = arguments->grid_x * arguments->rows, .alive = seated};
 }
 
 /* Nanoseconds that workers have been in a place until `now`, a time of %globaltimer, all together. */

@@ -98,9 +98,8 @@ static void same_as_workers(void **state)
             assert_true(kernel.pointed && strstr(refusal, "pointer"));
         } else {
             const struct crew *crew = &crews[seed % (sizeof crews / sizeof crews[0])];
-            const struct crew once = {total_of(launch.grid), WORKERS_ONCE, 0};
             uint8_t *whole = run_whole(&item, kernel.text, &launch), *found = run_crew(&item, &launch, crew),
-                    *straight = seed % 2 ? run_straight(&item, &launch) : run_crew(&item, &launch, &once);
+                    *straight = run_straight(&item, &launch);
             if (memcmp(whole, found, OUT_BYTES) != 0 || memcmp(whole, straight, OUT_BYTES) != 0)
                 fail_msg("seed %llu, %u workers, flags %u:\n%s\nbecame\n%s", (unsigned long long)seed, crew->workers,
                          crew->flags, kernel.text, item.text);

@@ -92,8 +92,7 @@ static inline uint32_t run_by_workers_on(struct loaded *loaded, const struct rew
         if (at_once && crew->random && next_random(&random) % 2)
             limit = worker_limit(limit, WORKERS_AT_ONCE);
         write_device(loaded, table->place, &limit, sizeof limit);
-        run_launch(loaded, item, launch,
-                   crew->flags & WORKERS_ONCE ? launch->grid : (struct corun_dim3){crew->workers, 1, 1}, &arguments,
+        run_launch(loaded, item, launch, (struct corun_dim3){crew->workers, 1, 1}, &arguments,
                    at_once ? sizeof arguments : sizeof arguments.plain);
         arguments.plain.flags &= ~(uint32_t)WORKERS_SEATED;
         read_device(loaded, table->queue, &queue, sizeof queue);
@@ -173,12 +172,7 @@ static inline uint8_t *expect_same_by_workers(const char *text, const struct tes
                      (unsigned long long)crews[i].random, item.text);
         free(found);
     }
-    const struct crew once = {total_of(launch->grid), WORKERS_ONCE, 0};
-    uint8_t *found = run_crew(&item, launch, &once);
-    if (memcmp(whole, found, OUT_BYTES) != 0)
-        fail_msg("a thread block for each worker: the buffer differs:\n%s", item.text);
-    free(found);
-    found = run_straight(&item, launch);
+    uint8_t *found = run_straight(&item, launch);
     if (memcmp(whole, found, OUT_BYTES) != 0)
         fail_msg("without workers the buffer differs:\n%s", item.text);
     free(found);

@@ -62,8 +62,6 @@ static const char hand_workers_ptx[] = WORKERS_HEAD
     "DRAWN:\nsetp.ge.u32 %p2, %r1, %r22;\n@%p2 bra LEAVE;\n" WORKERS_BODY "bar.sync 0;\n"
     /* stay? */
     "@!%p8 bra ASKED;\nred.global.add.u32 [%rd11+4], 1;\nmov.u32 %r24, 1;\n"
-    "ld.param.u32 %r26, [corun_workers+44];\nand.b32 %r26, %r26, 32;\nsetp.eq.u32 %p2, %r26, 0;\n@%p2 bra ASK;\n"
-    "red.global.add.u32 [%rd11], 0xffff0000;\nmov.u32 %r24, 0;\nbra STAY;\n"
     "ASK:\nld.volatile.global.u32 %r25, [%rd11];\nshr.u32 %r27, %r25, 16;\nand.b32 %r26, %r25, 0xffff;\n"
     "setp.le.u32 %p2, %r27, %r26;\n@%p2 bra STAY;\nsub.u32 %r26, %r25, 0x10000;\n"
     "atom.global.cas.b32 %r27, [%rd11], %r25, %r26;\nsetp.ne.u32 %p2, %r27, %r25;\n@%p2 bra ASK;\nmov.u32 %r24, 0;\n"

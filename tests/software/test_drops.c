@@ -89,7 +89,7 @@ static struct corun_policy chaos_policy(uint32_t needs)
 static void drops_at_random(void **state)
 {
     (void)state;
-    enum { RUNS = 6 };
+    enum { RUNS = 5 };
     struct stage stage = stage_begin();
     const struct corun_policy policy = chaos_policy(1u << CORUN_CAN_DROP);
     chaos = (struct chaos){.random = 5};

@@ -14,7 +14,7 @@ enum { MANY = 1000, MOST_SMS = 256, MOST_IN_FLIGHT = 16, ROOM = 20000 };
 /* How a run goes. */
 struct crew {
     uint32_t
-        flags; /* set of enum worker_flag; SEATED is for the first workers of a launch, DIRECT and ONCE for grids that fit at once */
+        flags; /* set of enum worker_flag; SEATED is for the first workers of a launch, DIRECT for grids that fit at once */
     uint64_t random;  /* 0: every place is owed from the beginning to the end. Else the seed of what the table says */
     uint32_t changes; /* of the table, at most, in each launch; then every place is owed */
     uint32_t step;    /* cycles between two of them, at most */
@@ -160,9 +160,9 @@ static inline struct corun_grid *worker_grid(struct worker_run *run, uint32_t wo
     const struct launch *whole = run->whole;
     const struct worker_dropping_arguments arguments = arguments_of(run, flags);
     run->worker_launches++;
-    return rewritten_workload_grid(
-        &run->base, whole, flags & (WORKERS_DIRECT | WORKERS_ONCE) ? whole->dim : (struct corun_dim3){workers, 1, 1},
-        &arguments, run->crew.drops ? sizeof arguments : sizeof arguments.plain);
+    return rewritten_workload_grid(&run->base, whole,
+                                   flags & WORKERS_DIRECT ? whole->dim : (struct corun_dim3){workers, 1, 1}, &arguments,
+                                   run->crew.drops ? sizeof arguments : sizeof arguments.plain);
 }
 
 /* What workers have said of a launch that has ended is right. */
@@ -303,15 +303,7 @@ static inline void run_launch(struct worker_run *run, struct worker_gpu *machine
         wait_for_all(run, machine);
         return;
     }
-    if (run->crew.flags & WORKERS_ONCE && fits(run, machine)) {
-        run->tb_count += total_of(run->whole);
-        launch_on(run, machine, workers, WORKERS_ONCE);
-        wait_for_all(run, machine);
-        assert_int_equal(read_done(run), run->tb_count);
-        return;
-    }
-    const uint32_t first = run->crew.flags & ~(uint32_t)(WORKERS_DIRECT | WORKERS_ONCE),
-                   again = first & ~(uint32_t)WORKERS_SEATED;
+    const uint32_t first = run->crew.flags & ~(uint32_t)WORKERS_DIRECT, again = first & ~(uint32_t)WORKERS_SEATED;
     bool changing = run->crew.random;
     begin_queue(run, workers);
     launch_on(run, machine, workers, first);
