@@ -249,8 +249,7 @@ static const char *wrong_arithmetic(const struct ptx_instruction *instruction)
 
 static const char *wrong_vector_atomic(const struct ptx_instruction *instruction)
 {
-    enum ptx_type type = instruction->types[0];
-    if (type != PTX_TYPE_F32 && !ptx_type_is_half(type))
+    if (instruction->types[0] != PTX_TYPE_F32 && !ptx_type_is_half(instruction->types[0]))
         return "takes vectors of .f32, .f16, .bf16, .f16x2 and .bf16x2 only";
     return instruction->space == PTX_SPACE_GLOBAL ? NULL : "takes vectors in .global only";
 }
