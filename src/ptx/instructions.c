@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One instruction: guard, operation, suffixes, operands. What fits together is decided in check.c. */
+/* One instruction: guard, operation, suffixes, operands. What fits together is decided in check_suffixes.c and check_operands.c. */
 #include "ptx/bulk.h"
 #include "ptx/parser.h"
 

@@ -198,7 +198,7 @@ bool parse_vector_atomic(struct parser *parser, struct ptx_instruction *instruct
 /* Behind `call.suffixes`; the semicolon remains. */
 bool parse_call(struct parser *parser, struct ptx_instruction *instruction);
 
-/* check.c */
+/* check_suffixes.c, check_operands.c */
 
 /* Do the suffixes make sense together? `mnemonic` is the instruction as written. False after an error was reported. */
 bool check_suffixes(struct parser *parser, const struct ptx_instruction *instruction, const char *mnemonic,

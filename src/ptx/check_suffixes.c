@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/* Which suffixes an instruction needs, and which fit together (PTX ISA, "Instruction Set"). */
+#include "ptx/bulk.h"
+#include "ptx/matrix.h"
+#include "ptx/parser.h"
+
+/* Floats, and pairs of them in one register. */
+static bool is_floating(enum ptx_type type)
+{
+    return ptx_type_is_float(type) || ptx_type_is_half(type);
+}
+
+static bool wrong(struct parser *parser, struct ptx_place place, const char *mnemonic, const char *problem)
+{
+    parser_error(parser, CORUN_SYNTAX, place, "'%s' %s", mnemonic, problem);
+    return false;
+}
+
+static bool has_rounding_to_integer(const struct ptx_instruction *instruction)
+{
+    return instruction->rounding >= PTX_ROUNDING_RNI && instruction->rounding <= PTX_ROUNDING_RPI;
+}
+
+/* Fields without which an operation says nothing. */
+static const char *missing_suffix(const struct ptx_instruction *instruction)
+{
+    bool is_float = is_floating(instruction->types[0]);
+    switch (instruction->opcode) {
+    case PTX_OP_MUL:
+    case PTX_OP_MAD:
+    case PTX_OP_MADC:
+    case PTX_OP_MUL24:
+    case PTX_OP_MAD24:
+    case PTX_OP_DP2A:
+        return is_float || instruction->half ? NULL : "needs .lo, .hi or .wide";
+    case PTX_OP_FMA:
+        return instruction->rounding ? NULL : "needs a rounding such as .rn";
+    case PTX_OP_SQRT:
+    case PTX_OP_RCP:
+        return instruction->rounding || instruction->precision ? NULL : "needs .approx or a rounding such as .rn";
+    case PTX_OP_RSQRT:
+    case PTX_OP_SIN:
+    case PTX_OP_COS:
+    case PTX_OP_LG2:
+    case PTX_OP_EX2:
+    case PTX_OP_TANH:
+        return instruction->precision == PTX_PRECISION_APPROX ? NULL : "needs .approx";
+    case PTX_OP_SETP:
+    case PTX_OP_SET:
+        return instruction->comparison ? NULL : "needs a comparison such as .lt";
+    case PTX_OP_TESTP:
+        return instruction->test ? NULL : "needs a test such as .finite";
+    case PTX_OP_TEX:
+    case PTX_OP_TEX_LEVEL:
+    case PTX_OP_TLD4:
+    case PTX_OP_SULD_B:
+    case PTX_OP_SUST_B:
+        if (instruction->opcode == PTX_OP_TLD4 && !instruction->component)
+            return "needs a channel such as .r";
+        return instruction->geometry ? NULL : "needs a geometry such as .2d";
+    case PTX_OP_SHF:
+        return instruction->direction && instruction->shift ? NULL : "needs .l or .r and .wrap or .clamp";
+    case PTX_OP_BMSK:
+    case PTX_OP_SZEXT:
+        return instruction->shift ? NULL : "needs .wrap or .clamp";
+    case PTX_OP_SHFL:
+        return instruction->shuffle ? NULL : "needs .up, .down, .bfly or .idx";
+    case PTX_OP_VOTE:
+        return instruction->vote ? NULL : "needs .all, .any, .uni or .ballot";
+    case PTX_OP_BAR_RED:
+    case PTX_OP_BARRIER_RED:
+        return instruction->reduction ? NULL : "needs .popc, .and or .or";
+    case PTX_OP_ATOM:
+    case PTX_OP_RED:
+    case PTX_OP_REDUX_SYNC:
+        return instruction->atomic ? NULL : "needs an operation such as .add";
+    case PTX_OP_CVTA:
+    case PTX_OP_ISSPACEP:
+        return instruction->space ? NULL : "needs a space such as .global";
+    case PTX_OP_MEMBAR:
+        return instruction->scope ? NULL : "needs .cta, .gl or .sys";
+    case PTX_OP_PREFETCH:
+    case PTX_OP_PREFETCHU:
+        return instruction->level ? NULL : "needs .L1 or .L2";
+    default:
+        return ptx_cluster_problem(instruction);
+    }
+}
+
+static const char *wrong_comparison(const struct ptx_instruction *instruction)
+{
+    enum ptx_type type = instruction->types[instruction->opcode == PTX_OP_SET];
+    uint8_t comparison = instruction->comparison;
+    bool unsigned_words = comparison >= PTX_COMPARISON_LO && comparison <= PTX_COMPARISON_HS;
+    bool float_words = comparison >= PTX_COMPARISON_EQU;
+    if (is_floating(type))
+        return unsigned_words ? "compares floats with a comparison of unsigned integers" : NULL;
+    if (float_words)
+        return "compares integers with a comparison of floats";
+    if (ptx_types[type].kind == PTX_KIND_BITS && comparison > PTX_COMPARISON_NE)
+        return "compares untyped bits with more than .eq and .ne";
+    if (ptx_type_is_signed(type) && unsigned_words)
+        return "compares signed integers with a comparison of unsigned integers";
+    return NULL;
+}
+
+static const char *wrong_atomic(const struct ptx_instruction *instruction)
+{
+    enum ptx_type type = instruction->types[0];
+    bool is_float = is_floating(type);
+    if (instruction->opcode == PTX_OP_REDUX_SYNC) {
+        bool orders = instruction->atomic >= PTX_ATOMIC_MIN || instruction->atomic == PTX_ATOMIC_ADD;
+        bool combines = instruction->atomic <= PTX_ATOMIC_XOR;
+        if (!orders && !combines)
+            return "adds, orders or combines only";
+        return combines == (type == PTX_TYPE_B32) ? NULL : "needs type .b32 with a logic operation, else .u32 or .s32";
+    }
+    if (ptx_is_video(instruction->opcode))
+        return instruction->atomic == PTX_ATOMIC_ADD ? NULL : "sums up with .add only";
+    if (type == PTX_TYPE_B16 && instruction->atomic != PTX_ATOMIC_CAS)
+        return "takes type .b16 with .cas only";
+    if (ptx_type_is_half(type) && instruction->atomic != PTX_ATOMIC_ADD)
+        return "only adds this type";
+    switch (instruction->atomic) {
+    case PTX_ATOMIC_ADD:
+        if (ptx_type_is_half(type) && !instruction->noftz)
+            return "needs .noftz with this type";
+        return ptx_types[type].kind == PTX_KIND_BITS || type == PTX_TYPE_S64 ? "does not add this type" : NULL;
+    case PTX_ATOMIC_MIN:
+    case PTX_ATOMIC_MAX:
+        return is_float || ptx_types[type].kind == PTX_KIND_BITS ? "does not order this type" : NULL;
+    case PTX_ATOMIC_INC:
+    case PTX_ATOMIC_DEC:
+        return type == PTX_TYPE_U32 ? NULL : "takes type .u32 only";
+    case PTX_ATOMIC_CAS:
+    case PTX_ATOMIC_EXCH:
+        if (instruction->opcode == PTX_OP_RED)
+            return "has no result, which is all that .exch and .cas are for";
+        return is_float || ptx_type_is_signed(type) ? "takes untyped bits only" : NULL;
+    default:
+        return is_float ? "is a logic operation and takes no floats" : NULL;
+    }
+}
+
+/* Pairs of 8-bit floats: from .f32 or .f16x2, cut to what is finite, and to .f16x2 without loss. */
+static const char *wrong_eighths(const struct ptx_instruction *instruction)
+{
+    enum ptx_type to = instruction->types[0], from = instruction->types[1];
+    if (ptx_type_is_eighths(to) ? from != PTX_TYPE_F32 && from != PTX_TYPE_F16X2 : to != PTX_TYPE_F16X2)
+        return "converts this type from .f32 and .f16x2, and to .f16x2 only";
+    if (instruction->rounding != PTX_ROUNDING_RN || instruction->ftz || instruction->sat)
+        return "needs .rn, and has no .ftz and .sat with this type";
+    if (!instruction->satfinite == ptx_type_is_eighths(to))
+        return ptx_type_is_eighths(to) ? "needs .satfinite with this type" : "has .satfinite where nothing is cut off";
+    return NULL;
+}
+
+static const char *wrong_conversion(const struct ptx_instruction *instruction)
+{
+    enum ptx_type to = instruction->types[0], from = instruction->types[1];
+    bool to_float = is_floating(to), from_float = is_floating(from);
+    bool narrower = ptx_types[to].bits < ptx_types[from].bits || ptx_types[to].kind == PTX_KIND_PACKED;
+    if (ptx_type_is_eighths(to) || ptx_type_is_eighths(from))
+        return wrong_eighths(instruction);
+    if (instruction->satfinite || from == PTX_TYPE_F16X2)
+        return "has a suffix of conversions to 8-bit floats";
+    if (to == PTX_TYPE_TF32) {
+        bool rounds = instruction->rounding == PTX_ROUNDING_RNA || instruction->rounding == PTX_ROUNDING_RN ||
+                      instruction->rounding == PTX_ROUNDING_RZ;
+        return from != PTX_TYPE_F32 || !rounds || instruction->ftz || instruction->sat ||
+                       (instruction->relu && instruction->rounding == PTX_ROUNDING_RNA)
+                   ? "is from .f32, with .rna, or with .rn or .rz and .relu, and nothing else"
+                   : NULL;
+    }
+    if (instruction->rounding == PTX_ROUNDING_RNA)
+        return "has a rounding of other types";
+    if (!to_float && from_float && !has_rounding_to_integer(instruction))
+        return "needs a rounding to an integer such as .rzi";
+    if (to_float && !from_float && (!instruction->rounding || has_rounding_to_integer(instruction)))
+        return "needs a rounding such as .rn";
+    if (to_float && from_float && narrower && (!instruction->rounding || has_rounding_to_integer(instruction)))
+        return "needs a rounding such as .rn";
+    if (to_float && from_float && !narrower && instruction->rounding && !has_rounding_to_integer(instruction))
+        return "has a rounding where nothing is rounded";
+    if (to_float && from_float && to != from && has_rounding_to_integer(instruction))
+        return "rounds to an integer within one type only";
+    if (!to_float && !from_float && instruction->rounding)
+        return "has a rounding where nothing is rounded";
+    if (instruction->ftz && to != PTX_TYPE_F32 && from != PTX_TYPE_F32)
+        return "has .ftz without type .f32";
+    return NULL;
+}
+
+static const char *wrong_arithmetic(const struct ptx_instruction *instruction)
+{
+    enum ptx_type type = instruction->types[0];
+    bool is_float = is_floating(type);
+    uint16_t opcode = instruction->opcode;
+    if (instruction->opcode == PTX_OP_SET)
+        type = instruction->types[1];
+    if (opcode == PTX_OP_SLCT)
+        type = instruction->types[1];
+    bool flushes_double = type == PTX_TYPE_F64 && instruction->precision == PTX_PRECISION_APPROX &&
+                          (opcode == PTX_OP_RCP || opcode == PTX_OP_RSQRT);
+    bool half = type == PTX_TYPE_F16 || type == PTX_TYPE_F16X2;
+    bool brain_power = opcode == PTX_OP_EX2 && ptx_type_is_half(type);
+    if (instruction->ftz && type != PTX_TYPE_F32 && !half && !flushes_double && !brain_power)
+        return "has .ftz without type .f32";
+    if (ptx_type_is_half(type) && instruction->rounding && instruction->rounding != PTX_ROUNDING_RN)
+        return "rounds this type to nearest only";
+    if (instruction->sat && ptx_type_is_half(type) && !half)
+        return "has .sat on type .bf16";
+    if (instruction->relu && !ptx_type_is_half(type))
+        return "has .relu without a type of 16 bits";
+    if (instruction->rounding > PTX_ROUNDING_RP)
+        return "has a rounding of conversions";
+    if (!is_float && (instruction->rounding || instruction->precision))
+        return "has a rounding on integers";
+    if (is_float && instruction->half)
+        return "has .lo, .hi or .wide on floats";
+    if (instruction->half == PTX_HALF_WIDE &&
+        (ptx_types[type].bits == 64 || opcode == PTX_OP_MADC || opcode == PTX_OP_MUL24 || opcode == PTX_OP_MAD24 ||
+         opcode == PTX_OP_DP2A))
+        return "cannot be .wide";
+    if (instruction->carry &&
+        (is_float || ptx_types[type].bits < 32 || instruction->sat || instruction->half == PTX_HALF_WIDE))
+        return "cannot have .cc";
+    if (instruction->sat && type == PTX_TYPE_F64)
+        return "has .sat on type .f64";
+    bool adds = opcode == PTX_OP_ADD || opcode == PTX_OP_SUB;
+    if (instruction->sat && !is_float && !ptx_is_video(opcode) &&
+        !(type == PTX_TYPE_S32 && (adds || instruction->half == PTX_HALF_HI)))
+        return "cannot have .sat";
+    if (opcode == PTX_OP_DIV && is_float && !instruction->rounding && !instruction->precision)
+        return "needs .approx, .full or a rounding such as .rn";
+    if (type == PTX_TYPE_F64 && instruction->precision && !flushes_double)
+        return "has .approx or .full on type .f64";
+    if (flushes_double && !instruction->ftz && opcode == PTX_OP_RCP)
+        return "needs .ftz on type .f64";
+    if (instruction->precision && instruction->rounding)
+        return "has both a precision and a rounding";
+    if (instruction->nan && type != PTX_TYPE_F32 && !ptx_type_is_half(type))
+        return "has .NaN without type .f32";
+    return NULL;
+}
+
+static const char *wrong_vector_atomic(const struct ptx_instruction *instruction)
+{
+    if (instruction->types[0] != PTX_TYPE_F32 && !ptx_type_is_half(instruction->types[0]))
+        return "takes vectors of .f32, .f16, .bf16, .f16x2 and .bf16x2 only";
+    return instruction->space == PTX_SPACE_GLOBAL ? NULL : "takes vectors in .global only";
+}
+
+static const char *wrong_memory(const struct ptx_instruction *instruction)
+{
+    uint8_t space = instruction->space;
+    switch (instruction->opcode) {
+    case PTX_OP_LD:
+        if (instruction->noncoherent && space != PTX_SPACE_GLOBAL)
+            return "has .nc outside .global";
+        return NULL;
+    case PTX_OP_LDU:
+        return space && space != PTX_SPACE_GLOBAL ? "loads from .global only" : NULL;
+    case PTX_OP_ST:
+        return space == PTX_SPACE_CONST ? "cannot store to .const" : NULL;
+    case PTX_OP_ATOM:
+    case PTX_OP_RED:
+        if (instruction->vector)
+            return wrong_vector_atomic(instruction);
+        return space && space != PTX_SPACE_GLOBAL && space != PTX_SPACE_SHARED ? "works on .global and .shared only"
+                                                                               : NULL;
+    case PTX_OP_VOTE:
+        return (instruction->vote == PTX_VOTE_BALLOT) != (instruction->types[0] == PTX_TYPE_B32)
+                   ? "needs type .b32 with .ballot, else .pred"
+                   : NULL;
+    case PTX_OP_BAR_RED:
+    case PTX_OP_BARRIER_RED:
+        return (instruction->reduction == PTX_REDUCTION_POPC) != (instruction->types[0] == PTX_TYPE_U32)
+                   ? "needs type .u32 with .popc, else .pred"
+                   : NULL;
+    case PTX_OP_PREFETCH:
+        return space && space != PTX_SPACE_GLOBAL && space != PTX_SPACE_LOCAL ? "works on .global and .local only"
+                                                                              : NULL;
+    default:
+        return NULL;
+    }
+}
+
+bool check_suffixes(struct parser *parser, const struct ptx_instruction *instruction, const char *mnemonic,
+                    struct ptx_place place)
+{
+    bool bulk = ptx_is_bulk(instruction->opcode);
+    const char *problem = bulk ? ptx_bulk_problem(instruction) : ptx_matrix_problem(instruction);
+    if (problem || bulk || ptx_is_matrix(instruction->opcode))
+        return !problem || wrong(parser, place, mnemonic, problem);
+    problem = missing_suffix(instruction);
+    if (!problem && instruction->comparison)
+        problem = wrong_comparison(instruction);
+    if (!problem && instruction->atomic)
+        problem = wrong_atomic(instruction);
+    if (!problem)
+        problem = instruction->opcode == PTX_OP_CVT ? wrong_conversion(instruction) : wrong_arithmetic(instruction);
+    if (!problem)
+        problem = wrong_memory(instruction);
+    return !problem || wrong(parser, place, mnemonic, problem);
+}
