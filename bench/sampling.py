@@ -3,7 +3,7 @@
 """Error and speed of sampled simulation: each workload once in full and three times sampled.
 
     bench/sampling.py build/corun                       the rows of ROWS
-    bench/sampling.py --long build/corun                those of LONG
+    bench/sampling.py --long build/corun                those of LONG; --larger: of LARGER
     bench/sampling.py build/corun 2dconv@large lbm@large    these
     bench/sampling.py build/corun "build/tests/cuda/programs/heat"    a CUDA program with its arguments, by corun exec
     bench/sampling.py --options error=1%,every=32 ...   sampled so
@@ -33,6 +33,9 @@ LONG = ["black-scholes@small,repeats=120", "histogram@small,images=120", "stenci
         "pathfinder@small,rows=3600", "3dconv@small,ni=200", "sha1@small,blocks=120",
         "hotspot@small,steps=300", "lbm@small,ny=16,nz=8,steps=120", "cg@small,n=400,steps=100",
         "tea@medium,bytes=20000000", "fractal-flame@small,batches=120"]
+
+# More launches of those whose runs of a second are held up by the launches that are timed at least.
+LARGER = ["3dconv@small,ni=800", "cp@small,atoms=30720", "sha1@small,blocks=480"]
 
 
 def run(corun, workload, options, folder):
@@ -86,8 +89,9 @@ def main():
     parser.add_argument("--options", default="")
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--long", action="store_true")
+    parser.add_argument("--larger", action="store_true")
     arguments = parser.parse_args()
-    workloads = arguments.workloads or (LONG if arguments.long else ROWS)
+    workloads = arguments.workloads or (LONG if arguments.long else LARGER if arguments.larger else ROWS)
     names = [os.path.basename(workload.split()[0]) if "/" in workload else workload for workload in workloads]
     widths = [max(max(len(name) for name in names), 8)] + [max(len(title), 9) for title in TITLES[1:]]
     print(line(TITLES, widths, arguments.markdown))
