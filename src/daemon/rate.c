@@ -123,6 +123,23 @@ static void note_alone(struct rate *rate, int64_t ended, const struct rate_look 
     }
 }
 
+static void note_duty(struct rate *rate, const struct rate_look *look)
+{
+    double part = (double)look->passed_ns / ((double)look->window_ns * RATE_DUTY_WINDOWS);
+    rate->duty += ((look->wanted ? 1 : 0) - rate->duty) * (part < 1 ? part : 1);
+}
+
+/*
+ * From which debt on others are held back. It is paid while the program wants the GPU: one that does so for a hundredth of the time would pay a debt of
+ * the whole window for a hundred times as long, and nobody else would have the GPU meanwhile.
+ */
+static int64_t overdue_from(const struct rate *rate, const struct rate_look *look)
+{
+    double most = (double)look->window_ns / 4, due = rate->goal == CORUN_GOAL_FRACTION ? most * rate->duty : most;
+    due = due < RATE_LEAST_DEBT_NS ? RATE_LEAST_DEBT_NS : due;
+    return (int64_t)(due < most ? due : most);
+}
+
 /*
  * A part of the rate alone can be reached with the GPU for itself. A time of runs may be out of reach: after a second in which others were held back for it
  * in vain, they are not for a while.
@@ -134,7 +151,7 @@ static void dun(struct rate *rate, const struct rate_look *look)
         return;
     if (rate->goal == CORUN_GOAL_FRACTION && !rate_alone_known(&rate->alone))
         return;
-    rate->overdue = rate->debt_ns > (int64_t)(look->window_ns / 4) || (rate->overdue && rate->debt_ns > 0);
+    rate->overdue = rate->debt_ns > overdue_from(rate, look) || (rate->overdue && rate->debt_ns > 0);
     rate->overdue_ns = rate->overdue ? rate->overdue_ns + look->passed_ns : 0;
     if (of_runs && rate->overdue_ns > RATE_PATIENCE_NS)
         rate->hopeless_ns = RATE_HOPELESS_NS;
@@ -161,5 +178,6 @@ void rate_note(struct rate *rate, const struct board *board, const struct rate_l
         rate->idle_ns += look->passed_ns;
     if (rate->goal == CORUN_GOAL_FRACTION && rate_alone_known(&rate->alone))
         owe(rate, look->wanted ? (int64_t)look->passed_ns : 0, ended, look->window_ns);
+    note_duty(rate, look);
     dun(rate, look);
 }

@@ -18,6 +18,8 @@
 
 #define RATE_PATIENCE_NS UINT64_C(1000000000)  /* of others held back: a goal of runs that is not reached then */
 #define RATE_HOPELESS_NS UINT64_C(10000000000) /* holds them back no more for so long */
+#define RATE_DUTY_WINDOWS 8                    /* over which the part of the time is taken in which it wants the GPU, */
+#define RATE_LEAST_DEBT_NS 1000000             /* and what no debt is, since who wants the GPU is a sample */
 
 /* What was seen of a program without others. */
 struct rate_alone {
@@ -40,7 +42,8 @@ struct rate {
     int64_t ended;      /* launches, meanwhile; slices are no launches */
     uint64_t runs;      /* that the program has told of */
     int64_t debt_ns;
-    bool overdue;                    /* the debt was more than a quarter of the window, and has not been paid since */
+    double duty;                     /* the part of the time in which it wants the GPU, lately */
+    bool overdue;                    /* the debt was more than a quarter of what it wants in a window; not paid since */
     uint64_t overdue_ns;             /* that it has been overdue, without a break */
     uint64_t hopeless_ns;            /* that it will not be */
     uint64_t idle_ns;                /* since it wanted the GPU last; UINT64_MAX: it never did */
