@@ -195,7 +195,7 @@ static uint8_t pack(struct machine_op *op, uint32_t at, const uint16_t *list, ui
 static void set_registers(const struct corun_grid *grid, const struct corun_instruction *instruction,
                           struct machine_op *op)
 {
-    struct lists lists;
+    struct lists lists = {0};
     for (uint32_t i = 0; i < instruction->source_count; i++) {
         add_once(lists.hazards, &op->hazard_count, instruction->sources[i]);
         if (instruction->sources[i] < grid->register_slots)
