@@ -46,7 +46,8 @@ static struct parsed_operand take_element(const struct parsed_operand *operand, 
     if (operand->operand.kind == PTX_OPERAND_VECTOR)
         taken.operand = operand->operand.elements[element];
     else
-        taken.operand.offset += (int64_t)element * bytes;
+        taken.operand.offset =
+            (int64_t)((uint64_t)operand->operand.offset + (uint64_t)element * bytes); /* as addresses: around */
     return taken;
 }
 

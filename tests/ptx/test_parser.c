@@ -235,13 +235,33 @@ static void every_supported_operation_is_in_the_corpus(void **state)
     free(text);
 }
 
+/* Addresses go around, as those of the GPU. */
+static void elements_of_atomics_have_their_addresses(void **state)
+{
+    (void)state;
+    struct ptx_module *module = parse_text(ENTRY("atom.global.add.v2.f32 {%f1, _}, [%rd1+-4], {%f2, 1.0};\n"
+                                                 "red.global.add.v4.f32 [4096], {%f1, %f2, %f3, %f4};\n"
+                                                 "red.global.add.v2.f32 [%rd1+9223372036854775807], {%f1, %f2};"));
+    static const int64_t offsets[] = {-4, 0, 4096, 4100, 4104, 4108, INT64_MAX, INT64_MIN + 3};
+    const struct ptx_function *k = entry(module);
+    assert_int_equal(k->instruction_count, sizeof offsets / sizeof *offsets);
+    for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++)
+        assert_true(k->instructions[i].operands[i < 2].offset == offsets[i]);
+    ptx_module_destroy(module);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(directives),    cmocka_unit_test(instructions),
-        cmocka_unit_test(scopes),        cmocka_unit_test(initial_values),
-        cmocka_unit_test(calls),         cmocka_unit_test(looks_declarations_up_across_redeclarations),
-        cmocka_unit_test(corpus_parses), cmocka_unit_test(every_supported_operation_is_in_the_corpus),
+        cmocka_unit_test(directives),
+        cmocka_unit_test(instructions),
+        cmocka_unit_test(scopes),
+        cmocka_unit_test(initial_values),
+        cmocka_unit_test(calls),
+        cmocka_unit_test(looks_declarations_up_across_redeclarations),
+        cmocka_unit_test(elements_of_atomics_have_their_addresses),
+        cmocka_unit_test(corpus_parses),
+        cmocka_unit_test(every_supported_operation_is_in_the_corpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
