@@ -482,8 +482,9 @@ static enum corun_status check(const struct serve_request *request, struct corun
         return corun_report(list, CORUN_USAGE, CORUN_NOWHERE,
                             "--profile sample: the times of kernels come from a driver: --driver or --native");
     if (request->memory_bytes && !request->transfers)
-        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE,
-                            "--memory: data are on the device: launches bring theirs with --transfers overlap or apart");
+        return corun_report(
+            list, CORUN_USAGE, CORUN_NOWHERE,
+            "--memory: data are on the device: launches bring theirs with --transfers overlap or apart");
     bool measured = request->pairs || request->balanced_pairs;
     for (uint32_t i = 0; i < request->scheduler_count; i++)
         measured |= request->schedulers[i].scheduler->needs_measured;

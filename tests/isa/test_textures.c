@@ -634,7 +634,7 @@ static void test_blocks_hold_all(void **state)
                                                       .parameters = &runner.out,
                                                       .parameter_bytes = 8};
             struct corun_grid *grid;
-            struct corun_issue access;
+            struct corun_issue access = {.address = {0}};
             assert_int_equal(corun_grid_create(runner.instance, &launch, runner.list, &grid), CORUN_OK);
             assert_int_equal(issue_accesses(grid, &texture, y, &access, 1), 1);
             for (uint32_t x = 0; x < 32; x++) {

@@ -136,7 +136,7 @@ static unsigned each_of_tile(const struct tensor *tensor, const struct arguments
 static unsigned each_pixel(const struct tensor *tensor, const struct arguments *arguments, visitor *visit, void *user)
 {
     unsigned linear = 0, images = tensor->rank - 1;
-    int64_t pixel[5], place[5];
+    int64_t pixel[5] = {0}, place[5] = {0};
     for (unsigned i = 0; i < tensor->rank; i++)
         pixel[i] = arguments->place[i];
     for (unsigned count = 0; count < tensor->pixels; count++) {
