@@ -151,7 +151,8 @@ struct corun_grid_view {
     uint32_t tb_shared_bytes;
     uint32_t tbs_per_sm;    /* that fit an empty SM */
     uint32_t tbs_preempted; /* swapped out and waiting to resume, of all grids in flight; they start before new ones */
-    bool idempotent; /* thread blocks may be dropped and started again: never reads what it writes (conservative) */
+    /* Thread blocks of all grids in flight may be dropped and started again: none reads what it writes (conservative). */
+    bool idempotent;
 };
 
 /* Launches of one run that are alike. */

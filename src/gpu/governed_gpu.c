@@ -12,6 +12,15 @@
     (CAN(TB_LIMIT) | CAN(ORDER) | CAN(EXCLUSIVE) | CAN(DRAIN) | CAN(SWAP_TB) | CAN(SWITCH_SM) | CAN(DROP) | \
      CAN(QUOTA) | CAN(POWER) | CAN(PARTITION))
 
+/* Those behind the first one may have thread blocks on any SM too. */
+static bool all_are_idempotent(const struct launch *launch)
+{
+    for (; launch; launch = launch->next)
+        if (!launch->grid->idempotent)
+            return false;
+    return true;
+}
+
 static void read_grid(const struct corun_gpu *gpu, const struct application *application, struct corun_grid_view *view)
 {
     const struct launch *launch = application->running;
@@ -30,7 +39,7 @@ static void read_grid(const struct corun_gpu *gpu, const struct application *app
                                      .tb_shared_bytes = needs.shared_bytes,
                                      .tbs_per_sm = launch->kernel->tbs_per_sm,
                                      .tbs_preempted = application->preempted_count,
-                                     .idempotent = launch->grid->idempotent};
+                                     .idempotent = all_are_idempotent(launch)};
 }
 
 static void read_application(const struct corun_gpu *gpu, uint32_t index, struct corun_application_reading *reading)

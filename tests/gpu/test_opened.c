@@ -698,6 +698,63 @@ static void policies_hear_of_new_ones(void **unused)
     free(work);
 }
 
+/* ---- what may be dropped ---- */
+
+static enum corun_status drop_start(void *state, const struct corun_view *view, const double *parameters,
+                                    struct corun_allowances *allowances)
+{
+    (void)state, (void)parameters;
+    for (uint32_t i = 0; i < view->sm_count * view->application_count; i++)
+        allowances->tb_limit[i] = CORUN_UNLIMITED;
+    return CORUN_OK;
+}
+
+/* Every SM is taken at the first epoch and given back at the second one: what may start again is dropped. */
+static void drop_once(void *state, const struct corun_view *view, struct corun_policy_moment moment,
+                      struct corun_allowances *allowances)
+{
+    (void)state;
+    if (moment.event != CORUN_EVENT_EPOCH)
+        return;
+    for (uint32_t i = 0; i < view->sm_count * view->application_count; i++) {
+        bool again = view->applications[i % view->application_count].running.idempotent;
+        allowances->tb_limit[i] = view->cycle < 1500 ? 0 : CORUN_UNLIMITED;
+        allowances->reclaim[i] = again ? CORUN_RECLAIM_DROP : CORUN_RECLAIM_DRAIN;
+    }
+}
+
+/* Where a launch in flight cannot start again, nothing of its application is dropped, whichever launch came first. */
+static void one_launch_that_keeps_its_work_is_enough(void **unused)
+{
+    (void)unused;
+    static const struct corun_policy dropping = {.version = CORUN_POLICY_VERSION,
+                                                 .name = "dropping",
+                                                 .observes = CORUN_ALL_OBSERVATIONS,
+                                                 .start = drop_start,
+                                                 .decide = drop_once};
+    for (uint32_t keeps = 0; keeps < 3; keeps++) { /* the first, the second, none of them */
+        struct corun_gpu *gpu = open_gpu(1, &dropping);
+        struct script *scripts[2] = {compute(8, 500), compute(8, 500)};
+        uint32_t a = add(gpu, "a"), numbers[2];
+        for (uint32_t i = 0; i < 2; i++) {
+            scripts[i]->grid.idempotent = i != keeps;
+            numbers[i] = launch(gpu, a, scripts[i]);
+        }
+        uint64_t dropped = 0;
+        for (uint32_t i = 0; i < 2; i++)
+            assert_int_equal(wait_for(gpu, a, numbers[i]).status, CORUN_OK);
+        for (uint32_t s = 0; s < SMS; s++) {
+            struct corun_sm_result sm;
+            corun_gpu_sm(gpu, s, &sm);
+            dropped += sm.counters.tbs_dropped;
+        }
+        assert_int_equal(dropped != 0, keeps == 2);
+        corun_gpu_destroy(gpu);
+        for (uint32_t i = 0; i < 2; i++)
+            free(scripts[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -716,6 +773,7 @@ int main(void)
         cmocka_unit_test(a_fault_takes_a_slot_until_its_application_leaves),
         cmocka_unit_test(thousands_come_and_go),
         cmocka_unit_test(policies_hear_of_new_ones),
+        cmocka_unit_test(one_launch_that_keeps_its_work_is_enough),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
