@@ -115,7 +115,7 @@ typedef void visitor(const struct tensor *tensor, const int64_t *place, unsigned
 static unsigned each_of_tile(const struct tensor *tensor, const struct arguments *arguments, visitor *visit, void *user)
 {
     unsigned linear = 0;
-    int64_t at[5] = {0}, place[5];
+    int64_t at[5] = {0}, place[5] = {0};
     for (;;) {
         for (unsigned i = 0; i < tensor->rank; i++)
             place[i] = arguments->place[i] + at[i];
