@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The discrete-event machine: thread blocks that began together advance together, times in whole ticks. */
+/*
+ * The discrete-event machine: thread blocks that began together end together, times in whole ticks. Small launches may wait in thousands, so
+ * nothing here looks at all that wait: each kind has a line of its own, and only what is first in its line can begin.
+ */
 #include "queue/events.h"
 
 #include "base/vector.h"
 #include "queue/describe.h"
+#include "queue/heap.h"
 
 #include <stdlib.h>
 
@@ -24,7 +28,7 @@ struct event_kind {
     uint32_t tbs;      /* of a launch */
     uint32_t most;     /* that the GPU holds */
     uint32_t resident;
-    uint64_t waiting; /* thread blocks that were handed out */
+    uint32_t first, last; /* slices with thread blocks that wait, in the order of launch; NONE */
 };
 
 /* The plan that is obeyed. */
@@ -37,15 +41,9 @@ struct event_plan {
 
 struct event_slice {
     struct queue_slice slice;
-    uint64_t speed;
+    uint64_t speed, number;    /* number: 0, 1, … in the order of launch */
     uint32_t waiting, running; /* thread blocks */
-};
-
-/* Thread blocks of a slice that began at the same tick. */
-struct cohort {
-    size_t slice; /* index */
-    uint32_t tbs;
-    uint64_t left; /* units of each */
+    uint32_t next;             /* in the line of its kind, or of what nobody has; NONE */
 };
 
 struct event_whole {
@@ -62,9 +60,12 @@ struct event_machine {
     struct room capacity, used;
     VECTOR(struct event_kind) kinds;
     struct event_plan plan;
-    VECTOR(struct event_slice) slices; /* in flight, in the order of launch */
-    size_t ended;                      /* of these that have ended */
-    VECTOR(struct cohort) cohorts;
+    VECTOR(struct event_slice) slices; /* in flight; others are free, and linked by `next` */
+    uint32_t first_free;
+    uint64_t launched;   /* slices so far */
+    struct heap running; /* thread blocks of a slice that began at the same tick, by the tick at which they end */
+    struct heap ended;   /* slices that have ended, by number */
+    uint64_t steps;      /* kinds that were looked at for what begins next, in all */
     VECTOR(struct event_whole) wholes;         /* [first_whole, count) are in flight */
     uint32_t ended_kinds[EVENT_MOST_LAUNCHES]; /* of the whole launches that ended last, the latest first; NONE */
     size_t first_whole;
@@ -97,7 +98,9 @@ static bool learn_kinds(struct event_machine *machine, const struct corun_queue_
                                              [TBS] = 1,
                                              [BARRIERS] = profile->tb_barriers}},
                                   .tbs = profile->tbs,
-                                  .most = profile->tbs_per_sm * device->sm_count};
+                                  .most = profile->tbs_per_sm * device->sm_count,
+                                  .first = CORUN_QUEUE_NONE,
+                                  .last = CORUN_QUEUE_NONE};
         if (!vector_push(&machine->kinds, kind))
             return false;
     }
@@ -184,6 +187,18 @@ static enum corun_status planned(void *user, uint64_t number, const struct corun
 
 /* ---- launches ---- */
 
+/* A place for a slice. */
+static bool take_index(struct event_machine *machine, uint32_t *index)
+{
+    *index = machine->first_free;
+    if (*index != CORUN_QUEUE_NONE) {
+        machine->first_free = machine->slices.data[*index].next;
+        return true;
+    }
+    *index = (uint32_t)machine->slices.count;
+    return vector_push(&machine->slices, (struct event_slice){0});
+}
+
 static enum corun_status launch(void *user, uint64_t now, const struct queue_slice *slice)
 {
     struct event_machine *machine = user;
@@ -195,12 +210,20 @@ static enum corun_status launch(void *user, uint64_t now, const struct queue_sli
         struct event_whole row = {.slice = *slice, .behind = (uint32_t)(machine->wholes.count - machine->first_whole)};
         return vector_push(&machine->wholes, row) ? CORUN_OK : CORUN_MEMORY;
     }
-    uint32_t place = 0;
+    uint32_t place = 0, index;
     while (plan->launches[place] != slice->launch)
         place++;
-    struct event_slice row = {.slice = *slice, .speed = plan->speeds[place], .waiting = slice->tbs};
-    machine->kinds.data[slice->kind].waiting += slice->tbs;
-    return vector_push(&machine->slices, row) ? CORUN_OK : CORUN_MEMORY;
+    if (!take_index(machine, &index))
+        return CORUN_MEMORY;
+    machine->slices.data[index] = (struct event_slice){.slice = *slice,
+                                                       .speed = plan->speeds[place],
+                                                       .number = machine->launched++,
+                                                       .waiting = slice->tbs,
+                                                       .next = CORUN_QUEUE_NONE};
+    struct event_kind *kind = &machine->kinds.data[slice->kind];
+    *(kind->last == CORUN_QUEUE_NONE ? &kind->first : &machine->slices.data[kind->last].next) = index;
+    kind->last = index;
+    return CORUN_OK;
 }
 
 /* How many thread blocks of a kind find room beside those that are resident. */
@@ -223,33 +246,39 @@ static void add_residents(struct event_machine *machine, struct event_kind *kind
         machine->used.of[r] += (uint64_t)tbs * kind->needs.of[r];
 }
 
-static bool any_finds_room(const struct event_machine *machine)
+/* The slice that was launched first of those with thread blocks that wait and find room; NONE. */
+static uint32_t next_to_begin(struct event_machine *machine)
 {
-    for (size_t k = 0; k < machine->kinds.count; k++)
-        if (machine->kinds.data[k].waiting && room_for(machine, &machine->kinds.data[k]))
-            return true;
-    return false;
+    uint32_t next = CORUN_QUEUE_NONE;
+    for (size_t k = 0; k < machine->kinds.count; k++) {
+        const struct event_kind *kind = &machine->kinds.data[k];
+        const struct event_slice *slices = machine->slices.data;
+        machine->steps++;
+        if (kind->first != CORUN_QUEUE_NONE &&
+            (next == CORUN_QUEUE_NONE || slices[kind->first].number < slices[next].number) && room_for(machine, kind))
+            next = kind->first;
+    }
+    return next;
 }
 
-/* Thread blocks that wait take what room there is, in the order of launch. Small launches may wait in thousands. */
+/* Thread blocks that wait take what room there is, in the order of launch. */
 static bool dispatch(struct event_machine *machine)
 {
-    bool room_left = any_finds_room(machine);
-    for (size_t i = 0; i < machine->slices.count && room_left; i++) {
+    for (uint32_t i; (i = next_to_begin(machine)) != CORUN_QUEUE_NONE;) {
         struct event_slice *slice = &machine->slices.data[i];
         struct event_kind *kind = &machine->kinds.data[slice->slice.kind];
-        uint32_t room = slice->waiting ? room_for(machine, kind) : 0;
-        uint32_t tbs = room < slice->waiting ? room : slice->waiting;
-        if (!tbs)
-            continue;
-        struct cohort cohort = {.slice = i, .tbs = tbs, .left = UINT64_C(1) << TB_UNITS_LOG2};
-        if (!vector_push(&machine->cohorts, cohort))
+        uint32_t room = room_for(machine, kind), tbs = room < slice->waiting ? room : slice->waiting;
+        uint64_t ticks = ((UINT64_C(1) << TB_UNITS_LOG2) + slice->speed - 1) / slice->speed;
+        if (!heap_put(&machine->running, (struct heap_entry){machine->now + ticks, i, tbs}))
             return false;
         add_residents(machine, kind, tbs);
         slice->waiting -= tbs;
         slice->running += tbs;
-        kind->waiting -= tbs;
-        room_left = any_finds_room(machine);
+        if (slice->waiting)
+            continue;
+        kind->first = slice->next;
+        if (kind->first == CORUN_QUEUE_NONE)
+            kind->last = CORUN_QUEUE_NONE;
     }
     return true;
 }
@@ -289,52 +318,34 @@ static enum corun_status start_whole(struct event_machine *machine)
 static uint64_t ticks_to_next(const struct event_machine *machine)
 {
     uint64_t next = UINT64_MAX;
-    for (size_t i = 0; i < machine->cohorts.count; i++) {
-        const struct cohort *cohort = &machine->cohorts.data[i];
-        uint64_t speed = machine->slices.data[cohort->slice].speed;
-        uint64_t ticks = cohort->left / speed + (cohort->left % speed != 0);
-        next = ticks < next ? ticks : next;
-    }
+    if (machine->running.entries.count)
+        next = machine->running.entries.data[0].key - machine->now;
     if (machine->first_whole < machine->wholes.count && machine->wholes.data[machine->first_whole].ticks < next)
         next = machine->wholes.data[machine->first_whole].ticks;
     return next;
 }
 
 /* Everything that runs advances by so many ticks; what ends leaves its room. */
-static void advance(struct event_machine *machine, uint64_t ticks)
+static bool advance(struct event_machine *machine, uint64_t ticks)
 {
     machine->now += ticks;
     if (machine->first_whole < machine->wholes.count) {
         struct event_whole *whole = &machine->wholes.data[machine->first_whole];
         whole->ticks -= ticks < whole->ticks ? ticks : whole->ticks;
     }
-    size_t kept = 0;
-    for (size_t i = 0; i < machine->cohorts.count; i++) {
-        struct cohort cohort = machine->cohorts.data[i];
-        struct event_slice *slice = &machine->slices.data[cohort.slice];
-        unsigned __int128 done = (unsigned __int128)ticks * slice->speed;
-        if (done < cohort.left) {
-            cohort.left -= (uint64_t)done;
-            machine->cohorts.data[kept++] = cohort;
-            continue;
-        }
-        slice->running -= cohort.tbs;
-        machine->ended += !slice->running && !slice->waiting;
-        add_residents(machine, &machine->kinds.data[slice->slice.kind], -(int64_t)cohort.tbs);
+    while (machine->running.entries.count && machine->running.entries.data[0].key <= machine->now) {
+        struct heap_entry end = heap_take(&machine->running);
+        struct event_slice *slice = &machine->slices.data[end.slice];
+        slice->running -= end.tbs;
+        add_residents(machine, &machine->kinds.data[slice->slice.kind], -(int64_t)end.tbs);
+        if (!slice->running && !slice->waiting &&
+            !heap_put(&machine->ended, (struct heap_entry){.key = slice->number, .slice = end.slice}))
+            return false;
     }
-    machine->cohorts.count = kept;
+    return true;
 }
 
-static void remove_slice(struct event_machine *machine, size_t index)
-{
-    machine->slices.count--;
-    for (size_t i = index; i < machine->slices.count; i++)
-        machine->slices.data[i] = machine->slices.data[i + 1];
-    for (size_t i = 0; i < machine->cohorts.count; i++)
-        machine->cohorts.data[i].slice -= machine->cohorts.data[i].slice > index;
-}
-
-/* A slice or whole launch that has ended leaves. */
+/* A slice or whole launch that has ended leaves; of slices that ended at one tick, the one that was launched first. */
 static bool take_ended(struct event_machine *machine, struct queue_slice *ended)
 {
     struct event_whole *whole = &machine->wholes.data[machine->first_whole];
@@ -346,16 +357,13 @@ static bool take_ended(struct event_machine *machine, struct queue_slice *ended)
         machine->ended_kinds[0] = ended->kind;
         return true;
     }
-    for (size_t i = 0; i < machine->slices.count && machine->ended; i++) {
-        const struct event_slice *slice = &machine->slices.data[i];
-        if (slice->waiting || slice->running)
-            continue;
-        *ended = slice->slice;
-        machine->ended--;
-        remove_slice(machine, i);
-        return true;
-    }
-    return false;
+    if (!machine->ended.entries.count)
+        return false;
+    uint32_t index = heap_take(&machine->ended).slice;
+    *ended = machine->slices.data[index].slice;
+    machine->slices.data[index].next = machine->first_free;
+    machine->first_free = index;
+    return true;
 }
 
 static enum corun_status wait(void *user, uint64_t until, uint64_t *now, struct queue_slice *ended, bool *any)
@@ -370,7 +378,8 @@ static enum corun_status wait(void *user, uint64_t until, uint64_t *now, struct 
         if (!dispatch(machine))
             return CORUN_MEMORY;
         uint64_t ticks = ticks_to_next(machine), left = until > machine->now ? until - machine->now : 0;
-        advance(machine, ticks < left ? ticks : left);
+        if (!advance(machine, ticks < left ? ticks : left))
+            return CORUN_MEMORY;
         if (ticks > left)
             break;
     }
@@ -385,6 +394,7 @@ struct event_machine *event_machine_create(const struct event_speeds *speeds, st
         return NULL;
     machine->speeds = *speeds;
     machine->list = list;
+    machine->first_free = CORUN_QUEUE_NONE;
     if (machine->speeds.most_before > EVENT_MOST_LAUNCHES - 1)
         machine->speeds.most_before = EVENT_MOST_LAUNCHES - 1;
     for (uint32_t i = 0; i < EVENT_MOST_LAUNCHES; i++)
@@ -398,7 +408,8 @@ void event_machine_destroy(struct event_machine *machine)
         return;
     vector_free(&machine->kinds);
     vector_free(&machine->slices);
-    vector_free(&machine->cohorts);
+    heap_free(&machine->running);
+    heap_free(&machine->ended);
     vector_free(&machine->wholes);
     free(machine);
 }
@@ -406,4 +417,9 @@ void event_machine_destroy(struct event_machine *machine)
 struct queue_machine event_machine_operations(struct event_machine *machine)
 {
     return (struct queue_machine){.planned = planned, .launch = launch, .wait = wait, .user = machine};
+}
+
+uint64_t event_machine_steps(const struct event_machine *machine)
+{
+    return machine->steps + machine->running.steps + machine->ended.steps;
 }

@@ -38,5 +38,7 @@ struct event_machine *event_machine_create(const struct event_speeds *speeds,
                                            struct corun_diagnostics *list); /* NULL: out of memory */
 void event_machine_destroy(struct event_machine *machine);
 struct queue_machine event_machine_operations(struct event_machine *machine);
+/* What finding out what begins and what ends next has cost: kinds and entries of heaps that were looked at so far. */
+uint64_t event_machine_steps(const struct event_machine *machine);
 
 #endif

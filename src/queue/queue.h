@@ -25,7 +25,8 @@ struct queue_slice {
     uint64_t plan;       /* number of the plan that it was handed out under: 1, 2, … */
     bool last;           /* the launch has nothing left to hand out */
     bool behind;         /* more than may be in flight: it is to begin when the oldest slice of its launch ends */
-    size_t submission;   /* of a run (queue/run.h): which one; the queue leaves it 0 */
+    size_t submission;   /* of a run (queue/run.h): which one, and */
+    uint64_t begin;      /* the tick at which the run handed it to the machine; the queue leaves both 0 */
 };
 
 struct queue_settings {

@@ -16,11 +16,6 @@ struct fate {
     bool has_started;
 };
 
-struct in_flight {
-    uint64_t begin;
-    struct queue_slice slice;
-};
-
 struct run {
     const struct queue_run_request *request;
     struct corun_diagnostics *list;
@@ -28,7 +23,7 @@ struct run {
     struct queue_run_result *result;
     struct copies copies;
     struct fate *fates;
-    VECTOR(struct in_flight) slices;
+    size_t in_flight;       /* slices */
     size_t next, completed; /* submissions */
     uint64_t now;
     /* what the plan in force has side by side, since when */
@@ -138,12 +133,12 @@ static enum corun_status hand_out(struct run *run)
             return status;
         struct fate *fate = slice.tag;
         slice.submission = (size_t)(fate - run->fates);
+        slice.begin = run->now;
         fate->slices++;
         if (!fate->has_started)
             fate->started = run->now;
         fate->has_started = true;
-        if (!vector_push(&run->slices, ((struct in_flight){run->now, slice})))
-            return CORUN_MEMORY;
+        run->in_flight++;
         status = machine->launch(machine->user, run->now, &slice);
         if (status != CORUN_OK)
             return status;
@@ -152,13 +147,11 @@ static enum corun_status hand_out(struct run *run)
 
 static enum corun_status end_slice(struct run *run, const struct queue_slice *slice)
 {
-    size_t number = (size_t)((struct fate *)slice->tag - run->fates), place = 0;
+    size_t number = slice->submission;
     bool launch_ended;
-    while (run->slices.data[place].slice.tag != slice->tag || run->slices.data[place].slice.first != slice->first)
-        place++;
+    run->in_flight--;
     if (run->request->slice)
-        run->request->slice(run->request->user, run->slices.data[place].begin, run->now, number, slice);
-    run->slices.data[place] = run->slices.data[--run->slices.count];
+        run->request->slice(run->request->user, slice->begin, run->now, number, slice);
     queue_end(run->queue, run->now, slice, &launch_ended);
     if (!launch_ended || run->request->machine.submit)
         return CORUN_OK;
@@ -174,7 +167,7 @@ static enum corun_status advance(struct run *run)
     const struct queue_run_request *request = run->request;
     uint64_t next = run->next < request->submission_count ? request->submissions[run->next].tick : UINT64_MAX;
     uint64_t copied = copies_next(&run->copies), before = run->now, until = copied < next ? copied : next;
-    bool busy = run->slices.count > 0, copying = copies_busy(&run->copies);
+    bool busy = run->in_flight > 0, copying = copies_busy(&run->copies);
     bool any = busy || request->machine.submit; /* which has copies of its own under way */
     if (!any && until == UINT64_MAX)
         return corun_report(run->list, CORUN_LIMIT, CORUN_NOWHERE,
@@ -189,7 +182,7 @@ static enum corun_status advance(struct run *run)
             status = end_slice(run, &ended);
         if (status != CORUN_OK)
             return status;
-        any = any && run->slices.count;
+        any = any && run->in_flight;
     }
     uint64_t ticks = run->now - before;
     run->result->busy_ticks += busy ? ticks : 0;
@@ -209,7 +202,7 @@ static enum corun_status step(struct run *run)
     if (status == CORUN_OK)
         status = take_copies(run);
     /* Copies in no time follow one another at once. */
-    while (status == CORUN_OK && !request->machine.submit && (request->transfers.overlap || !run->slices.count)) {
+    while (status == CORUN_OK && !request->machine.submit && (request->transfers.overlap || !run->in_flight)) {
         copies_start(&run->copies, run->now);
         if (copies_next(&run->copies) > run->now)
             break;
@@ -345,7 +338,6 @@ enum corun_status queue_run(const struct queue_run_request *request, struct coru
         status = summarise(&run);
     queue_destroy(run.queue);
     copies_end(&run.copies);
-    vector_free(&run.slices);
     free(run.fates);
     if (status != CORUN_OK) {
         queue_run_result_destroy(run.result);

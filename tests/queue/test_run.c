@@ -209,6 +209,39 @@ static void test_room(void **unused)
     }
 }
 
+/*
+ * Small launches wait in thousands: 2 thread blocks each, fewer than a slice, so all are handed out at once. In the steady state two
+ * launches are in flight, 4 thread blocks of which 3 complete in 10 ticks: a thread block lives 14 whole ticks. The GPU holds 8, so four
+ * launches end every 14 ticks, in the order in which they came. What begins next is found by looking at both kinds, what ends next in a heap of
+ * at most 4: the cost of a launch does not depend on how many wait.
+ */
+static void test_thousands(void **unused)
+{
+    (void)unused;
+    enum { MOST = 10000, STEPS_PER_LAUNCH = 16 };
+    static struct queue_submission submissions[MOST];
+    struct queue_run_kind rows[KINDS] = {kinds[A], kinds[B]};
+    rows[A].profile.tbs = 2;
+    for (size_t count = 100; count <= MOST; count *= 10) {
+        struct event_machine *machine = event_machine_create(&tables, NULL);
+        const struct queue_run_request request = {.device = &device,
+                                                  .scheduler = &oldest,
+                                                  .machine = event_machine_operations(machine),
+                                                  .kinds = rows,
+                                                  .kind_count = KINDS,
+                                                  .submissions = submissions,
+                                                  .submission_count = count};
+        struct queue_run_result *result;
+        assert_int_equal(queue_run(&request, NULL, &result), CORUN_OK);
+        assert_int_equal(result->makespan_ticks, count / 4 * 14);
+        assert_true(result->kinds[A].mean_response_ticks == 14.0 * (double)(count / 4 + 1) / 2);
+        assert_int_equal(result->costs.slices, count);
+        assert_in_range(event_machine_steps(machine), count, STEPS_PER_LAUNCH * count);
+        queue_run_result_destroy(result);
+        event_machine_destroy(machine);
+    }
+}
+
 static const struct queue_transfers both = {.every_launch = true,
                                             .overlap = true,
                                             .engines = 2,
@@ -309,10 +342,10 @@ static void test_turns(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sequential), cmocka_unit_test(test_base),  cmocka_unit_test(test_sequences),
-        cmocka_unit_test(test_pair),       cmocka_unit_test(test_room),  cmocka_unit_test(test_overlap),
-        cmocka_unit_test(test_one_engine), cmocka_unit_test(test_apart), cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_sequential), cmocka_unit_test(test_base),      cmocka_unit_test(test_sequences),
+        cmocka_unit_test(test_pair),       cmocka_unit_test(test_room),      cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_one_engine), cmocka_unit_test(test_apart),     cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_turns),      cmocka_unit_test(test_thousands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
