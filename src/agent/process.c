@@ -2,6 +2,8 @@
 /* Reading /proc. */
 #include "agent/process.h"
 
+#include "base/process_stat.h"
+
 #include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
@@ -22,34 +24,12 @@ static const char *read_small(const char *path, char *text, size_t bytes)
     return length ? text : NULL;
 }
 
-/* What follows the name in /proc/PID/stat: the name is in parentheses, and may have such itself. */
-static const char *read_stat(const char *path, char text[1024])
-{
-    const char *name_end = read_small(path, text, 1024) ? strrchr(text, ')') : NULL;
-    return name_end && name_end[1] == ' ' ? name_end + 2 : NULL;
-}
-
-static bool stat_of(const char *path, char *state, pid_t *parent, uint64_t *born)
-{
-    char text[1024];
-    int from;
-    const char *rest = read_stat(path, text);
-    /* Fields 3 and 4, then field 22. */
-    if (!rest || sscanf(rest, "%c %d%n", state, parent, &from) != 2)
-        return false;
-    rest += from;
-    for (int field = 5; field < 22 && rest; field++)
-        rest = strchr(rest + 1, ' ');
-    return rest && sscanf(rest, "%" SCNu64, born) == 1;
-}
-
 bool process_find(pid_t pid, struct process_id *id)
 {
-    char path[64], state;
-    pid_t parent;
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    id->pid = pid;
-    return pid > 0 && stat_of(path, &state, &parent, &id->born) && state != 'Z' && state != 'X';
+    struct process_stat stat;
+    bool is_there = pid > 0 && process_stat_read(pid, PROCESS_WHOLE, &stat);
+    *id = (struct process_id){pid, is_there ? stat.born : 0};
+    return is_there && stat.state != 'Z' && stat.state != 'X';
 }
 
 bool process_lives(struct process_id id)
@@ -60,11 +40,8 @@ bool process_lives(struct process_id id)
 
 bool process_has_thread(pid_t pid, pid_t thread)
 {
-    char path[64], state;
-    pid_t parent;
-    uint64_t born;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, thread);
-    return pid > 0 && thread > 0 && stat_of(path, &state, &parent, &born);
+    struct process_stat stat;
+    return pid > 0 && thread > 0 && process_stat_read(pid, thread, &stat);
 }
 
 static bool push(process_list *list, pid_t pid)
@@ -99,15 +76,12 @@ static bool read_parentage(struct parentage *parentage)
     DIR *folder = opendir("/proc");
     bool room = folder;
     for (struct dirent *entry; folder && room && (entry = readdir(folder));) {
-        char path[300], state;
-        struct kin kin;
-        uint64_t born;
+        struct process_stat stat;
         if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
             continue;
-        snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
-        kin.pid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (stat_of(path, &state, &kin.parent, &born))
-            room = vector_push(&parentage->all, kin);
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (process_stat_read(pid, PROCESS_WHOLE, &stat))
+            room = vector_push(&parentage->all, ((struct kin){pid, stat.parent}));
     }
     if (folder)
         closedir(folder);
@@ -130,13 +104,12 @@ bool process_tree(pid_t pid, process_list *processes)
 bool process_descends(pid_t pid, pid_t root)
 {
     for (int steps = 0; pid > 1 && steps < 1000; steps++) {
-        char path[64], state;
-        uint64_t born;
+        struct process_stat stat;
         if (pid == root)
             return true;
-        snprintf(path, sizeof path, "/proc/%d/stat", pid);
-        if (!stat_of(path, &state, &pid, &born))
+        if (!process_stat_read(pid, PROCESS_WHOLE, &stat))
             return false;
+        pid = stat.parent;
     }
     return false;
 }

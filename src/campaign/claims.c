@@ -2,6 +2,7 @@
 /* The tables `runners` and `claims`: beats, the search for dead runners, and claims taken in one transaction. */
 #include "campaign/claims.h"
 
+#include "base/process_stat.h"
 #include "base/vector.h"
 
 #include <errno.h>
@@ -29,31 +30,6 @@ struct claims {
     VECTOR(struct watched) watched;
 };
 
-/* Of /proc/PID/stat: the state and the time when it began. False if it cannot be read. */
-static bool read_process(int64_t pid, char *state, uint64_t *started)
-{
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
-    FILE *file = fopen(path, "re");
-    size_t bytes = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[bytes] = 0;
-    const char *at = strrchr(text, ')'); /* the name before it may have anything in it */
-    if (!at || at[1] != ' ' || !at[2])
-        return false;
-    *state = at[2];
-    at += 2;
-    for (int field = 3; field < 22 && at; field++) {
-        at = strchr(at, ' ');
-        at = at ? at + 1 : NULL;
-    }
-    if (!at)
-        return false;
-    *started = strtoull(at, NULL, 10);
-    return true;
-}
-
 /* The first line of a file, without its end; empty if it cannot be read. */
 static void read_line(const char *path, char *text, size_t bytes)
 {
@@ -70,7 +46,7 @@ enum corun_status claims_myself(struct corun_diagnostics *list, struct claims_ru
 {
     unsigned char random[16];
     char boot[40], space[48] = "";
-    char state;
+    struct process_stat stat;
     *runner = (struct claims_runner){.pid = getpid()};
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
         return corun_report(list, CORUN_FILE, CORUN_NOWHERE, "no random numbers: %s", strerror(errno));
@@ -83,21 +59,21 @@ enum corun_status claims_myself(struct corun_diagnostics *list, struct claims_ru
         snprintf(runner->machine, sizeof runner->machine, "%s %s", boot, space);
     if (gethostname(runner->host, sizeof runner->host - 1))
         runner->host[0] = 0;
-    if (!read_process(runner->pid, &state, &runner->started))
-        runner->started = 0;
+    if (process_stat_read(getpid(), PROCESS_WHOLE, &stat))
+        runner->started = stat.born;
     return CORUN_OK;
 }
 
 /* Whether a runner of this machine can no longer be running. */
 static bool is_gone(int64_t pid, uint64_t started)
 {
-    char state;
-    uint64_t began;
+    struct process_stat stat;
     if (pid <= 0 || (kill((pid_t)pid, 0) && errno == ESRCH))
         return true;
-    if (!read_process(pid, &state, &began)) /* hidden from us, or it has just ended: then the next look will tell */
+    /* Hidden from us, or it has just ended: then the next look will tell. */
+    if (!process_stat_read((pid_t)pid, PROCESS_WHOLE, &stat))
         return false;
-    return state == 'Z' || state == 'X' || (started && began != started);
+    return stat.state == 'Z' || stat.state == 'X' || (started && stat.born != started);
 }
 
 static int execute(struct claims *claims, const char *text)

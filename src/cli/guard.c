@@ -2,6 +2,7 @@
 /* The guard: starts the program, takes over its orphans, passes signals on, and ends all of them when it is time. */
 #include "cli/guard.h"
 
+#include "base/process_stat.h"
 #include "base/vector.h"
 #include "cli/program.h"
 
@@ -95,26 +96,11 @@ struct relatives {
     VECTOR(struct relative) list;
 };
 
-/* Of a process; 0 and Z if there is no such process any more. */
-struct standing {
-    pid_t parent;
-    char state; /* as proc(5) has them: R runs, T is stopped, Z has ended, … */
-};
-
-static struct standing standing_of(pid_t process)
+/* Of a process; nobody's and Z if there is no such process any more. */
+static struct process_stat standing_of(pid_t process)
 {
-    char path[64], text[512], *name_end;
-    snprintf(path, sizeof path, "/proc/%ld/stat", (long)process);
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t bytes = descriptor < 0 ? 0 : read(descriptor, text, sizeof text - 1);
-    if (descriptor >= 0)
-        close(descriptor);
-    text[bytes > 0 ? bytes : 0] = 0;
-    name_end = strrchr(text, ')'); /* of its name, which may have anything in it; the state and the parent follow */
-    char state;
-    int parent;
-    return name_end && sscanf(name_end + 1, " %c %d", &state, &parent) == 2 ? (struct standing){parent, state}
-                                                                            : (struct standing){0, 'Z'};
+    struct process_stat stat;
+    return process_stat_read(process, PROCESS_WHOLE, &stat) ? stat : (struct process_stat){.state = 'Z'};
 }
 
 /* Stops what is below this process and has not been: true if there was anything. */

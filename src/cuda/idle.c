@@ -8,6 +8,7 @@
  */
 #include "cuda/idle.h"
 
+#include "base/process_stat.h"
 #include "cuda/context.h"
 #include "cuda/device.h"
 #include "cuda/engine.h"
@@ -58,17 +59,10 @@ static void *look_alone(void *user)
 }
 
 /* Runs, or waits for a processor or a disk. */
-static bool is_busy(const char *thread)
+static bool is_busy(pid_t thread)
 {
-    char path[64], text[256];
-    snprintf(path, sizeof path, "/proc/self/task/%.16s/stat", thread);
-    FILE *file = fopen(path, "re");
-    size_t bytes = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[bytes] = 0;
-    const char *name_end = strrchr(text, ')');
-    return name_end && name_end[1] && (name_end[2] == 'R' || name_end[2] == 'D');
+    struct process_stat stat;
+    return process_stat_read(PROCESS_SELF, thread, &stat) && (stat.state == 'R' || stat.state == 'D');
 }
 
 /* Whether a thread of the program is; false where that cannot be told. */
@@ -76,8 +70,10 @@ static bool program_is_busy(void)
 {
     DIR *threads = opendir("/proc/self/task");
     bool busy = false;
-    for (struct dirent *entry; threads && !busy && (entry = readdir(threads));)
-        busy = isdigit((unsigned char)*entry->d_name) && atol(entry->d_name) != gettid() && is_busy(entry->d_name);
+    for (struct dirent *entry; threads && !busy && (entry = readdir(threads));) {
+        pid_t thread = isdigit((unsigned char)*entry->d_name) ? (pid_t)atol(entry->d_name) : 0;
+        busy = thread && thread != gettid() && is_busy(thread);
+    }
     if (threads)
         closedir(threads);
     return busy;

@@ -9,6 +9,7 @@
 
 #include "agent/affinity.h"
 #include "agent/restore.h"
+#include "base/process_stat.h"
 #include "child.h"
 
 #include <fcntl.h>
@@ -47,13 +48,9 @@ static int end(void **state)
 
 static char state_of(pid_t pid)
 {
-    char path[64], state = '?';
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    assert_int_equal(fscanf(file, "%*d %*s %c", &state), 1);
-    fclose(file);
-    return state;
+    struct process_stat stat;
+    assert_true(process_stat_read(pid, PROCESS_WHOLE, &stat));
+    return stat.state;
 }
 
 static void wait_until_stopped(pid_t pid)
