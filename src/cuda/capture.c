@@ -10,6 +10,7 @@
 #include "cuda/copy.h"
 #include "cuda/device.h"
 #include "cuda/module.h"
+#include "cuda/own_file.h"
 #include "cuda/pointer_map.h"
 #include "cuda/process.h"
 #include "cuda/settings.h"
@@ -60,8 +61,8 @@ struct capture *capture_open(const struct process *process)
     if (!capture)
         return NULL;
     static const uint8_t nothing[CAPTURE_HEADER_BYTES];
-    int length = snprintf(capture->path, sizeof capture->path, "%s/%ld", folder, (long)getpid());
-    capture->file = length > 0 && (size_t)length < sizeof capture->path ? fopen(capture->path, "we") : NULL;
+    int descriptor = own_file_create(folder, capture->path, sizeof capture->path);
+    capture->file = descriptor < 0 ? NULL : fdopen(descriptor, "w");
     capture->compressor = ZSTD_createCCtx();
     capture->arena = arena_create();
     if (!capture->file || !capture->compressor || !capture->arena ||
@@ -69,6 +70,8 @@ struct capture *capture_open(const struct process *process)
         say("the capture cannot be written to %s: %s", capture->path, strerror(errno));
         if (capture->file)
             fclose(capture->file);
+        else if (descriptor >= 0)
+            close(descriptor);
         ZSTD_freeCCtx(capture->compressor);
         arena_destroy(capture->arena);
         free(capture);

@@ -10,18 +10,17 @@
 #include "cuda/copy.h"
 #include "cuda/device.h"
 #include "cuda/module.h"
+#include "cuda/own_file.h"
 #include "cuda/process.h"
 #include "cuda/settings.h"
 #include "cuda/stream.h"
 #include "cuda/task.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char whole[] = "record\twhole\n", cut[] = "record\tcut  \n";
@@ -41,44 +40,17 @@ static void check(struct record *record)
     (void)!pwrite(fileno(record->file), cut, sizeof cut - 1, 0);
 }
 
-/* At its end, where there is one already: a process that becomes another program stays the same process. */
-static FILE *open_file(const char *path)
+static FILE *open_file(const char *folder, char *path, size_t bytes)
 {
-    int descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    int descriptor = own_file_create(folder, path, bytes);
     FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "w");
     if (!file && descriptor >= 0)
         close(descriptor);
     if (!file)
         return NULL;
     setvbuf(file, NULL, _IOLBF, 1 << 16);
-    if (lseek(descriptor, 0, SEEK_END) == 0)
-        fputs(whole, file);
+    fputs(whole, file);
     return file;
-}
-
-/* When this process started, in ticks since the host did; 0: that cannot be told. Numbers of processes begin anew, this does not. */
-static unsigned long long started(void)
-{
-    char text[1024] = "";
-    unsigned long long ticks = 0;
-    FILE *file = fopen("/proc/self/stat", "re");
-    size_t bytes = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[bytes] = 0;
-    const char *at = strrchr(text, ')'); /* behind the name, which may be anything: field 2 */
-    for (int field = 2; at && field < 22; field++)
-        at = strchr(at + 1, ' ');
-    return at && sscanf(at, "%llu", &ticks) == 1 ? ticks : 0;
-}
-
-/* Nanoseconds since the host started. Two processes of a script may start within one tick; this tells them apart. */
-static unsigned long long now(void)
-{
-    struct timespec time;
-    return clock_gettime(CLOCK_BOOTTIME, &time)
-               ? 0
-               : (unsigned long long)time.tv_sec * 1000000000u + (unsigned long long)time.tv_nsec;
 }
 
 struct record *record_open(const struct process *process)
@@ -88,8 +60,7 @@ struct record *record_open(const struct process *process)
     if (!record)
         return NULL;
     char path[4096];
-    snprintf(path, sizeof path, "%s/%llu-%llu-%ld", folder, started(), now(), (long)getpid());
-    record->file = open_file(path);
+    record->file = open_file(folder, path, sizeof path);
     if (!record->file) {
         say("what the program launches cannot be recorded in %s: %s", path, strerror(errno));
         free(record);

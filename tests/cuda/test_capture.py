@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 CORUN, PROGRAMS, TEST_CAPTURED = sys.argv[1:4]
+FROM_PYTHON = os.path.join(os.path.dirname(os.path.abspath(__file__)), "test_from_python.py")
 CYCLES, POINTS = 60000, 4  # of runs that are saved
 NAMES = ("vector_add", "reduction", "managed", "host_memory", "streams", "symbols", "pitched", "cooperative", "graph",
          "replayed", "textures", "surfaces", "driver", "capture")
@@ -264,6 +265,15 @@ class Capture(Captured):
         self.assertFalse(os.path.exists(self.path("none.corun")))
         self.assertEqual(self.corun("capture", "-o", "none", "--", "true").returncode, 2)
         self.assertEqual(self.corun("capture", "--", "/nonexistent/program").returncode, 5)
+
+    def test_a_process_that_becomes_another_program(self):
+        """It keeps its number: the work of the first program is not replaced by that of the second one without a word."""
+        script = ("import os, runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__'); "
+                  f"os.execv({program('vector_add')!r}, ['vector_add', 'functional'])")
+        done = self.corun("capture", "-o", "none.corun", "--", sys.executable, "-c", script, FROM_PYTHON)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("2 processes", done.stderr)
+        self.assertFalse(os.path.exists(self.path("none.corun")))
 
     def test_a_full_disk(self):
         """The status of other commands for it, and no file that is not whole."""
