@@ -158,16 +158,13 @@ static void drop(struct client *client)
 
 /* ---- bytes ---- */
 
-static void hear(struct client *client)
+void hardware_receive(struct client *client, const void *data, size_t bytes)
 {
-    uint8_t data[4096];
     struct wire_frame frame;
-    ssize_t bytes = recv(client->socket, data, sizeof data, MSG_DONTWAIT);
-    if (bytes == 0 || (bytes < 0 && errno != EAGAIN && errno != EINTR) ||
-        (bytes > 0 && !buffer_add(&client->in, data, (size_t)bytes)))
-        client->ends = true;
     enum wire_taken taken = WIRE_WHOLE;
-    while (!client->ends && taken == WIRE_WHOLE) {
+    if (!buffer_add(&client->in, data, bytes))
+        client->ends = true;
+    while (!client->ends && client->in.data && taken == WIRE_WHOLE) {
         taken = wire_take(client->in.data + client->in.taken, client->in.bytes - client->in.taken, true, &frame);
         if (taken == WIRE_WHOLE) {
             client->in.taken += frame.bytes;
@@ -180,6 +177,16 @@ static void hear(struct client *client)
     }
     if (client->in.taken == client->in.bytes)
         client->in.taken = client->in.bytes = 0;
+}
+
+static void hear(struct client *client)
+{
+    uint8_t data[4096];
+    ssize_t bytes = recv(client->socket, data, sizeof data, MSG_DONTWAIT);
+    if (bytes == 0 || (bytes < 0 && errno != EAGAIN && errno != EINTR))
+        client->ends = true;
+    else if (bytes > 0)
+        hardware_receive(client, data, (size_t)bytes);
 }
 
 /* The file goes with the first bytes. Answers are short: who does not read them is dropped. */

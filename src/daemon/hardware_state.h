@@ -79,6 +79,8 @@ struct client {
 uint64_t hardware_now(void);
 /* Looks at the boards, and again when that is due. */
 void hardware_look(struct hardware *hardware);
+/* Bytes of a client: messages that are whole by now are carried out; `ends` is set where there is one that cannot be. */
+void hardware_receive(struct client *client, const void *data, size_t bytes);
 /* Carries out what a client asks; the answer lies in its buffer then. */
 void hardware_serve(struct client *client, const struct wire_frame *frame);
 void hardware_refuse(struct client *client, enum corun_status status, const char *text);
@@ -106,7 +108,12 @@ uint32_t hardware_row_of(const struct hardware *hardware, const struct peer *pee
 
 /* SIGUSR2: does not come back where all goes well. */
 void hardware_become(struct hardware *hardware);
-/* What another corund has handed over: the socket, the policy, rates alone. */
+/* What the next corund takes over, behind what is in the buffer; false: there is no memory. */
+bool hardware_hand_over(const struct hardware *hardware, struct buffer *state);
+/* The socket, the policy and rates alone, of bytes that are said to be another corund's; no more of `hardware` is changed than these. */
+enum corun_status hardware_take_state(struct hardware *hardware, const void *data, size_t bytes,
+                                      uint64_t *journal_begun_ns, struct corun_diagnostics *list);
+/* What another corund has handed over. */
 enum corun_status hardware_take_over(struct hardware *hardware, uint64_t *journal_begun_ns,
                                      struct corun_diagnostics *list);
 
