@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The loop of a worker, as PTX. In the texts, `<name>` stands for a row of `shorthands`, `<name word>` for one with the word in place of
- * its `?`, and `$` for what makes labels of a text that is there more than once differ.
- */
+/* The loop of a worker, as PTX. The texts are those of worker_sheet.h. */
 #include "rewrite/worker_loop.h"
 
+#include "rewrite/worker_sheet.h"
 #include "rewrite/workers.h"
 
 #include <stdio.h>
@@ -41,109 +39,16 @@ _Static_assert(WORKERS_SEATED == 1 && WORKERS_STRICT == 2 && WORKERS_TELL == 4 &
                    WORKERS_MOST_SHIFT == 16,
                "the text has these");
 
-static const struct {
-    const char *name, *text;
-} shorthands[] = {
-    {"RESIDENT", "65536"},   /* one more, in the word of limit and resident */
-    {"COUNT", "4095"},       /* WORKERS_UNLIMITED: what is above says who goes first */
-    {"UNLIMITED", "65535"},  /* nobody is there, and everybody may be */
-    {"DONE", "4294967296"},  /* one more, in the two words of a place */
-    {"ALIVE", "4294967297"}, /* one more, and a thread block drawn, in the first two words of a queue */
-    {"GOLDEN",
-     "2654435769"}, /* 2^32 times the golden section: its multiples are evenly spread, those by a stride too */
-    {"place", "ld.param.v2.u64 {%queue, %place}, [arguments];\n"
-              "mov.u32 %t, %smid;\n"
-              "mad.wide.u32 %place, %t, 16, %place;\n"},
-    /* %p: a flag is set */
-    {"test", "and.b32 %t, %flags, ?;\n"
-             "setp.ne.u32 %p, %t, 0;\n"},
-    /* %p: more workers are resident than the SM owes */
-    {"too-many", "mov.b32 {%limit, %resident}, %word;\n"
-                 "setp.gt.u16 %p, %resident, %limit;\n"},
-    {"masked-too-many", "and.b32 %t, %word, 4095;\n"
-                        "shr.u32 %u, %word, 16;\n"
-                        "setp.gt.u32 %p, %u, %t;\n"
-                        "mov.b32 {%limit, %resident}, %word;\n"},
-    {"false", "setp.ne.u32 %?, %t, %t;\n"},
-    {"true", "setp.eq.u32 %?, %t, %t;\n"},
-    {"leave", "mov.u64 %time, %globaltimer;\n"
-              "red.global.add.u64 [%place+8], %time;\n"},
-    {"ask", "ld.param.v2.u64 {%queue, %place}, [arguments];\n"
-            "@!%strict atom.global.add.u32 %drawn, [%queue], 1;\n"
-            "mov.u32 %t, %smid;\n"
-            "mad.wide.u32 %place, %t, 16, %place;\n"
-            "mov.u64 %time, 4294967296;\n"
-            "atom.global.add.u64 %state, [%place], %time;\n"},
-    /* gives a place up if %word still says so; to ?CLAIMED if that was done, else on */
-    {"claim", "?AGAIN:\n"
-              "sub.u32 %t, %word, 65536;\n"
-              "atom.global.cas.b32 %t, [%place], %word, %t;\n"
-              "setp.eq.u32 %claimed, %t, %word;\n"
-              "@%claimed bra ?CLAIMED;\n"
-              "mov.u32 %word, %t;\n"
-              "mov.b32 {%limit, %resident}, %word;\n"
-              "setp.gt.u16 %p, %resident, %limit;\n"
-              "@%p bra ?AGAIN;\n"},
-    {"masked-claim", "?AGAIN:\n"
-                     "sub.u32 %t, %word, 65536;\n"
-                     "atom.global.cas.b32 %t, [%place], %word, %t;\n"
-                     "setp.eq.u32 %claimed, %t, %word;\n"
-                     "@%claimed bra ?CLAIMED;\n"
-                     "mov.u32 %word, %t;\n"
-                     "and.b32 %t, %word, 4095;\n"
-                     "shr.u32 %u, %word, 16;\n"
-                     "setp.gt.u32 %p, %u, %t;\n"
-                     "@%p bra ?AGAIN;\n"},
-    /* %t: after whom. Who is told to leave at once waits for nobody */
-    {"nobody", ""},
-    {"masked-nobody", "setp.eq.s32 %p, %t, -8;\n"
-                      "@%p bra ALONE;\n"},
-    /* %p: the limit says that who is too many leaves at once; 8 in its highest four bits, as a signed number */
-    {"at-once", "setp.lt.s16 %p, %?, -28672;\n"},
-    /* %a: thread blocks of the grid */
-    {"all", "ld.param.u32 %a, [arguments+32];\n"
-            "ld.param.u32 %b, [arguments+40];\n"
-            "mul.lo.u32 %a, %a, %b;\n"},
-    /* Gives the place up, at once; to ?STAYS if that is not asked for, or not of this one */
-    {"surrender", "atom.global.add.u32 %word, [%place], -65536;\n"
-                  "and.b32 %t, %word, 4095;\n"
-                  "shr.u32 %u, %word, 16;\n"
-                  "setp.gt.u32 %p, %u, %t;\n"
-                  "@!%p bra ?STAYS;\n"
-                  "mov.b32 {%limit, %resident}, %word;\n"
-                  "setp.lt.s16 %p, %limit, -28672;\n"
-                  "@!%p bra ?STAYS;\n"},
-    /* %p: no thread block can be given back */
-    {"full", "<all>"
-             "ld.volatile.global.u32 %t, [%queue+8];\n"
-             "sub.u32 %u, %t, %a;\n"
-             "ld.param.u32 %b, [arguments+72];\n"
-             "setp.ge.u32 %p, %u, %b;\n"},
-    /*
-     * %drawn goes back to the queue: one more in all, whose number says where it is written. Whoever has drawn beyond that has found nothing, so what is
-     * drawn next is that.
-     */
-    {"return", "<all>"
-               "atom.global.add.u32 %t, [%queue+8], 1;\n"
-               "sub.u32 %u, %t, %a;\n"
-               "ld.param.u64 %time, [arguments+64];\n"
-               "mad.wide.u32 %time, %u, 8, %time;\n"
-               "ld.param.u32 %b, [arguments+24];\n"
-               "mov.b64 %state, {%drawn, %b};\n"
-               "st.volatile.global.u64 [%time], %state;\n"
-               "membar.gl;\n"
-               "red.global.min.u32 [%queue], %t;\n"},
-};
-
 /*
- * %others: not the elected thread. %claimed: the place of this worker is given up already, or was not taken. %quiet: there is nothing to ask
+ * %others: not the elected thread. %apart: of a warp without the elected thread. %claimed: the place of this worker is given up already, or was not taken. %quiet: there is nothing to ask
  * for any more. %slot: the slot that is read, or written, next. %drawn, %state: what was asked for, the next index and the two words of the place.
  */
 static const char declarations[] = ".reg .pred %others, %quiet, %strict, %claimed, %odd, %out, %direct, %behind, %p;\n"
+                                   ".reg .pred %apart, %more;\n"
                                    ".reg .pred %dropping;\n"
                                    ".reg .b16 %limit, %resident, %seen;\n"
                                    ".reg .b32 %x, %y, %z, %a, %b, %c, %t, %u, %slot, %flags, %word, %drawn, %last;\n"
-                                   ".reg .b32 %row, %reciprocal, %rows, %layer;\n"
+                                   ".reg .b32 %row, %reciprocal, %rows, %layer, %told;\n"
                                    ".reg .b64 %place, %queue, %time, %state;\n";
 
 /*
@@ -156,10 +61,12 @@ static const char prologue[] = "ld.param.v4.u32 {%row, %reciprocal, %rows, %flag
                                "@%direct bra STRAIGHT;\n"
                                "mov.u32 %t, %ntid.x;\n"
                                "mov.u32 %u, %tid.y;\n"
+                               "mov.u32 %b, %ntid.y;\n"
+                               "mov.u32 %c, %tid.z;\n"
+                               "mad.lo.u32 %u, %c, %b, %u;\n"
                                "mov.u32 %a, %tid.x;\n"
                                "mad.lo.u32 %a, %u, %t, %a;\n"
-                               "mov.u32 %u, %ntid.y;\n"
-                               "mul.lo.u32 %t, %t, %u;\n"
+                               "mul.lo.u32 %t, %t, %b;\n"
                                "shr.u32 %t, %t, 5;\n"
                                "min.u32 %t, %t, 4;\n"
                                "mov.u32 %u, %ctaid.x;\n"
@@ -167,12 +74,13 @@ static const char prologue[] = "ld.param.v4.u32 {%row, %reciprocal, %rows, %flag
                                "mul.hi.u32 %u, %u, %t;\n"
                                "shl.b32 %u, %u, 5;\n"
                                "xor.b32 %a, %a, %u;\n"
-                               "mov.u32 %t, %tid.z;\n"
-                               "or.b32 %a, %a, %t;\n"
                                "setp.ne.u32 %others, %a, 0;\n"
                                "setp.ne.u32 %quiet, %a, 0;\n"
-                               "mov.u32 %slot, worker;\n"
                                "<false out><false strict>";
+
+/* Behind that: in which slot the first thread block is told, or by whose warp. */
+static const char first_slot[] = "mov.u32 %slot, worker;\n";
+static const char teller[] = "setp.gt.u32 %apart, %a, 31;\n";
 
 /*
  * It joins, where the launch has not as many workers on the SM as it wants there, and looks at the launch before at the same time; then it draws what the worker begins with, and is alive from then on. %state: what is
@@ -284,9 +192,9 @@ static const char straight_end[] = "@%direct ret;\n";
 static const char straight_begin[] = "<true others>"
                                      "bra BODY;\n";
 
-/* What was drawn becomes what is next. */
-static const char ending[] = "xor.b32 %slot, %slot, 16;\n"
-                             "@%others bra NEXT;\n"
+/* What was drawn becomes what is next, in the other slot. */
+static const char next_slot[] = "xor.b32 %slot, %slot, 16;\n";
+static const char ending[] = "@%others bra NEXT;\n"
                              "ld.param.v4.u32 {%row, %reciprocal, %rows, %flags}, [arguments+32];\n"
                              "@!%quiet bra LATE;\n"
                              "TAKE:\n"
@@ -294,9 +202,9 @@ static const char ending[] = "xor.b32 %slot, %slot, 16;\n"
                              "TAKEN:\n";
 
 /* The same for a kernel that has no register to spare: nothing is kept while the body runs, and it is drawn only now. */
-static const char thrifty_ending[] = "mov.u32 %slot, worker;\n"
-                                     "@!%odd add.u32 %slot, %slot, 16;\n"
-                                     "@%others bra NEXT;\n"
+static const char thrifty_next_slot[] = "mov.u32 %slot, worker;\n"
+                                        "@!%odd add.u32 %slot, %slot, 16;\n";
+static const char thrifty_ending[] = "@%others bra NEXT;\n"
                                      "mov.u32 %drawn, -1;\n"
                                      "mov.u64 %state, <UNLIMITED>;\n"
                                      "ld.param.v4.u32 {%row, %reciprocal, %rows, %flags}, [arguments+32];\n"
@@ -470,11 +378,10 @@ static const char unseen[] = "mov.u16 %seen, 0;\n"
                              "<false dropping>";
 
 /*
- * Where the thread block with index %drawn lies, into %slot; x is -1 where there is none. A division would take some twenty instructions;
- * code.c says why the reciprocal does.
+ * Where the thread block with index %a lies; x is -1 where there is none. A division would take some twenty instructions; code.c says why the reciprocal
+ * does.
  */
-static const char row_text[] = "mov.u32 %a, %drawn;\n"
-                               "setp.lt.u32 %p, %a, %row;\n"
+static const char row_text[] = "setp.lt.u32 %p, %a, %row;\n"
                                "@%p bra $PLACED;\n"
                                "mul.hi.u32 %b, %a, %reciprocal;\n"
                                "mul.lo.u32 %t, %b, %row;\n"
@@ -496,6 +403,58 @@ static const char layer_text[] = "<test 16>"
                                  "@%p sub.u32 %b, %b, %layer;\n"
                                  "@%p add.u32 %c, %c, 1;\n";
 
+/* By barriers, what was drawn is %x; -1 where nothing was. */
+static const char saying[] = "mul.lo.u32 %t, %row, %rows;\n"
+                             "setp.lt.u32 %p, %drawn, %t;\n"
+                             "selp.b32 %x, %drawn, -1, %p;\n";
+
+/*
+ * A barrier that counts threads tells five bits: as many lanes of the warp of the elected thread raise their hands as these say, and nobody else. All lanes do
+ * where nothing was drawn: two barriers say 1024 then, which is behind the end of a grid that has no more than these can count. %told: of the warp of
+ * the elected thread, which knows it beforehand, and may have less than 32 lanes where it is the only one.
+ */
+static const char telling[] = "<false p><false more>"
+                              "@%apart bra TELL;\n"
+                              "shfl.sync.idx.b32 %told, %x, 0, 31, 4294967295;\n"
+                              "mov.u32 %t, %laneid;\n"
+                              "setp.eq.u32 %out, %told, -1;\n"
+                              "and.b32 %a, %told, 31;\n"
+                              "setp.lt.or.u32 %p, %t, %a, %out;\n"
+                              "shr.u32 %a, %told, 5;\n"
+                              "and.b32 %a, %a, 31;\n"
+                              "setp.lt.u32 %more, %t, %a;\n"
+                              "TELL:\n";
+
+static const char told[] = "mad.lo.u32 %a, %b, 32, %a;\n"
+                           "ld.param.v4.u32 {%row, %reciprocal, %rows, %flags}, [arguments+32];\n"
+                           "mul.lo.u32 %u, %row, %rows;\n"
+                           "setp.gt.u32 %p, %u, 1023;\n"
+                           "@%p bra MORE;\n"
+                           "MET:\n"
+                           "@!%apart mov.u32 %a, %told;\n";
+
+/* In a larger grid, further bits. %c: how many are told; %u: what is left of the size of the grid. */
+static const char telling_more[] = "MORE:\n"
+                                   "setp.eq.u32 %p, %a, 1024;\n"
+                                   "@%p mov.u32 %a, -1;\n"
+                                   "@%p bra MET;\n"
+                                   "mov.u32 %c, 10;\n"
+                                   "shr.u32 %u, %u, 10;\n"
+                                   "mov.u32 %t, %laneid;\n"
+                                   "BITS:\n"
+                                   "shr.u32 %b, %told, %c;\n"
+                                   "and.b32 %b, %b, 31;\n"
+                                   "@%apart mov.u32 %b, 0;\n"
+                                   "setp.lt.u32 %p, %t, %b;\n";
+
+static const char told_more[] = "shl.b32 %b, %b, %c;\n"
+                                "add.u32 %a, %a, %b;\n"
+                                "add.u32 %c, %c, 5;\n"
+                                "shr.u32 %u, %u, 5;\n"
+                                "setp.ne.u32 %p, %u, 0;\n"
+                                "@%p bra BITS;\n"
+                                "bra MET;\n";
+
 static bool reads_y(const struct worker_shape *shape)
 {
     return shape->reads & (1u << GRID_CTAID_Y | 1u << GRID_CTAID_Z);
@@ -506,87 +465,63 @@ static bool reads_z(const struct worker_shape *shape)
     return shape->reads & 1u << GRID_CTAID_Z;
 }
 
-/* Where a text goes, and whether workers may be told to leave at once: then limits have more in their high bits. */
-struct sheet {
-    FILE *stream;
-    bool drops;
-};
-
-/* Of `length` characters. */
-static size_t find_shorthand(const char *name, size_t length)
-{
-    size_t i = 0;
-    while (strlen(shorthands[i].name) != length || memcmp(shorthands[i].name, name, length) != 0)
-        i++;
-    return i;
-}
-
-/* The same with `masked-` in front of it, if there is one. */
-static size_t find_masked(size_t plain)
-{
-    for (size_t i = 0; i < sizeof shorthands / sizeof shorthands[0]; i++)
-        if (!strncmp(shorthands[i].name, "masked-", 7) && !strcmp(shorthands[i].name + 7, shorthands[plain].name))
-            return i;
-    return plain;
-}
-
-/* `length` characters between < and >. */
-static void put_shorthand(const struct sheet *sheet, const char *name, size_t length)
-{
-    const char *blank = memchr(name, ' ', length);
-    size_t word = blank ? (size_t)(blank - name) : length, i = find_shorthand(name, word);
-    if (sheet->drops)
-        i = find_masked(i);
-    for (const char *text = shorthands[i].text; *text; text++)
-        if (*text == '?') {
-            fwrite(blank + 1, 1, length - word - 1, sheet->stream);
-        } else if (*text == '<') { /* one within another: it has no word */
-            const char *end = strchr(text, '>');
-            fputs(shorthands[find_shorthand(text + 1, (size_t)(end - text) - 1)].text, sheet->stream);
-            text = end;
-        } else {
-            fputc(*text, sheet->stream);
-        }
-}
-
-static void put_at(const struct sheet *sheet, const char *text, const char *at)
-{
-    for (; *text; text++)
-        if (*text == '$') {
-            fputs(at, sheet->stream);
-        } else if (*text == '<') {
-            const char *end = strchr(text, '>');
-            put_shorthand(sheet, text + 1, (size_t)(end - text) - 1);
-            text = end;
-        } else {
-            fputc(*text, sheet->stream);
-        }
-}
-
-static void put(const struct sheet *sheet, const char *text)
-{
-    put_at(sheet, text, "");
-}
-
-static void put_place(const struct sheet *sheet, const struct worker_shape *shape, const char *at)
+static void put_position(const struct sheet *sheet, const struct worker_shape *shape, const char *at)
 {
     bool y = reads_y(shape), z = reads_z(shape);
-    put(sheet, y ? "mov.u32 %b, 0;\n" : "");
-    put(sheet, z ? "mov.u32 %c, 0;\n" : "");
-    put_at(sheet, row_text, at);
-    put_at(sheet, y ? layer_text : "", at);
-    put_at(sheet, "$PLACED:\n", at);
-    put(sheet, z && sheet->drops ? "st.shared.v2.b32 [%slot], {%a, %b};\nst.shared.b32 [%slot+8], %c;\n"
-               : z               ? "st.shared.v4.b32 [%slot], {%a, %b, %c, %c};\n"
-               : y               ? "st.shared.v2.b32 [%slot], {%a, %b};\n"
-                                 : "st.shared.b32 [%slot], %a;\n");
+    sheet_put(sheet, y ? "mov.u32 %b, 0;\n" : "");
+    sheet_put(sheet, z ? "mov.u32 %c, 0;\n" : "");
+    sheet_put_at(sheet, row_text, at);
+    sheet_put_at(sheet, y ? layer_text : "", at);
+    sheet_put_at(sheet, "$PLACED:\n", at);
+}
+
+/* What was drawn, for all. */
+static void put_drawn(const struct sheet *sheet, const struct worker_shape *shape, const char *at)
+{
+    bool y = reads_y(shape), z = reads_z(shape);
+    if (shape->by_barriers) {
+        sheet_put(sheet, saying);
+        return;
+    }
+    sheet_put(sheet, "mov.u32 %a, %drawn;\n");
+    put_position(sheet, shape, at);
+    sheet_put(sheet, z && sheet->drops ? "st.shared.v2.b32 [%slot], {%a, %b};\nst.shared.b32 [%slot+8], %c;\n"
+                     : z               ? "st.shared.v4.b32 [%slot], {%a, %b, %c, %c};\n"
+                     : y               ? "st.shared.v2.b32 [%slot], {%a, %b};\n"
+                                       : "st.shared.b32 [%slot], %a;\n");
 }
 
 static void put_slot_reads(const struct sheet *sheet, const struct worker_shape *shape)
 {
-    put(sheet, reads_z(shape)   ? "ld.shared.v4.b32 {%x, %y, %z, %t}, [%slot];\n"
-               : reads_y(shape) ? "ld.shared.v2.b32 {%x, %y}, [%slot];\n"
-                                : "ld.shared.b32 %x, [%slot];\n");
+    sheet_put(sheet, reads_z(shape)   ? "ld.shared.v4.b32 {%x, %y, %z, %t}, [%slot];\n"
+                     : reads_y(shape) ? "ld.shared.v2.b32 {%x, %y}, [%slot];\n"
+                                      : "ld.shared.b32 %x, [%slot];\n");
+}
+
+static void put_counting(const struct sheet *sheet, const struct worker_shape *shape, const char *count, const char *of)
+{
+    fprintf(sheet->stream, "bar.red.popc.u32 %%%s, %u, %%%s;\n", count, shape->barrier, of);
+}
+
+/* All threads hear what was drawn, and have met. */
+static void put_telling(const struct sheet *sheet, const struct worker_shape *shape)
+{
+    sheet_put(sheet, telling);
+    put_counting(sheet, shape, "a", "p");
+    put_counting(sheet, shape, "b", "more");
+    sheet_put(sheet, told);
+    put_position(sheet, shape, "");
+    sheet_put(sheet, "mov.u32 %x, %a;\n");
+    sheet_put(sheet, reads_y(shape) ? "mov.u32 %y, %b;\n" : "");
+    sheet_put(sheet, reads_z(shape) ? "mov.u32 %z, %c;\n" : "");
+}
+
+/* What is rare of that. */
+static void put_telling_more(const struct sheet *sheet, const struct worker_shape *shape)
+{
+    sheet_put(sheet, telling_more);
+    put_counting(sheet, shape, "b", "p");
+    sheet_put(sheet, told_more);
 }
 
 /*
@@ -596,15 +531,19 @@ static void put_slot_reads(const struct sheet *sheet, const struct worker_shape 
 static void put_warp(const struct sheet *sheet, const struct worker_shape *shape)
 {
     if (shape->meeting == WORKER_MEETS_PLAINLY)
-        put(sheet, "bar.warp.sync 4294967295;\n");
+        sheet_put(sheet, "bar.warp.sync 4294967295;\n");
 }
 
-/* All threads, in a barrier or as many as it takes. %out is false here. */
+/* All threads, in a barrier or as many as it takes, and what is next. %out is false here. */
 static void put_meeting(const struct sheet *sheet, const struct worker_shape *shape)
 {
-    put(sheet, "NEXT:\n");
+    sheet_put(sheet, "NEXT:\n");
     put_warp(sheet, shape);
-    put(sheet, "SYNC:\n");
+    sheet_put(sheet, "SYNC:\n");
+    if (shape->by_barriers) {
+        put_telling(sheet, shape);
+        return;
+    }
     switch (shape->meeting) {
     case WORKER_MEETS_PLAINLY:
         fprintf(sheet->stream, "bar.sync %u;\n", shape->barrier);
@@ -619,63 +558,68 @@ static void put_meeting(const struct sheet *sheet, const struct worker_shape *sh
                 shape->barrier, shape->barrier);
         break;
     }
+    put_slot_reads(sheet, shape);
 }
 
 static void put_beginning(const struct sheet *sheet, const struct worker_shape *shape)
 {
-    put(sheet, prologue);
-    put(sheet, sheet->drops ? unseen : "");
-    put(sheet, shape->thrifty ? "<true odd>" : "");
-    put(sheet, joining);
-    put(sheet, sheet->drops ? "mov.u32 %t, 0;\nst.shared.b32 [worker+28], %t;\n" : "");
-    put_at(sheet, sheet->drops ? returned : "", "BEGIN_");
-    put_place(sheet, shape, "BEGIN_");
+    sheet_put(sheet, prologue);
+    sheet_put(sheet, shape->by_barriers ? teller : first_slot);
+    sheet_put(sheet, sheet->drops ? unseen : "");
+    sheet_put(sheet, shape->thrifty ? "<true odd>" : "");
+    sheet_put(sheet, joining);
+    sheet_put(sheet, sheet->drops ? "mov.u32 %t, 0;\nst.shared.b32 [worker+28], %t;\n" : "");
+    sheet_put_at(sheet, sheet->drops ? returned : "", "BEGIN_");
+    put_drawn(sheet, shape, "BEGIN_");
 }
 
 static void put_round(const struct sheet *sheet, const struct worker_shape *shape)
 {
-    put(sheet, "FIRST:\n");
+    sheet_put(sheet, "FIRST:\n");
     put_warp(sheet, shape);
-    put(sheet, body);
-    put(sheet, shape->waits_for_copies ? "cp.async.wait_all;\n" : "");
-    put(sheet, shape->waits_for_bulk ? "cp.async.bulk.wait_group 0;\n" : "");
-    put(sheet, straight_end);
-    put(sheet, shape->thrifty ? thrifty_ending : ending);
-    put(sheet, sheet->drops ? flagged : "");
-    put_at(sheet, sheet->drops ? returned : "", "END_");
-    put_place(sheet, shape, "END_");
-    put(sheet, shape->thrifty ? "mov.u32 %x, %a;\n" : "");
-    put(sheet, shape->thrifty ? staying : "");
+    sheet_put(sheet, body);
+    sheet_put(sheet, shape->waits_for_copies ? "cp.async.wait_all;\n" : "");
+    sheet_put(sheet, shape->waits_for_bulk ? "cp.async.bulk.wait_group 0;\n" : "");
+    sheet_put(sheet, straight_end);
+    if (!shape->by_barriers)
+        sheet_put(sheet, shape->thrifty ? thrifty_next_slot : next_slot);
+    sheet_put(sheet, shape->thrifty ? thrifty_ending : ending);
+    sheet_put(sheet, sheet->drops ? flagged : "");
+    sheet_put_at(sheet, sheet->drops ? returned : "", "END_");
+    put_drawn(sheet, shape, "END_");
+    sheet_put(sheet, shape->thrifty && !shape->by_barriers ? "mov.u32 %x, %a;\n" : "");
+    sheet_put(sheet, shape->thrifty ? staying : "");
     put_meeting(sheet, shape);
-    put_slot_reads(sheet, shape);
     if (shape->thrifty) {
-        put(sheet, "not.pred %odd, %odd;\n");
+        sheet_put(sheet, "not.pred %odd, %odd;\n");
     } else { /* while the slot is being read */
-        put(sheet, "@%others bra ON;\nsetp.ne.u32 %quiet, %slot, %slot;\n");
-        put(sheet, staying);
+        sheet_put(sheet, "@%others bra ON;\n<false quiet>");
+        sheet_put(sheet, staying);
     }
-    put(sheet, "ON:\n");
+    sheet_put(sheet, "ON:\n");
     if (shape->acts)
         put_warp(sheet, shape);
-    put(sheet, going);
-    put(sheet, shape->thrifty ? "" : late);
+    sheet_put(sheet, going);
+    sheet_put(sheet, shape->thrifty ? "" : late);
+    if (shape->by_barriers)
+        put_telling_more(sheet, shape);
     const bool sleeps = shape->module->target_sm >= 70 && shape->module->version >= 603;
-    put(sheet, rare_beginning);
-    put(sheet, sleeps ? sleeping : "");
-    put(sheet, rare_waiting);
-    put(sheet, sleeps ? sleeping : "");
-    put(sheet, rare_beginning_end);
-    put(sheet, sheet->drops ? giving : "");
-    put_at(sheet, sheet->drops ? taking : "", "BEGIN_");
-    put_at(sheet, sheet->drops ? taking : "", "END_");
-    put_at(sheet, rare, shape->thrifty ? "NEXT" : "ON"); /* ends where a thread block runs that is no worker */
-    put(sheet, reads_y(shape) ? "mov.u32 %y, %ctaid.y;\n" : "");
-    put(sheet, reads_z(shape) ? "mov.u32 %z, %ctaid.z;\n" : "");
-    put(sheet, shape->meeting == WORKER_MEETS_PLAINLY ? "" : "<false out>");
-    put(sheet, sheet->drops ? unseen : "");
-    put(sheet, sheet->drops ? "mov.u32 %t, 0;\nst.shared.b32 [worker+28], %t;\n" : "");
-    put(sheet, "<true quiet>");
-    put(sheet, straight_begin);
+    sheet_put(sheet, rare_beginning);
+    sheet_put(sheet, sleeps ? sleeping : "");
+    sheet_put(sheet, rare_waiting);
+    sheet_put(sheet, sleeps ? sleeping : "");
+    sheet_put(sheet, rare_beginning_end);
+    sheet_put(sheet, sheet->drops ? giving : "");
+    sheet_put_at(sheet, sheet->drops ? taking : "", "BEGIN_");
+    sheet_put_at(sheet, sheet->drops ? taking : "", "END_");
+    sheet_put_at(sheet, rare, shape->thrifty ? "NEXT" : "ON"); /* ends where a thread block runs that is no worker */
+    sheet_put(sheet, reads_y(shape) ? "mov.u32 %y, %ctaid.y;\n" : "");
+    sheet_put(sheet, reads_z(shape) ? "mov.u32 %z, %ctaid.z;\n" : "");
+    sheet_put(sheet, shape->meeting == WORKER_MEETS_PLAINLY ? "" : "<false out>");
+    sheet_put(sheet, sheet->drops ? unseen : "");
+    sheet_put(sheet, sheet->drops ? "mov.u32 %t, 0;\nst.shared.b32 [worker+28], %t;\n" : "");
+    sheet_put(sheet, "<true quiet>");
+    sheet_put(sheet, straight_begin);
 }
 
 static FILE *begin_text(const struct ptx_module *module, char **text, size_t *bytes)
@@ -694,7 +638,7 @@ static FILE *begin_text(const struct ptx_module *module, char **text, size_t *by
 
 static char *end_text(const struct sheet *sheet, char **text)
 {
-    put(sheet, "}\n");
+    sheet_put(sheet, "}\n");
     bool good = !ferror(sheet->stream);
     if (fclose(sheet->stream) == 0 && good)
         return *text;
@@ -719,7 +663,7 @@ char *worker_asking_text(const struct ptx_module *module, size_t *bytes)
     const struct sheet sheet = {begin_text(module, &text, bytes), false};
     if (!sheet.stream)
         return NULL;
-    put(&sheet, asking);
+    sheet_put(&sheet, asking);
     return end_text(&sheet, &text);
 }
 
@@ -729,10 +673,11 @@ char *worker_leaving_text(const struct ptx_module *module, bool at_barriers, siz
     const struct sheet sheet = {begin_text(module, &text, bytes), true};
     if (!sheet.stream)
         return NULL;
-    put(&sheet, at_barriers ? "" : others_looking);
-    put(&sheet, polling);
-    put(&sheet, at_barriers ? "bra ON;\n" : "mov.u32 %t, 32768;\nst.volatile.shared.u32 [worker+28], %t;\nbra ON;\n");
-    put(&sheet, looking);
-    put(&sheet, at_barriers ? "bar.warp.sync 4294967295;\n" : "");
+    sheet_put(&sheet, at_barriers ? "" : others_looking);
+    sheet_put(&sheet, polling);
+    sheet_put(&sheet,
+              at_barriers ? "bra ON;\n" : "mov.u32 %t, 32768;\nst.volatile.shared.u32 [worker+28], %t;\nbra ON;\n");
+    sheet_put(&sheet, looking);
+    sheet_put(&sheet, at_barriers ? "bar.warp.sync 4294967295;\n" : "");
     return end_text(&sheet, &text);
 }

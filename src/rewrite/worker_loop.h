@@ -10,7 +10,8 @@
  *     SYNC          all wait for that, and for each other: everybody has ended the last round; then to the body
  *                   leave
  *
- * Two slots, because the elected thread may come to END again while others have not read the last one: one barrier each round is enough.
+ * Two slots, because the elected thread may come to END again while others have not read the last one: one barrier each round is enough. Where it is told
+ * by barriers, there is no slot, and SYNC is two barriers that count threads, or more.
  */
 #ifndef CORUN_REWRITE_WORKER_LOOP_H
 #define CORUN_REWRITE_WORKER_LOOP_H
@@ -33,9 +34,10 @@ struct worker_shape {
     const struct ptx_module *module; /* the target is its own */
     uint32_t reads;                  /* set of enum grid_value */
     enum worker_meeting meeting;
-    uint32_t barrier;      /* number of the barrier */
-    bool thrifty;          /* no register of the loop is kept while the body runs: it asks at the end */
-    bool acts;             /* warps act as one in the body: at barriers, in shuffles */
+    uint32_t barrier; /* number of the barrier */
+    bool by_barriers; /* what is next is told by barriers, and not in shared memory. MEETS_PLAINLY, without `drops` */
+    bool thrifty;     /* no register of the loop is kept while the body runs: it asks at the end */
+    bool acts;        /* warps act as one in the body: at barriers, in shuffles */
     bool waits_for_copies; /* cp.async of a thread may be under way at the end of the body */
     bool waits_for_bulk;   /* cp.async.bulk from shared memory may */
     bool drops;            /* limits may say that who is too many leaves at once: workers_dropping_module */

@@ -21,8 +21,9 @@
 
 struct working {
     struct worker_barriers barriers;
-    const struct ptx_variable *shared;
-    const bool *thrifty; /* by function: kernels whose registers are counted */
+    const struct ptx_variable *shared; /* NULL: no kernel has some of it */
+    bool any;                          /* kernel is rewritten */
+    const bool *thrifty;               /* by function: kernels whose registers are counted */
     bool dropping;
 };
 
@@ -136,9 +137,66 @@ static void describe_drops(struct pass *pass, const struct ptx_function *kernel)
     row->drops_text = drops.reason ? drops.reason : ptx_idempotence_text(&drops.idempotence);
 }
 
-static void decide(struct pass *pass, const struct ptx_function *kernel)
+static enum worker_meeting meeting_of(struct pass *pass, const struct ptx_function *kernel)
 {
     const struct working *working = pass->user;
+    return worker_barriers_meeting(&working->barriers, ends_before_barriers(pass, kernel));
+}
+
+/* From global and local memory, which L1 holds; what functions do is not looked at. */
+static bool loads_through_l1(const struct ptx_instruction *instruction)
+{
+    switch (instruction->opcode) {
+    case PTX_OP_LD:
+        return instruction->space == PTX_SPACE_GLOBAL || instruction->space == PTX_SPACE_LOCAL ||
+               instruction->space == PTX_SUFFIX_NONE;
+    case PTX_OP_CALL:
+    case PTX_OP_LDU:
+    case PTX_OP_TEX:
+    case PTX_OP_TEX_LEVEL:
+    case PTX_OP_TLD4:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Does it load again and again? What lies between a jump back and its target is a loop. */
+static bool loads_in_loops(const struct ptx_function *function)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < function->instruction_count; i++) {
+        const struct ptx_instruction *jump = &function->instructions[i];
+        for (uint32_t k = 0; k < jump->operand_count; k++) {
+            if (jump->operands[k].kind != PTX_OPERAND_LABEL)
+                continue;
+            for (uint32_t at = function->labels[jump->operands[k].index].instruction; at < i; at++)
+                found |= loads_through_l1(&function->instructions[at]);
+        }
+    }
+    return found;
+}
+
+/*
+ * How is it told what is next? Shared memory is quicker than barriers. But where L1 has what shared memory leaves, the few bytes of a kernel that has none of
+ * its own cost L1 a step of some KB: so barriers, in kernels that load in loops, which may miss these, and last.
+ */
+static bool tells_by_barriers(struct pass *pass, const struct ptx_function *kernel)
+{
+    const struct working *working = pass->user;
+    bool loads = false, shares = false;
+    if (working->dropping || meeting_of(pass, kernel) != WORKER_MEETS_PLAINLY)
+        return false;
+    pass_reach(pass, kernel);
+    for (uint32_t i = 0; i < pass->source->function_count; i++) {
+        loads |= pass->seen[i] && loads_in_loops(pass->source->functions[i]);
+        shares |= pass->seen[i] && pass->source->functions[i]->shared_count;
+    }
+    return loads && !shares;
+}
+
+static void refuse_shared(struct pass *pass, const struct ptx_function *kernel)
+{
     uint64_t shared = WORKER_SHARED_WORDS * sizeof(uint32_t) + WORKER_SHARED_ALIGN - 1;
     pass_reach(pass, kernel);
     for (uint32_t i = 0; i < pass->source->function_count; i++) {
@@ -147,11 +205,20 @@ static void decide(struct pass *pass, const struct ptx_function *kernel)
             continue;
         for (uint32_t k = 0; k < function->shared_count; k++)
             shared += function->shared[k]->bytes + function->shared[k]->align - 1;
-        if (function != kernel)
-            refuse_ends(pass, function);
     }
     if (shared > MOST_STATIC_SHARED_BYTES)
         pass_refuse(pass, "its shared memory leaves no room for the index of the thread block", kernel->place);
+}
+
+static void decide(struct pass *pass, const struct ptx_function *kernel)
+{
+    const struct working *working = pass->user;
+    pass_reach(pass, kernel);
+    for (uint32_t i = 0; i < pass->source->function_count; i++)
+        if (pass->seen[i] && pass->source->functions[i] != kernel)
+            refuse_ends(pass, pass->source->functions[i]);
+    if (!tells_by_barriers(pass, kernel))
+        refuse_shared(pass, kernel);
     if (pass->source->address_bits != 64)
         pass_refuse(pass, "addresses of the module have 32 bits", kernel->place);
     if (working->barriers.obstacle)
@@ -169,24 +236,28 @@ static void decide(struct pass *pass, const struct ptx_function *kernel)
 static enum corun_status prepare(struct pass *pass)
 {
     struct working *working = pass->user;
-    bool any = false;
-    for (uint32_t i = 0; i < pass->kernel_count; i++)
-        any |= !pass->kernels[i].refusal;
-    if (any)
+    bool shares = false;
+    for (uint32_t i = 0; i < pass->kernel_count; i++) {
+        if (pass->kernels[i].refusal)
+            continue;
+        working->any = true;
+        shares |= !tells_by_barriers(pass, pass->kernels[i].function);
+    }
+    if (working->any)
         ptx_builder_need_version(pass->builder, WORKER_PTX_VERSION);
-    if (any)
+    if (shares)
         working->shared = ptx_builder_variable(pass->builder, PTX_SPACE_SHARED, "corun_worker", PTX_TYPE_B32,
                                                WORKER_SHARED_WORDS, WORKER_SHARED_ALIGN);
-    return any && !working->shared ? CORUN_MEMORY : CORUN_OK;
+    return shares && !working->shared ? CORUN_MEMORY : CORUN_OK;
 }
 
 static struct splice *make_loop(struct pass *pass, const struct ptx_function *kernel)
 {
     const struct working *working = pass->user;
-    bool meets = ends_before_barriers(pass, kernel);
     const struct worker_shape shape = {.module = pass->source,
                                        .reads = pass->reads[kernel->index].reads,
-                                       .meeting = worker_barriers_meeting(&working->barriers, meets),
+                                       .meeting = meeting_of(pass, kernel),
+                                       .by_barriers = tells_by_barriers(pass, kernel),
                                        .barrier = working->barriers.number,
                                        .thrifty = working->thrifty[kernel->index],
                                        .acts = pass_find(pass, kernel, worker_barrier_is_any) ||
@@ -333,7 +404,7 @@ static bool write_kernel(const struct kernel_writer *writer)
 static void write_function(struct pass *pass, uint32_t function)
 {
     const struct working *working = pass->user;
-    bool meets = working->shared && !pass->source->functions[function]->is_entry;
+    bool meets = working->any && !pass->source->functions[function]->is_entry;
     const struct ptx_instruction *next;
     while ((next = ptx_body_next(pass->builder)))
         if (meets && worker_barrier_is_for_all(next))

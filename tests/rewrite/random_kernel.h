@@ -104,7 +104,10 @@ static inline void say_statement(struct random_kernel *kernel)
 {
     static const char *const operations[] = {"add.u32", "sub.u32", "mul.lo.u32", "xor.b32", "and.b32", "shl.b32"};
     uint32_t a = any(kernel), b = any(kernel), c = any(kernel), label = kernel->labels;
-    switch (choose(kernel, 13)) {
+    switch (choose(kernel, 14)) {
+    case 13:
+        say(kernel, "%sld.global.u32 %%r%u, [fixed+%u];\n", guard_of(kernel), a, 4 * choose(kernel, 4));
+        break;
     case 12: /* where all threads come that have not ended */
         if (!kernel->in_kernel || kernel->depth)
             return;
@@ -202,7 +205,8 @@ static inline void random_kernel_make(struct random_kernel *kernel, const uint8_
         kernel->grid[i] = 1 + choose(kernel, 5);
     kernel->block = 1 + choose(kernel, 40);
     uint32_t functions = choose(kernel, RANDOM_FUNCTIONS + 1);
-    say(kernel, ".version 7.0\n.target sm_75\n.address_size 64\n.global .u64 buffer;\n");
+    say(kernel, ".version 7.0\n.target sm_75\n.address_size 64\n.global .u64 buffer;\n"
+                ".global .u32 fixed[4] = {3, 141, 59, 26};\n");
     kernel->pointed &= (1u << functions) - 1;
     for (uint32_t f = 0; f < functions; f++)
         say(kernel, ".func (.param .b32 r) f%u(.param .b32 a);\n", f);

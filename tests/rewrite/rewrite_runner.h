@@ -139,7 +139,7 @@ static inline void run_launch(struct loaded *loaded, const struct rewrite_case *
     description.parameter_bytes = info.parameter_bytes;
     if (corun_grid_create(loaded->instance, &description, item->list, &running) != CORUN_OK)
         fail_with(item->list, "launching");
-    if (corun_run_functional(running, 1000000, item->list, NULL, NULL, NULL) != CORUN_OK)
+    if (corun_run_functional(running, 10000000, item->list, NULL, NULL, NULL) != CORUN_OK)
         fail_with(item->list, "running");
     corun_grid_destroy(running);
 }

@@ -153,6 +153,95 @@ static uint32_t count_in(const char *text, const char *what)
 }
 
 /*
+ * A kernel that loads in a loop, without shared memory, hears of its next thread block by barriers, which count five bits each: in grids on either side of what
+ * they can count, by thread blocks of less than a warp, of warps in part, of many warps and of planes. Each thread counts itself in the word of its
+ * thread block, with its place.
+ */
+static void told_by_barriers(void **state)
+{
+    (void)state;
+    static const char format[] =
+        HEAD ".visible .entry k(.param .u64 out)\n{\n.reg .b32 %%r<16>; .reg .b64 %%d<4>; .reg .pred %%p;\n"
+             "ld.param.u64 %%d0, [out];\nmov.u32 %%r0, %%ctaid.x;\nmov.u32 %%r1, 0;\nmov.u32 %%r2, 0;\n%s"
+             "mov.u32 %%r3, %%nctaid.x;\nmov.u32 %%r4, %%nctaid.y;\nmad.lo.u32 %%r5, %%r2, %%r4, %%r1;\n"
+             "mad.lo.u32 %%r5, %%r5, %%r3, %%r0;\nrem.u32 %%r6, %%r5, 1021;\nmul.wide.u32 %%d1, %%r6, 4;\n"
+             "add.u64 %%d0, %%d0, %%d1;\nmad.lo.u32 %%r7, %%r5, 7, 1;\nmov.u32 %%r8, 0;\n"
+             "AGAIN:\nld.global.u32 %%r9, [%%d0+60000];\nadd.u32 %%r8, %%r8, 1;\nadd.u32 %%r7, %%r7, "
+             "%%r9;\nsetp.lt.u32 %%p, %%r8, 3;\n@%%p bra AGAIN;\n"
+             "red.global.add.u32 [%%d0], %%r7;\nret;\n}\n";
+    static const struct {
+        struct corun_dim3 grid, block;
+    } rows[] = {{{1, 1, 1}, {1, 1, 1}},      {{31, 1, 1}, {2, 2, 2}},   {{32, 1, 1}, {31, 1, 1}},
+                {{33, 1, 1}, {32, 1, 1}},    {{1023, 1, 1}, {3, 1, 1}}, {{1024, 1, 1}, {33, 1, 1}},
+                {{1025, 1, 1}, {64, 1, 1}},  {{3, 341, 1}, {5, 5, 3}},  {{2, 16, 32}, {16, 16, 1}},
+                {{40, 5, 10}, {16, 2, 4}},   {{5, 7, 30}, {8, 1, 20}},  {{32768, 1, 1}, {40, 1, 1}},
+                {{181, 182, 1}, {1, 1, 33}}, {{1, 1, 2000}, {2, 1, 1}}};
+    const char *const reads[] = {"", "mov.u32 %r1, %ctaid.y;\n", "mov.u32 %r1, %ctaid.y;\nmov.u32 %r2, %ctaid.z;\n"};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (size_t k = 0; k < sizeof reads / sizeof reads[0]; k++) {
+            char text[2048];
+            int bytes = snprintf(text, sizeof text, format, reads[k]);
+            const struct test_launch launch = {"k", rows[i].grid, rows[i].block, {0}, 0};
+            const struct crew crews[] = {{3, WORKERS_SEATED, 0}, {40, WORKERS_TELL, 0}, {5, WORKERS_STRICT, 7}};
+            struct rewrite_case item = rewrite_case_create(workers_module, text, (size_t)bytes);
+            assert_int_equal(count_in(item.text, "bar.red.popc.u32"), 3);
+            assert_null(strstr(item.text, ".shared"));
+            uint8_t *whole = run_whole(&item, text, &launch);
+            for (size_t c = 0; c < sizeof crews / sizeof crews[0]; c++) {
+                uint8_t *found = run_crew(&item, &launch, &crews[c]);
+                if (memcmp(whole, found, OUT_BYTES) != 0)
+                    fail_msg("row %zu, reads %zu, crew %zu: the buffer differs:\n%s", i, k, c, item.text);
+                free(found);
+            }
+            free(whole);
+            rewrite_case_destroy(&item);
+        }
+}
+
+/*
+ * Whoever has shared memory, no loop in which it loads, or threads that end before barriers has the index in shared memory; so have workers that may leave
+ * at once.
+ */
+static void told_in_shared_memory(void **state)
+{
+    (void)state;
+#define LOOPS(body) "AGAIN:\nadd.u32 %r, %r, 1;\n" body "setp.lt.u32 %p, %r, 300;\n@%p bra AGAIN;\n"
+#define LOADS LOOPS("ld.local.u32 %r, [own];\n")
+    static const struct {
+        const char *body;
+        bool by_barriers;
+    } rows[] = {{LOADS, true},
+                {LOOPS("ld.global.u32 %r, [%d];\n"), true},
+                {LOOPS("ld.u32 %r, [%d];\n"), true},
+                {LOOPS("call loops;\n"), true},
+                {"call loops;\n", true},
+                {LOOPS("ld.const.u32 %r, [fixed];\n"), false},
+                {"ld.global.u32 %r, [%d];\n" LOOPS(""), false},
+                {"ld.global.u32 %r, [%d];\n", false},
+                {".shared .b32 cell;\nst.shared.u32 [cell], %r;\n" LOADS, false},
+                {"@%p bra ON;\nld.global.u32 %r, [%d];\nON:\n", false},
+                {"bar.sync 0;\n" LOADS, true},
+                {"setp.gt.u32 %p, %r, 5;\n@%p ret;\nbar.sync 0;\n" LOADS, false}};
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++) {
+        char text[2048];
+        int bytes = snprintf(text, sizeof text, "%s%s\nret; }\n",
+                             HEAD ".const .b32 fixed = 5;\n"
+                                  ".func loops() { .reg .u32 %r; .reg .pred %p; .local .b32 own; mov.u32 %r, 0;\n" LOADS
+                                  "ret; }\n"
+                                  ".visible .entry k(.param .u64 out) { .reg .u32 %r; .reg .u64 %d; .reg .pred %p;\n"
+                                  ".local .b32 own; ld.param.u64 %d, [out];\nmov.u32 %r, %tid.x;\n"
+                                  "setp.eq.u32 %p, %r, 3;\n",
+                             rows[i / 2].body);
+        struct rewrite_case item =
+            rewrite_case_create(i % 2 ? workers_dropping_module : workers_module, text, (size_t)bytes);
+        const struct rewritten_kernel *kernel = rewrite_case_kernel(&item, "k");
+        assert_null(kernel->refusal);
+        assert_int_equal(!strstr(item.text, "corun_worker["), rows[i / 2].by_barriers && i % 2 == 0);
+        rewrite_case_destroy(&item);
+    }
+}
+
+/*
  * A barrier is one of warps: GPUs count a warp that comes in two parts twice. So where the thread that talks has gone another way than its
  * warp, the warp meets again before the barrier: a compiler of machine code does not see to it at the head of a loop. Where no thread can have ended
  * before others come to a barrier, barriers stay what they are: the branch round this one is the same for all threads.
@@ -552,6 +641,8 @@ int main(void)
         cmocka_unit_test(each_thread_block_runs_once),
         {"each_thread_block_runs_once_at_once", each_thread_block_runs_once, NULL, NULL, (void *)1},
         cmocka_unit_test(threads_end_before_barriers),
+        cmocka_unit_test(told_by_barriers),
+        cmocka_unit_test(told_in_shared_memory),
         cmocka_unit_test(counted_barriers_stay),
         cmocka_unit_test(warps_come_whole),
         cmocka_unit_test(only_before_volta),
