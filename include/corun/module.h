@@ -156,6 +156,7 @@ struct corun_functional_result {
     uint64_t ptx_thread_instructions; /* as the PTX is written: the same, unless the module was assembled */
     /* Loaded from and stored to global memory by lanes, caches or not; atomics count twice (read and written). */
     uint64_t global_bytes;
+    uint64_t longest_warp; /* warp instructions of the longest one */
 };
 
 /*

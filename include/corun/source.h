@@ -221,6 +221,7 @@ struct corun_untimed {
 
 struct corun_untimed_result {
     uint64_t warp_instructions, thread_instructions, ptx_thread_instructions;
+    uint64_t longest_warp; /* warp instructions of the longest one */
 };
 
 struct corun_warp; /* owned by the source */

@@ -241,6 +241,8 @@ static enum corun_status take_one_news(struct corun_gpu *gpu, uint32_t s, struct
         if (gpu->leaving.count)
             preemption_completed(gpu, s, news);
         news->launch->completed++;
+        if (news->longest_warp > news->launch->longest_warp)
+            news->launch->longest_warp = news->longest_warp;
         if (news->cycle > news->launch->last_cycle)
             news->launch->last_cycle = news->cycle;
         observe(gpu, &(struct corun_observation){.kind = CORUN_OBSERVED_TB_END,

@@ -12,7 +12,8 @@
  *   governed_gpu.c the GPU as a machine (corun/machine.h): what it tells its governor, and how it obeys
  *   partition.c    where thread blocks lie in registers and shared memory
  *   power.c        SMs switched off and on
- *   sampling.c     which launches and thread blocks are timed, and estimates of the others; ratio.c has the statistics
+ *   sampling.c     which launches and thread blocks are timed, and estimates of the others; sample_group.c has what those that were
+ *                  timed tell, ratio.c the statistics
  *   results.c      counters summed up
  *   energy.c       what they and the cycles cost in joules
  *   team.c         host threads that advance SMs, and channels of the memory system, side by side

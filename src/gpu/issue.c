@@ -93,9 +93,10 @@ _Static_assert(offsetof(struct corun_counters, control_lanes) - offsetof(struct 
 
 static void count_issue(struct sm *sm, uint32_t slot, const struct machine_op *op)
 {
-    const struct sm_warp *warp = &sm->warps[slot];
+    struct sm_warp *warp = &sm->warps[slot];
     struct corun_counters *counters = warp->counters;
     uint32_t lanes = count_bits(sm->issue.active);
+    warp->issued++;
     sm->warp_thread_instructions[slot] += lanes;
     counters->warp_instructions++;
     counters->thread_instructions += lanes;

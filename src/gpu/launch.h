@@ -32,12 +32,13 @@ struct launch_sample {
 struct launch {
     const struct corun_grid *grid;
     struct machine_kernel *kernel;
-    uint64_t number;      /* 1, 2, … over the whole GPU: a later launch has a higher one */
-    uint32_t index;       /* 0, 1, … within its application: what the caller knows it by */
-    uint64_t earliest;    /* cycle before which no thread block of it may start */
-    uint64_t first_cycle; /* start of its first thread block */
-    uint64_t last_cycle;  /* completion of its last one so far */
-    uint32_t next_tb;     /* first that was not dispatched */
+    uint64_t number;       /* 1, 2, … over the whole GPU: a later launch has a higher one */
+    uint32_t index;        /* 0, 1, … within its application: what the caller knows it by */
+    uint64_t earliest;     /* cycle before which no thread block of it may start */
+    uint64_t first_cycle;  /* start of its first thread block */
+    uint64_t last_cycle;   /* completion of its last one so far */
+    uint64_t longest_warp; /* instructions of the longest one so far */
+    uint32_t next_tb;      /* first that was not dispatched */
     uint32_t completed;
     uint32_t tbs;     /* that are dispatched: all, unless it is sampled */
     int32_t priority; /* lower ones go first */

@@ -27,6 +27,7 @@ struct news {
     struct launch *launch;
     struct saved_tb *saved; /* SAVED, RESUMED */
     struct tb_needs needs;
+    uint64_t longest_warp; /* TB_COMPLETE: its instructions */
     uint32_t tb_index;
     uint8_t kind;
     uint8_t application;

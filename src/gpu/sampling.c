@@ -2,24 +2,18 @@
 /*
  * Which launches and thread blocks are timed, and what the others are taken for.
  *
- * Launches of one kernel with one shape are a group. Within a group, launches whose instructions are alike are a kind: how many, and how
- * many lanes they had. What a launch will be is known when it has run; the next one is expected to be of the kind that came after this kind
- * the last time. The first launch of a group meets cold caches and stands for itself only, and so do those behind it that are as cold.
+ * Launches of one kernel with one shape are a group (sample_group.h); what those that were timed tell is decided there.
  */
 #include "gpu/sampling.h"
 
 #include "base/bits.h"
 #include "gpu/archive.h"
 #include "gpu/gpu.h"
+#include "gpu/sample_group.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define FEWEST_TIMED 4u               /* launches of a kind: three are too often alike by chance */
-#define MOST_COLD 4u                  /* launches of a group that stand for themselves, beside the first one */
-#define COLD 2u                       /* times the interval of a single launch, from the launches behind it */
-#define MOST_TIMED 30u                /* of a kind, beside one in `every`, whatever their interval */
-#define MOST_KINDS 16u                /* of a group; further launches belong to the nearest one */
 #define MOST_GROUPS ((size_t)1 << 20) /* in a checkpoint */
 #define FEWEST_WAVES 3u               /* that count, behind those that warm up */
 #define TIMED_PART \
@@ -30,33 +24,6 @@
 #define WARMING 4u                     /* times the L2: what the last thread blocks move through it, and put there */
 #define WATCHDOG UINT64_C(20000000000) /* warp instructions of a thread block without timing */
 #define MILLION UINT64_C(1000000)
-
-struct kind {
-    uint64_t warp, thread; /* instructions of its first launch */
-    uint64_t next;         /* the kind of the launch that came after the last one of this kind */
-    uint32_t timed, skipped;
-    uint64_t timed_cycles, timed_instructions, timed_margin;
-    uint64_t skipped_cycles, skipped_instructions;
-    struct ratio_point points[RATIO_POINTS]; /* of the last ones that were timed, as a ring */
-    uint64_t closings[RATIO_POINTS]; /* cycles from what counts as the end of each of them until the machine saw it */
-};
-
-struct sample_group {
-    const struct corun_instruction *code;
-    char *name;
-    uint32_t tb_count, tb_threads, tb_shared_bytes;
-    struct kind *kinds;        /* [MOST_KINDS] */
-    uint32_t kind_count, last; /* last: the kind of the last launch */
-    uint32_t launches, timed, parted;
-    uint32_t since_timed;
-    uint32_t cold;
-    bool overlaps; /* with other launches: what they do to each other has to be simulated */
-    uint64_t cycles, estimated_cycles, part_margin; /* part_margin: of parted launches, joined */
-    uint64_t warp_instructions, timed_warp_instructions;
-    struct corun_counters counters; /* of all that was timed; without the first launch, where there are others */
-    uint64_t l2_bytes_per_tb;
-    uint64_t closing_cycles; /* of all launches that were timed in full */
-};
 
 struct sampling {
     struct corun_sampling settings;
@@ -72,21 +39,12 @@ struct sampling *sampling_create(const struct corun_sampling *settings)
     return sampling;
 }
 
-static void group_destroy(struct sample_group *group)
-{
-    if (!group)
-        return;
-    free(group->kinds);
-    free(group->name);
-    free(group);
-}
-
 void sampling_destroy(struct sampling *sampling)
 {
     if (!sampling)
         return;
     for (size_t i = 0; i < sampling->groups.count; i++)
-        group_destroy(sampling->groups.data[i]);
+        sample_group_destroy(sampling->groups.data[i]);
     vector_free(&sampling->groups);
     free(sampling);
 }
@@ -100,104 +58,24 @@ static struct sample_group *group_of(struct sampling *sampling, const struct cor
             group->tb_shared_bytes == grid->tb_shared_bytes && !strcmp(group->name, grid->name))
             return group;
     }
-    struct sample_group *group = calloc(1, sizeof *group);
-    if (!group)
+    struct sample_group *group = sample_group_create(grid->name);
+    if (!group || !vector_push(&sampling->groups, group)) {
+        sample_group_destroy(group);
         return NULL;
+    }
     group->code = grid->code;
     group->tb_count = grid->tb_count;
     group->tb_threads = grid->tb_threads;
     group->tb_shared_bytes = grid->tb_shared_bytes;
-    group->name = strdup(grid->name);
-    group->kinds = calloc(MOST_KINDS, sizeof *group->kinds);
-    if (group->name && group->kinds && vector_push(&sampling->groups, group))
-        return group;
-    group_destroy(group);
-    return NULL;
-}
-
-/* ---- kinds ---- */
-
-static uint64_t distance(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : b - a;
-}
-
-/* As many instructions to an eighth, as many lanes to a sixteenth. */
-static bool is_alike(const struct kind *kind, const struct instruction_sum *done)
-{
-    uint64_t lanes = ratio_scale(done->thread, kind->warp, done->warp ? done->warp : 1);
-    return distance(kind->warp, done->warp) <= kind->warp / 8 && distance(kind->thread, lanes) <= kind->thread / 16;
-}
-
-static uint32_t kind_of(struct sample_group *group, const struct instruction_sum *done)
-{
-    uint32_t nearest = 0;
-    for (uint32_t k = 0; k < group->kind_count; k++) {
-        if (is_alike(&group->kinds[k], done))
-            return k;
-        if (distance(group->kinds[k].warp, done->warp) < distance(group->kinds[nearest].warp, done->warp))
-            nearest = k;
-    }
-    if (group->kind_count == MOST_KINDS)
-        return nearest;
-    group->kinds[group->kind_count] =
-        (struct kind){.warp = done->warp, .thread = done->thread, .next = group->kind_count};
-    return group->kind_count++;
-}
-
-static uint64_t kind_half_width(const struct kind *kind)
-{
-    return ratio_half_width(kind->points, kind->timed < RATIO_POINTS ? kind->timed : RATIO_POINTS);
-}
-
-/* The same with what neighbours have in common. */
-static uint64_t kind_half_width_in_turn(const struct kind *kind)
-{
-    if (kind->timed <= RATIO_POINTS)
-        return ratio_half_width_in_turn(kind->points, kind->timed);
-    struct ratio_point points[RATIO_POINTS];
-    for (uint32_t i = 0; i < RATIO_POINTS; i++)
-        points[i] = kind->points[(kind->timed + i) % RATIO_POINTS];
-    return ratio_half_width_in_turn(points, RATIO_POINTS);
-}
-
-/*
- * The error is one of all cycles together: a kind with a small share of them may be known less well, by the root of its share. Half widths w of
- * shares s then join to a root of the sum of s * s * w * w that is at most `error`, for w * w * s is at most its square.
- */
-static bool is_near_enough(const struct sampling *sampling, const struct kind *kind)
-{
-    uint64_t width = kind_half_width(kind), cycles = kind->timed_cycles + kind->skipped_cycles;
-    if (width == RATIO_UNKNOWN)
-        return false;
-    uint64_t share = sampling->cycles > cycles ? ratio_scale(MILLION, cycles, sampling->cycles) : MILLION;
-    return ratio_root(width, (uint32_t)share, (uint32_t)MILLION) <= sampling->settings.error;
-}
-
-static bool is_known(const struct sampling *sampling, const struct kind *kind)
-{
-    return kind->timed >= MOST_TIMED || (kind->timed >= FEWEST_TIMED && is_near_enough(sampling, kind));
-}
-
-static const struct kind *expected(const struct sample_group *group)
-{
-    return &group->kinds[group->kinds[group->last].next];
-}
-
-/* A launch of the group was of this kind. */
-static void note_kind(struct sample_group *group, uint32_t k)
-{
-    if (group->launches)
-        group->kinds[group->last].next = k;
-    group->last = k;
+    return group;
 }
 
 /* How many launches of the group come before the next one that is timed, as far as one can tell. */
 static uint32_t untimed_ahead(const struct sampling *sampling, const struct sample_group *group)
 {
     uint32_t every = sampling->settings.every;
-    if (group->overlaps || !group->kind_count || !is_known(sampling, expected(group)) ||
-        group->since_timed + 1 >= every)
+    if (group->overlaps || group->since_timed + 1 >= every ||
+        !sample_group_knows_next(group, sampling->cycles, sampling->settings.error))
         return 0;
     return every - 1 - group->since_timed;
 }
@@ -209,27 +87,6 @@ static bool is_warming(const struct sampling *sampling)
         if (untimed_ahead(sampling, sampling->groups.data[i]) <= WARMING_LAUNCHES)
             return true;
     return false;
-}
-
-/* The cycles of a launch with so many instructions: as the kind's, or as those of all that was timed of the group. */
-static uint64_t cycles_of_kind(const struct sample_group *group, const struct kind *kind, uint64_t instructions)
-{
-    if (kind->timed_instructions)
-        return ratio_scale(instructions, kind->timed_cycles, kind->timed_instructions);
-    uint64_t timed_cycles = group->cycles - group->estimated_cycles;
-    return group->timed_warp_instructions ? ratio_scale(instructions, timed_cycles, group->timed_warp_instructions) : 0;
-}
-
-/* How long the machine takes to see the end of such a launch: cold launches do not tell, whose stores wait for others in DRAM. */
-static uint64_t closing_of_kind(const struct sample_group *group, const struct kind *kind)
-{
-    uint32_t points = kind->timed < RATIO_POINTS ? kind->timed : RATIO_POINTS;
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < points; i++)
-        sum += kind->closings[i];
-    if (points)
-        return sum / points;
-    return group->timed ? group->closing_cycles / group->timed : 0;
 }
 
 /* ---- counters ---- */
@@ -340,6 +197,8 @@ static void take_estimate(struct corun_gpu *gpu, struct launch *launch, uint64_t
     corun_counters_add(memory_system_counters(gpu->memory, launch->kernel->slot), &sample->rest);
     launch->kernel->untimed.warp += done->warp_instructions;
     launch->kernel->untimed.thread += done->thread_instructions;
+    if (done->longest_warp > launch->longest_warp)
+        launch->longest_warp = done->longest_warp;
     launch->next_tb = launch->tbs = launch->completed = launch->grid->tb_count;
     launch->last_cycle += cycles;
     sample->estimated_cycles = cycles;
@@ -356,18 +215,21 @@ static void skip(struct corun_gpu *gpu, uint32_t application, struct launch *lau
     struct corun_untimed_result done;
     if (!run_rest(gpu, application, launch, 0, is_warming(gpu->sampling), &done))
         return;
-    struct instruction_sum sum = {done.warp_instructions, done.thread_instructions};
-    uint32_t k = kind_of(group, &sum);
-    uint64_t cycles = cycles_of_kind(group, &group->kinds[k], done.warp_instructions);
+    struct sampling *sampling = gpu->sampling;
+    struct sample_work work = {done.warp_instructions, done.thread_instructions, done.longest_warp};
+    uint32_t kind = sample_group_kind(group, &work);
+    if (kind == SAMPLE_NO_KIND) {
+        application_stop(gpu, application, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+        return;
+    }
+    uint64_t closing;
+    uint64_t cycles = sample_group_estimate(group, kind, &work, sampling->cycles, sampling->settings.error, &closing);
     launch->started = true;
     launch->first_cycle = launch->last_cycle = launch->earliest;
-    take_estimate(gpu, launch, cycles, closing_of_kind(group, &group->kinds[k]), &done, &group->counters);
-    note_kind(group, k);
+    take_estimate(gpu, launch, cycles, closing, &done, &group->counters);
+    sample_group_note(group, kind, work.warp);
     group->since_timed++;
-    group->kinds[k].skipped++;
-    group->kinds[k].skipped_cycles += cycles;
-    gpu->sampling->cycles += cycles;
-    group->kinds[k].skipped_instructions += done.warp_instructions;
+    sampling->cycles += cycles;
 }
 
 /* ---- the life of a launch ---- */
@@ -483,61 +345,36 @@ void sampling_look(struct corun_gpu *gpu, struct launch *launch)
     time_in_full(gpu, launch); /* its thread blocks seem to wait for those that were not started */
 }
 
-/*
- * Buffers that take turns, and caches larger than what one launch uses, are cold for longer than one launch: as long as all launches of a
- * group were timed, its first ones are left out that stray far from what those behind them let expect.
- */
-static void leave_out_cold(struct sampling *sampling, struct sample_group *group, struct kind *kind)
-{
-    while (group->kind_count == 1 && group->timed == group->launches + 1 && group->cold < MOST_COLD &&
-           kind->timed > FEWEST_TIMED && kind->timed <= RATIO_POINTS) {
-        uint32_t behind = kind->timed - 1;
-        uint64_t strays = ratio_deviation(&kind->points[0], kind->points + 1, behind);
-        uint64_t usual = ratio_root(ratio_half_width(kind->points + 1, behind), behind + 1, 1);
-        if (strays <= sampling->settings.error || strays / COLD <= usual)
-            return;
-        kind->timed_cycles -= kind->points[0].cycles;
-        sampling->cycles -= kind->points[0].cycles;
-        kind->timed_instructions -= kind->points[0].instructions;
-        kind->timed--;
-        memmove(kind->points, kind->points + 1, behind * sizeof *kind->points);
-        memmove(kind->closings, kind->closings + 1, behind * sizeof *kind->closings);
-        group->cold++;
-    }
-}
-
 /* What was timed of a launch, the whole launch or a part, tells of others. */
 static void learn(struct corun_gpu *gpu, struct launch *launch, const struct corun_counters *timed)
 {
     struct launch_sample *sample = launch->sample;
     struct sample_group *group = sample->group;
     uint64_t instructions = timed->warp_instructions + sample->rest.warp_instructions;
-    struct instruction_sum sum = {instructions, timed->thread_instructions + sample->rest.thread_instructions};
+    struct sample_work work = {instructions, timed->thread_instructions + sample->rest.thread_instructions,
+                               launch->longest_warp};
     uint32_t tbs = sample->estimated ? sample->tbs_before : launch->grid->tb_count;
-    note_kind(group, kind_of(group, &sum));
+    uint32_t kind = sample_group_kind(group, &work);
+    if (kind == SAMPLE_NO_KIND)
+        return; /* it tells nothing */
+    sample_group_note(group, kind, work.warp);
     group->since_timed = 0;
     if (group->launches == 1) /* what a launch with cold caches was counted is not what others are */
         memset(&group->counters, 0, sizeof group->counters);
     corun_counters_add(&group->counters, timed);
     group->timed_warp_instructions += timed->warp_instructions;
     group->l2_bytes_per_tb = timed->l2_accesses * gpu->config.l2_sector_bytes / (tbs ? tbs : 1) + 1;
-    if (!sample->estimated)
-        group->closing_cycles += gpu->now - launch->last_cycle;
     group->timed += !sample->estimated;
     group->parted += sample->estimated;
     group->part_margin = ratio_join(group->part_margin, sample->margin_cycles);
     if (!group->launches) /* caches are cold */
         return;
-    struct kind *kind = &group->kinds[group->last];
-    uint64_t cycles = launch->last_cycle - launch->first_cycle;
-    kind->points[kind->timed % RATIO_POINTS] = (struct ratio_point){cycles, instructions};
-    kind->closings[kind->timed % RATIO_POINTS] = gpu->now - launch->last_cycle;
-    kind->timed++;
-    kind->timed_cycles += cycles;
-    gpu->sampling->cycles += cycles;
-    kind->timed_instructions += instructions;
-    kind->timed_margin += sample->margin_cycles;
-    leave_out_cold(gpu->sampling, group, kind);
+    struct sampling *sampling = gpu->sampling;
+    struct sample_timing timing = {.cycles = launch->last_cycle - launch->first_cycle,
+                                   .closing = gpu->now - launch->last_cycle,
+                                   .margin = sample->margin_cycles};
+    sampling->cycles += timing.cycles;
+    sampling->cycles -= sample_group_learn(group, kind, &work, &timing, sampling->settings.error);
 }
 
 static void end(struct corun_gpu *gpu, struct launch *launch)
@@ -601,30 +438,10 @@ bool sampling_ends(struct corun_gpu *gpu, uint32_t application, struct launch *l
 
 /* ---- what came of it ---- */
 
-/* Half width of the interval of the cycles that launches of the kind were given. */
-static uint64_t margin_of(const struct kind *kind)
-{
-    if (!kind->skipped)
-        return 0;
-    uint64_t width = kind_half_width_in_turn(kind);
-    if (width == RATIO_UNKNOWN)
-        return kind->skipped_cycles; /* a launch of a kind of which nothing was timed */
-    uint32_t points = kind->timed < RATIO_POINTS ? kind->timed : RATIO_POINTS;
-    /* The ratio is known as well as the points tell; beside that each launch strays from it as each point does. */
-    uint64_t of_ratio = ratio_scale(kind->skipped_cycles, width, MILLION);
-    uint64_t of_launches = ratio_root(of_ratio, points, kind->skipped);
-    uint64_t mean = kind->timed_cycles / kind->timed;
-    uint64_t of_parts = ratio_scale(kind->skipped_cycles, kind->timed_margin / kind->timed, mean ? mean : 1);
-    return ratio_join(ratio_join(of_ratio, of_launches), of_parts);
-}
-
 size_t sampling_groups(const struct sampling *sampling, struct corun_sampled_group *rows, size_t room)
 {
     for (size_t i = 0; i < sampling->groups.count && i < room; i++) {
         const struct sample_group *group = sampling->groups.data[i];
-        uint64_t margin = group->part_margin;
-        for (uint32_t k = 0; k < group->kind_count; k++)
-            margin = ratio_join(margin, margin_of(&group->kinds[k]));
         rows[i] = (struct corun_sampled_group){.name = group->name,
                                                .tb_count = group->tb_count,
                                                .tb_threads = group->tb_threads,
@@ -633,7 +450,7 @@ size_t sampling_groups(const struct sampling *sampling, struct corun_sampled_gro
                                                .parted = group->parted,
                                                .cycles = group->cycles,
                                                .estimated_cycles = group->estimated_cycles,
-                                               .margin_cycles = margin,
+                                               .margin_cycles = sample_group_margin(group),
                                                .warp_instructions = group->warp_instructions,
                                                .timed_warp_instructions = group->timed_warp_instructions};
     }
@@ -668,40 +485,23 @@ static void archive_code(struct corun_archive *archive, const struct corun_gpu *
         archive_fail(archive, grid ? CORUN_MEMORY : CORUN_SYNTAX, "a group of launches of nothing");
 }
 
-static void archive_group(struct corun_archive *archive, const struct corun_gpu *gpu, struct sample_group *group)
-{
-    static const struct archive_hole holes[] = {ARCHIVE_HOLE(struct sample_group, code),
-                                                ARCHIVE_HOLE(struct sample_group, name),
-                                                ARCHIVE_HOLE(struct sample_group, kinds)};
-    ARCHIVE_LARGE_RECORD(archive, group, holes);
-    archive_code(archive, gpu, group);
-    if (group->kind_count > MOST_KINDS || group->last >= MOST_KINDS)
-        archive_fail(archive, CORUN_SYNTAX, "%u kinds of launches", group->kind_count);
-    if (archive_fine(archive))
-        archive_bytes(archive, group->kinds, group->kind_count * sizeof *group->kinds);
-    for (uint32_t k = 0; k < group->kind_count && archive_fine(archive); k++)
-        if (group->kinds[k].next >= group->kind_count)
-            archive_fail(archive, CORUN_SYNTAX, "a kind of launches before no other");
-}
-
 void sampling_archive(struct corun_archive *archive, struct corun_gpu *gpu)
 {
     struct sampling *sampling = gpu->sampling;
     size_t count = sampling->groups.count;
-    archive_section(archive, "sampling", 3);
+    archive_section(archive, "sampling", 4);
     ARCHIVE(archive, sampling->cycles);
     archive_count(archive, &count, MOST_GROUPS);
     for (size_t i = 0; i < count && archive_fine(archive); i++) {
         struct sample_group *group = archive->reads ? calloc(1, sizeof *group) : sampling->groups.data[i];
-        if (group && archive->reads)
-            group->kinds = calloc(MOST_KINDS, sizeof *group->kinds);
-        if (!group || !group->kinds || (archive->reads && !vector_push(&sampling->groups, group))) {
+        if (!group || (archive->reads && !vector_push(&sampling->groups, group))) {
             if (archive->reads)
-                group_destroy(group);
+                sample_group_destroy(group);
             archive_fail(archive, CORUN_MEMORY, "out of memory");
             return;
         }
-        archive_group(archive, gpu, group);
+        sample_group_archive(archive, group);
+        archive_code(archive, gpu, group);
     }
 }
 

@@ -146,6 +146,7 @@ void sm_tb_complete(struct sm *sm, struct sm_tb *tb)
                               .launch = tb->launch,
                               .needs = tb->needs,
                               .tb_index = tb->index,
+                              .longest_warp = tb->longest_warp,
                               .kind = NEWS_TB_COMPLETE,
                               .application = (uint8_t)application});
 }

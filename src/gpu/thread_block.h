@@ -29,6 +29,7 @@ struct sm_tb {
     struct sm_tb_cluster cluster;
     uint64_t age;                 /* order in which they came to the SM */
     uint64_t thread_instructions; /* of warps that have ended, and from before it came here */
+    uint64_t longest_warp; /* instructions of the longest one of those that have ended; not from before it came here */
 
     /* on its way out or in (preemption_engine.c) */
     uint8_t phase;      /* enum tb_phase */

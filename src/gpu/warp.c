@@ -37,6 +37,7 @@ bool warp_begin(struct sm *sm, uint32_t slot, uint32_t tb_slot, struct corun_war
     warp->pending = warp->writes = 0;
     warp->copies = warp->copy_groups = 0;
     warp->cluster_arrivals = 0;
+    warp->issued = 0;
     sm->warp_thread_instructions[slot] = 0;
     warp->generation++;
     warp->tb = (uint8_t)tb_slot;
@@ -193,6 +194,8 @@ void warp_end(struct sm *sm, uint32_t slot)
     if (tb->warps & bit) { /* not when a drained warp comes by again */
         tb->warps &= ~bit;
         tb->thread_instructions += sm->warp_thread_instructions[slot];
+        if (warp->issued > tb->longest_warp)
+            tb->longest_warp = warp->issued;
         sm->application_warps[warp->application] &= ~bit;
         quota_warps_changed(sm);
         sm->progress_cycle[warp->application] = sm->now;

@@ -57,6 +57,7 @@ struct sm_warp {
     uint32_t copy_groups;      /* ended so far */
     uint32_t generation;       /* counts the warps that had this slot: late acknowledgements are recognised */
     uint32_t cluster_arrivals; /* at the barrier of its cluster */
+    uint32_t issued;           /* instructions, since it came here */
     uint8_t tb;
     uint8_t application;
     uint8_t state;

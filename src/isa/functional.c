@@ -33,6 +33,7 @@ struct functional_tb {
     uint32_t cluster_arrived, cluster_waiting; /* warps at the barrier of the cluster */
     uint32_t cluster_phases;                   /* of that barrier, that are complete */
     uint32_t arrivals[MAX_TB_WARPS];           /* of each warp there */
+    uint64_t issued[MAX_TB_WARPS];             /* by each warp */
 };
 
 /* Thread blocks that have begun and not ended, in the order of their indices. */
@@ -136,6 +137,7 @@ static enum corun_status run_tb(struct functional_tb *state, uint64_t instructio
         uint64_t budget = state->left - until < turn ? state->left - until : turn, rest = budget;
         enum corun_outcome outcome = executor_run(&tb->warps[warp], &rest, result, &issue);
         state->left -= budget - rest;
+        state->issued[warp] += budget - rest;
         state->warp = warp;
         if (outcome == CORUN_OUTCOME_FAULT)
             return corun_report(list, CORUN_FAULT, (struct corun_place){tb->launch->grid.file, tb->fault_line, 0}, "%s",
@@ -145,6 +147,8 @@ static enum corun_status run_tb(struct functional_tb *state, uint64_t instructio
         } else if (outcome == CORUN_OUTCOME_CLUSTER) {
             come_to_cluster(state, warp, &issue);
         } else if (outcome == CORUN_OUTCOME_EXIT) {
+            if (state->issued[warp] > result->longest_warp)
+                result->longest_warp = state->issued[warp];
             state->live &= ~(1u << warp);
             state->ready &= ~(1u << warp);
             for (uint32_t b = 0; b < CORUN_MEETINGS; b++)
@@ -321,9 +325,8 @@ static enum corun_status run_blocks(struct launch *launch, const struct corun_un
             status = run_flight(&flight, launch, how->watchdog, list, count);
         flush_text(sm, how->print, how->print_user);
     }
-    for (uint32_t i = 0; i < flight.count; i++)
-        if (i % size == 0)
-            end_tbs(launch, &flight.states[i]);
+    for (uint32_t i = 0; i < flight.count; i += size)
+        end_tbs(launch, &flight.states[i]);
     free(flight.states);
     sm->touch = NULL;
     return status;
@@ -364,6 +367,6 @@ enum corun_status executor_run_untimed(const struct corun_grid *grid, const stru
     struct corun_functional_result count = {0};
     enum corun_status status = run((struct launch *)grid, how, list, &count);
     *result = (struct corun_untimed_result){count.warp_instructions, count.thread_instructions,
-                                            count.ptx_thread_instructions};
+                                            count.ptx_thread_instructions, count.longest_warp};
     return status;
 }

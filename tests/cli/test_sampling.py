@@ -111,6 +111,15 @@ class Sampling(InFolder):
         self.assertLess(abs(sampled["cycles"] / full["cycles"] - 1), 0.01)
         self.assertLess(sampled["sampling"]["cycles_margin"], 0.01 * sampled["sampling"]["cycles"])
 
+    def test_launches_as_long_as_their_longest_warp(self):
+        """Frames whose cycles differ by 8 % with the longest reflections, not with all instructions: by those 38 of 40 would be timed."""
+        def result(*options):
+            done = self.corun("run", "--gpu", "gtx980", "--runs", "1", "--no-cache", "-q", "--json", "-", *options, "ray-tracing@small,frames=40")
+            return json.loads(done.stdout)
+        full, sampled = result(), result("--sample")
+        self.assertLess(sampled["sampling"]["launches_timed"], 10)
+        self.assertLess(abs(sampled["cycles"] / full["cycles"] - 1), 0.01)
+
     def test_time_between_launches(self):
         """Stores of the first launch wait for DRAM: the time until the next one starts tells nothing of later ones."""
         def between(*options):

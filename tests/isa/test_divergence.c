@@ -164,6 +164,19 @@ static void test_uniform_branch_keeps_all_lanes(void **state)
     runner_free(&runner);
 }
 
+static void test_the_longest_warp(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_run(&runner,
+               KERNEL("shr.u32 %r1, %t, 5;\nxor.b32 %r1, %r1, 3;\n" /* 3, 2 and 1 turns */
+                      "LOOP:\nsub.u32 %r1, %r1, 1;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra LOOP;"),
+               96);
+    assert_int_equal(runner.count.warp_instructions, 3 * 8 + 3 * (3 + 2 + 1));
+    assert_int_equal(runner.count.longest_warp, 8 + 3 * 3);
+    runner_free(&runner);
+}
+
 static void test_shuffle_and_vote_under_divergence(void **state)
 {
     (void)state;
@@ -218,6 +231,7 @@ int main(void)
         cmocka_unit_test(test_early_exit),
         cmocka_unit_test(test_exit_in_nested_loops),
         cmocka_unit_test(test_uniform_branch_keeps_all_lanes),
+        cmocka_unit_test(test_the_longest_warp),
         cmocka_unit_test(test_shuffle_and_vote_under_divergence),
         cmocka_unit_test(test_predicated_instruction_without_lanes),
     };
