@@ -26,6 +26,7 @@
  *   vote.ballot d, A, m         predicate_in A; destination d; source m (only with .sync)
  *   activemask d                no source
  *   vadd4.u32.s32.u32 d, a, b, c and their like: source a b c; what they do is put into op->variant here
+ *   cvt.pack.* d, a, b, c       source a b c (c may be left out); the part is put into op->variant here
  *   add3 d, a, b, c            source a b c
  *   lop3 d, a, b, c, lut        source a b c; the table is put into op->variant here
  *   mov.b64 d, {a, b, ..}       source a b .. (pack: operands[1] is a vector of 2 or 4)
@@ -73,6 +74,9 @@ enum video_variant {
     VIDEO_SATURATE = 1 << 6,
     VIDEO_SUM = 1 << 7
 };
+
+/* op->variant of cvt.pack: bits of a part, and whether the part is signed. */
+enum pack_variant { PACK_BITS = 31, PACK_SIGNED = 32 };
 
 /* Builds of the same functions for different processors; they give the same bits. */
 enum lanes_level {

@@ -173,6 +173,58 @@ static inline uint32_t ecr_selector(uint32_t n)
     return (uint32_t)(UINT64_C(0x3210221011100000) >> n * 16) & 0xffffu;
 }
 
+static inline uint32_t above_zero_s32(int32_t x)
+{
+    return x > 0 ? (uint32_t)x : 0;
+}
+
+/* Two halves of a register. */
+static inline uint32_t pair_of(uint32_t low, uint32_t high)
+{
+    return (low & 0xffffu) | high << 16;
+}
+
+static inline uint32_t pair_of_signed(int32_t low, int32_t high)
+{
+    return pair_of((uint32_t)low, (uint32_t)high);
+}
+
+static inline uint32_t pair_above_zero(int32_t low, int32_t high)
+{
+    return pair_of(above_zero_s32(low), above_zero_s32(high));
+}
+
+static inline uint32_t smaller(uint32_t x, uint32_t y)
+{
+    return x < y ? x : y;
+}
+
+static inline uint32_t larger(uint32_t x, uint32_t y)
+{
+    return x > y ? x : y;
+}
+
+static inline int32_t lesser(int32_t x, int32_t y)
+{
+    return x < y ? x : y;
+}
+
+static inline int32_t greater(int32_t x, int32_t y)
+{
+    return x > y ? x : y;
+}
+
+/* a above b, each clamped to a part; c is moved up by two parts, and is 0 where two parts fill the register. */
+static inline uint32_t clamped_pair(int32_t a, int32_t b, uint32_t c, uint32_t variant)
+{
+    uint32_t bits = variant & PACK_BITS, all = (1u << bits) - 1;
+    int32_t highest = (int32_t)(variant & PACK_SIGNED ? all >> 1 : all),
+            lowest = variant & PACK_SIGNED ? -highest - 1 : 0;
+    uint32_t high = (uint32_t)greater(lowest, lesser(a, highest)) & all;
+    uint32_t low = (uint32_t)greater(lowest, lesser(b, highest)) & all;
+    return (bits < 16 ? c << 2 * bits : 0) | high << bits | low;
+}
+
 /* One of the parts of a and b; the result before it is cut to the part's width. */
 static inline int32_t video_part(uint32_t kind, int32_t x, int32_t y)
 {

@@ -252,9 +252,9 @@ static uint32_t select_integer(const struct ptx_instruction *i)
     case PTX_OP_NEG:
         return by_width(LANE_neg_16, type);
     case PTX_OP_MIN:
-        return i->nan ? LANE_NONE : by_type(LANE_min_u16, type);
+        return i->nan ? LANE_NONE : i->relu ? LANE_min_s32_relu : by_type(LANE_min_u16, type);
     case PTX_OP_MAX:
-        return i->nan ? LANE_NONE : by_type(LANE_max_u16, type);
+        return i->nan ? LANE_NONE : i->relu ? LANE_max_s32_relu : by_type(LANE_max_u16, type);
     default:
         return LANE_NONE;
     }
@@ -321,6 +321,30 @@ static uint32_t select_video(const struct ptx_instruction *i, struct operation *
                             (i->types[2] == PTX_TYPE_S32 ? VIDEO_B_SIGNED : 0) | (i->sat ? VIDEO_SATURATE : 0) |
                             (i->atomic ? VIDEO_SUM : 0));
     return four ? LANE_video_4 : LANE_video_2;
+}
+
+/* Two integers of 16 bits in a register. */
+static uint32_t select_pair(const struct ptx_instruction *i)
+{
+    bool is_pair_signed = i->types[0] == PTX_TYPE_S16X2;
+    switch (i->opcode) {
+    case PTX_OP_ADD:
+        return i->sat || i->carry || i->rounding ? LANE_NONE : LANE_add_x2;
+    case PTX_OP_MIN:
+        return i->relu ? LANE_min_s16x2_relu : is_pair_signed ? LANE_min_s16x2 : LANE_min_u16x2;
+    case PTX_OP_MAX:
+        return i->relu ? LANE_max_s16x2_relu : is_pair_signed ? LANE_max_s16x2 : LANE_max_u16x2;
+    default:
+        return LANE_NONE;
+    }
+}
+
+static uint32_t select_packing(const struct ptx_instruction *i, struct operation *op)
+{
+    uint32_t type = i->types[0];
+    bool is_part_signed = is_signed(type) || type == PTX_TYPE_S4 || type == PTX_TYPE_S2;
+    op->variant = (uint8_t)(bits_of(type) | (is_part_signed ? PACK_SIGNED : 0));
+    return LANE_pack_clamped;
 }
 
 static uint32_t select_f32(const struct ptx_instruction *i)
@@ -669,7 +693,11 @@ static uint32_t select_name(const struct ptx_instruction *i, struct operation *o
         return select_half(i, op);
     if (ptx_is_video(i->opcode))
         return select_video(i, op);
+    if (ptx_type_is_pair(i->types[0]))
+        return select_pair(i);
     switch (i->opcode) {
+    case PTX_OP_CVT_PACK:
+        return select_packing(i, op);
     case PTX_OP_MOV:
         return select_move(i);
     case PTX_OP_CVT:

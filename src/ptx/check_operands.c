@@ -430,6 +430,9 @@ static void count_operands(const struct ptx_instruction *instruction, uint32_t *
         all = ptx_types[instruction->types[0]].kind == PTX_KIND_PACKED && instruction->types[0] != PTX_TYPE_TF32 &&
               ptx_types[instruction->types[1]].kind != PTX_KIND_PACKED;
         break;
+    case PTX_OP_CVT_PACK:
+        all = instruction->type_count > 2;
+        break;
     case PTX_OP_SHFL:
     case PTX_OP_VOTE:
         all = instruction->sync;

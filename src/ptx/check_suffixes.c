@@ -191,6 +191,18 @@ static const char *wrong_conversion(const struct ptx_instruction *instruction)
     return NULL;
 }
 
+/* cvt.pack.sat.u8.s32.b32: with c where a part has less than 16 bits, and only there. */
+static const char *wrong_packing(const struct ptx_instruction *instruction)
+{
+    bool narrow = ptx_types[instruction->types[0]].bits < 16;
+    if (!instruction->sat)
+        return "needs .sat";
+    if (instruction->types[1] != PTX_TYPE_S32 || (instruction->type_count > 2) != narrow ||
+        (narrow && instruction->types[2] != PTX_TYPE_B32))
+        return narrow ? "needs .s32 and .b32 behind this type" : "needs .s32 alone behind this type";
+    return NULL;
+}
+
 static const char *wrong_arithmetic(const struct ptx_instruction *instruction)
 {
     enum ptx_type type = instruction->types[0];
@@ -210,8 +222,9 @@ static const char *wrong_arithmetic(const struct ptx_instruction *instruction)
         return "rounds this type to nearest only";
     if (instruction->sat && ptx_type_is_half(type) && !half)
         return "has .sat on type .bf16";
-    if (instruction->relu && !ptx_type_is_half(type))
-        return "has .relu without a type of 16 bits";
+    bool orders = opcode == PTX_OP_MIN || opcode == PTX_OP_MAX;
+    if (instruction->relu && !(orders ? type == PTX_TYPE_S32 || type == PTX_TYPE_S16X2 : ptx_type_is_half(type)))
+        return orders ? "has .relu without type .s32 or .s16x2" : "has .relu without a type of 16 bits";
     if (instruction->rounding > PTX_ROUNDING_RP)
         return "has a rounding of conversions";
     if (!is_float && (instruction->rounding || instruction->precision))
@@ -299,7 +312,9 @@ bool check_suffixes(struct parser *parser, const struct ptx_instruction *instruc
     if (!problem && instruction->atomic)
         problem = wrong_atomic(instruction);
     if (!problem)
-        problem = instruction->opcode == PTX_OP_CVT ? wrong_conversion(instruction) : wrong_arithmetic(instruction);
+        problem = instruction->opcode == PTX_OP_CVT        ? wrong_conversion(instruction)
+                  : instruction->opcode == PTX_OP_CVT_PACK ? wrong_packing(instruction)
+                                                           : wrong_arithmetic(instruction);
     if (!problem)
         problem = wrong_memory(instruction);
     return !problem || wrong(parser, place, mnemonic, problem);

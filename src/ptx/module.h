@@ -163,15 +163,15 @@ static inline uint32_t ptx_type_limit(uint32_t opcode)
 {
     const struct ptx_opcode_row *row = &ptx_opcodes[opcode];
     bool product = opcode >= PTX_OP_MMA_SYNC && opcode <= PTX_OP_WMMA_MMA_AND_POPC_SYNC;
-    return opcode == PTX_OP_WGMMA_MMA_ASYNC_SYNC ? 3u
-           : product                             ? 4u
+    return opcode == PTX_OP_WGMMA_MMA_ASYNC_SYNC || opcode == PTX_OP_CVT_PACK ? 3u
+           : product                                                          ? 4u
                      : (uint32_t)((row->types != 0) + (row->second_types != 0) + ptx_is_video(opcode));
 }
 
-/* The fewest: a product of fragments of .f16 names two of its four. */
+/* The fewest: a product of fragments of .f16 names two of its four, cvt.pack without c two of its three. */
 static inline uint32_t ptx_type_fewest(uint32_t opcode)
 {
-    return opcode == PTX_OP_WMMA_MMA_SYNC ? 2u : ptx_type_limit(opcode);
+    return opcode == PTX_OP_WMMA_MMA_SYNC || opcode == PTX_OP_CVT_PACK ? 2u : ptx_type_limit(opcode);
 }
 
 struct ptx_place {
@@ -431,6 +431,12 @@ static inline bool ptx_type_is_signed(enum ptx_type type)
 static inline bool ptx_type_is_half(enum ptx_type type)
 {
     return type == PTX_TYPE_F16 || type == PTX_TYPE_F16X2 || type == PTX_TYPE_BF16 || type == PTX_TYPE_BF16X2;
+}
+
+/* Pairs of 16-bit integers. */
+static inline bool ptx_type_is_pair(enum ptx_type type)
+{
+    return type == PTX_TYPE_U16X2 || type == PTX_TYPE_S16X2;
 }
 
 /* Pairs of 8-bit floats. */

@@ -73,6 +73,16 @@ static uint64_t parts(uint64_t a, uint64_t b, uint64_t c, int count, char what, 
     return adds ? U32(c + (uint64_t)sum) : result;
 }
 
+/* a above b, as divisions and remainders; what fits into the 32 bits. */
+static uint64_t packed(uint64_t a, uint64_t b, uint64_t c, int bits, int type)
+{
+    int64_t span = INT64_C(1) << bits, top = type == S ? span / 2 - 1 : span - 1, bottom = type == S ? -span / 2 : 0;
+    int64_t high = S32(a) > top ? top : S32(a) < bottom ? bottom : S32(a);
+    int64_t low = S32(b) > top ? top : S32(b) < bottom ? bottom : S32(b);
+    uint64_t pair = (uint64_t)((high + span) % span * span + (low + span) % span);
+    return U32(pair + (bits < 16 ? c * (uint64_t)(span * span) : 0));
+}
+
 static uint64_t find(uint64_t a, unsigned bits, bool is_signed, bool amount)
 {
     for (unsigned i = bits; i-- > 0;)
@@ -336,6 +346,26 @@ static int64_t distance(int64_t a, int64_t b)
     X(vabsdiff4_add, "vabsdiff4.u32.u32.u32.add", "rrrr", parts(a, b, c, 4, 'd', U, U, U, 0, 1), "") \
     X(vmin2, "vmin2.s32.s32.s32", "rrrr", parts(a, b, c, 2, '<', S, S, S, 0, 0), "") \
     X(vmax4, "vmax4.u32.u32.u32", "rrrr", parts(a, b, c, 4, '>', U, U, U, 0, 0), "") \
+    X(add_u16x2, "add.u16x2", "rrr", parts(a, b, 0, 2, '+', U, U, U, 0, 0), "") \
+    X(add_s16x2, "add.s16x2", "rrr", parts(a, b, 0, 2, '+', S, S, S, 0, 0), "") \
+    X(min_u16x2, "min.u16x2", "rrr", parts(a, b, 0, 2, '<', U, U, U, 0, 0), "") \
+    X(min_s16x2, "min.s16x2", "rrr", parts(a, b, 0, 2, '<', S, S, S, 0, 0), "") \
+    X(max_u16x2, "max.u16x2", "rrr", parts(a, b, 0, 2, '>', U, U, U, 0, 0), "") \
+    X(max_s16x2, "max.s16x2", "rrr", parts(a, b, 0, 2, '>', S, S, S, 0, 0), "") \
+    X(min_s16x2_relu, "min.relu.s16x2", "rrr", \
+      parts(parts(a, b, 0, 2, '<', S, S, S, 0, 0), 0, 0, 2, '>', S, S, S, 0, 0), "") \
+    X(max_s16x2_relu, "max.relu.s16x2", "rrr", \
+      parts(parts(a, b, 0, 2, '>', S, S, S, 0, 0), 0, 0, 2, '>', S, S, S, 0, 0), "") \
+    X(min_s32_relu, "min.relu.s32", "rrr", S32(a) < 0 || S32(b) < 0 ? 0 : a < b ? a : b, "") \
+    X(max_s32_relu, "max.relu.s32", "rrr", S32(a) > S32(b) ? (S32(a) < 0 ? 0 : a) : S32(b) < 0 ? 0 : b, "") \
+    X(pack_u16, "cvt.pack.sat.u16.s32", "rrr", packed(a, b, 0, 16, U), "") \
+    X(pack_s16, "cvt.pack.sat.s16.s32", "rrr", packed(a, b, 0, 16, S), "") \
+    X(pack_u8, "cvt.pack.sat.u8.s32.b32", "rrrr", packed(a, b, c, 8, U), "") \
+    X(pack_s8, "cvt.pack.sat.s8.s32.b32", "rrrr", packed(a, b, c, 8, S), "") \
+    X(pack_u4, "cvt.pack.sat.u4.s32.b32", "rrrr", packed(a, b, c, 4, U), "") \
+    X(pack_s4, "cvt.pack.sat.s4.s32.b32", "rrrr", packed(a, b, c, 4, S), "") \
+    X(pack_u2, "cvt.pack.sat.u2.s32.b32", "rrrr", packed(a, b, c, 2, U), "") \
+    X(pack_s2, "cvt.pack.sat.s2.s32.b32", "rrrr", packed(a, b, c, 2, S), "") \
     X(dp4a_uu, "dp4a.u32.u32", "rrrr", dot4(a, b, c, 0, 0), "") \
     X(dp4a_us, "dp4a.u32.s32", "rrrr", dot4(a, b, c, 0, 1), "") \
     X(dp4a_su, "dp4a.s32.u32", "rrrr", dot4(a, b, c, 1, 0), "") \
