@@ -4,7 +4,7 @@
  * results are copied between caller and callee here, so that lanes that return at different times each bring their own
  * result. A function that may be active already has its registers kept and put back.
  */
-#include "isa/executor.h"
+#include "isa/stack.h"
 
 #include "base/bits.h"
 
@@ -110,7 +110,7 @@ static bool enter(struct corun_warp *warp, const struct operation *op, uint32_t 
     const struct call_site *site = &kernel->calls[op->target];
     uint32_t callee_frame = frame + kernel->functions[caller].frame_bytes;
     uint32_t lane = lowest_bit(mask);
-    if ((uint64_t)callee_frame + function->frame_bytes > kernel->local_bytes ||
+    if ((uint64_t)callee_frame + function->frame_bytes > stack_limit(warp, mask) ||
         warp->stack.depth + 2 >= SIMT_ENTRIES(kernel->call_depth)) {
         fault_raise(warp, lane, "stack overflow: a call of %s needs more than %u bytes of local memory",
                     function->ptx->name, kernel->local_bytes);

@@ -4,6 +4,7 @@
 
 #include "base/bits.h"
 #include "isa/lanes.h"
+#include "isa/stack.h"
 #include "ptx/register_count.h"
 
 #include <assert.h>
@@ -12,8 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SLOTS 0x7fffu             /* numbers above are constants */
-#define RECURSION_BYTES (16u * 1024u) /* of local memory per thread, beyond the longest path without recursion */
+#define MAX_SLOTS 0x7fffu /* numbers above are constants */
+#define RECURSION_BYTES \
+    (16u * 1024u) /* of local memory per thread, beyond the longest path without recursion and alloca */
 #define RECURSION_FRAMES 1024u
 #define RESERVED_BYTES \
     1024u /* of shared memory: cudaDeviceProp::reservedSharedMemPerBlock of compute capability 8 and 9 */
@@ -341,20 +343,10 @@ static uint32_t *place_variables(struct decoder *decoder, const struct ptx_varia
     return offsets;
 }
 
-static bool multiplies_in_groups(const struct decoder *decoder)
-{
-    for (uint32_t i = 0; i < decoder->functions.count; i++) {
-        const struct ptx_function *function = decoder->functions.data[i].ptx;
-        for (uint32_t k = 0; k < function->instruction_count; k++)
-            if (function->instructions[k].opcode == PTX_OP_WGMMA_MMA_ASYNC_SYNC)
-                return true;
-    }
-    return false;
-}
-
 static void lay_out_functions(struct decoder *decoder)
 {
     uint32_t slots = 0, predicates = 0;
+    bool allocates = false;
     for (uint32_t i = 0; i < decoder->functions.count; i++) {
         struct decoded_function *function = decoder->function = &decoder->functions.data[i];
         const struct ptx_signature *signature = &function->ptx->signature;
@@ -371,7 +363,11 @@ static void lay_out_functions(struct decoder *decoder)
         function->frame_bytes = align_to(bytes, FRAME_ALIGN);
         function->first_slot = (uint16_t)slots;
         function->first_predicate = (uint16_t)predicates;
-        slots += align_to(function->registers->allocation.register_slots, 2);
+        function->allocates = decode_allocates(function->ptx);
+        allocates |= function->allocates;
+        function->slot_count =
+            (uint16_t)(align_to(function->registers->allocation.register_slots, 2) + 2u * function->allocates);
+        slots += function->slot_count;
         predicates += function->registers->allocation.predicate_slots;
         decoder->kernel->clears |= function->registers->reads_unwritten;
         if (slots + SCRATCH_SLOTS + COPY_TOKENS + GROUP_TOKENS > MAX_SLOTS ||
@@ -381,11 +377,14 @@ static void lay_out_functions(struct decoder *decoder)
         }
     }
     decoder->function = NULL;
+    decoder->kernel->stack_slot = allocates ? slots : NO_STACK;
+    decoder->kernel->clears |= allocates;
+    slots += 2u * allocates;
     decoder->scratch_slot = slots;
     decoder->scratch_predicate = predicates;
     decoder->group_slot = slots + SCRATCH_SLOTS + COPY_TOKENS;
     decoder->awaited_result = UINT32_MAX;
-    decoder->kernel->register_slots = decoder->group_slot + (multiplies_in_groups(decoder) ? GROUP_TOKENS : 0);
+    decoder->kernel->register_slots = decoder->group_slot + (decode_multiplies_in_groups(decoder) ? GROUP_TOKENS : 0);
     decoder->kernel->predicate_slots = predicates + SCRATCH_PREDICATES;
 }
 
@@ -427,7 +426,10 @@ static void lay_out_stack(struct decoder *decoder)
     bool recursive = false;
     for (uint32_t i = 0; i < decoder->functions.count; i++)
         recursive |= decoder->functions.data[i].recursive;
-    kernel->local_bytes = depths[0].bytes + (recursive ? RECURSION_BYTES : 0);
+    bool allocates = kernel->stack_slot != NO_STACK;
+    kernel->local_bytes = depths[0].bytes + (recursive || allocates ? RECURSION_BYTES : 0);
+    if (allocates)
+        kernel->local_bytes = align_to(kernel->local_bytes, STACK_ALIGN);
     kernel->call_depth = depths[0].frames + (recursive ? RECURSION_FRAMES : 0);
     if (kernel->local_bytes > MAX_LOCAL_BYTES + RECURSION_BYTES)
         decode_error(decoder, CORUN_LIMIT, "kernel %s needs %u bytes of local memory per thread, more than %u",
@@ -541,6 +543,7 @@ static void decode_function(struct decoder *decoder, struct decoded_function *fu
     function->operation_of = allocate(decoder, ((size_t)ptx->instruction_count + 1) * sizeof *function->operation_of);
     if (!function->operation_of)
         return;
+    decode_stack_enter(decoder);
     for (uint32_t i = 0; i < ptx->instruction_count; i++) {
         function->operation_of[i] = (uint32_t)decoder->code.count;
         decode_instruction(decoder, &ptx->instructions[i], i);
@@ -554,6 +557,7 @@ static void decode_function(struct decoder *decoder, struct decoded_function *fu
     function->operation_of[ptx->instruction_count] = (uint32_t)decoder->code.count;
     if (needs_return(ptx)) {
         decoder->instruction = NULL;
+        decode_stack_leave(decoder);
         decode_emit(decoder, OPERATION_RETURN);
         decode_last(decoder)->unit = CORUN_UNIT_CONTROL;
         decode_last(decoder)->flags = ptx->is_entry ? CORUN_BRANCH | CORUN_EXIT : CORUN_BRANCH;
@@ -602,7 +606,7 @@ static void finish_functions(struct decoder *decoder)
             .first_operation = from->first_operation,
             .operation_count = from->operation_count,
             .first_slot = from->first_slot,
-            .slot_count = (uint16_t)from->registers->allocation.register_slots,
+            .slot_count = from->slot_count,
             .first_predicate = from->first_predicate,
             .predicate_count = (uint16_t)from->registers->allocation.predicate_slots,
             .frame_bytes = from->frame_bytes,

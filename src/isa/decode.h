@@ -22,7 +22,8 @@ struct decoded_function {
     bool frees; /* as of kernel_function */
     const struct ptx_function *ptx;
     const struct function_registers *registers; /* numbers within the function */
-    uint16_t first_slot, first_predicate;
+    uint16_t first_slot, slot_count, first_predicate;
+    bool allocates; /* with alloca: the last two of its slots hold what the stack was when it was called */
     uint32_t frame_bytes;
     uint32_t *parameter_offset, *return_offset, *variable_offset; /* in the frame, by index of the variable */
     uint32_t first_operation, operation_count;
@@ -122,6 +123,14 @@ struct operation *decode_emit_access(struct decoder *decoder, enum operation_kin
                                      const struct decoded_place *place);
 /* Asynchronous copies into shared memory, and barriers in memory: true if the instruction at hand is one of them. */
 bool decode_async(struct decoder *decoder);
+/* Whether the kernel multiplies in groups of warps. */
+bool decode_multiplies_in_groups(const struct decoder *decoder);
+/* alloca, stacksave, stackrestore: whether a function has one, and true if the instruction at hand is one. */
+bool decode_allocates(const struct ptx_function *function);
+bool decode_stack(struct decoder *decoder);
+/* Where a function that allocates begins and, with the instruction at hand, returns. */
+void decode_stack_enter(struct decoder *decoder);
+void decode_stack_leave(struct decoder *decoder);
 /* wgmma: true if the instruction at hand is one of them. */
 bool decode_warpgroup(struct decoder *decoder);
 /* Bulk copies, and what goes with tensor maps: true if the instruction at hand is one of them. */

@@ -391,6 +391,13 @@ static void decode_simple(struct decoder *decoder, enum operation_kind kind, uin
     decode_last(decoder)->flags = flags;
 }
 
+static void decode_return(struct decoder *decoder)
+{
+    decode_stack_leave(decoder);
+    decode_simple(decoder, OPERATION_RETURN,
+                  decoder->function->ptx->is_entry ? CORUN_BRANCH | CORUN_EXIT : CORUN_BRANCH);
+}
+
 void decode_instruction(struct decoder *decoder, const struct ptx_instruction *instruction, uint32_t index)
 {
     decoder->instruction = instruction;
@@ -417,8 +424,7 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
         decode_call(decoder);
         break;
     case PTX_OP_RET:
-        decode_simple(decoder, OPERATION_RETURN,
-                      decoder->function->ptx->is_entry ? CORUN_BRANCH | CORUN_EXIT : CORUN_BRANCH);
+        decode_return(decoder);
         break;
     case PTX_OP_EXIT:
         decode_simple(decoder, OPERATION_EXIT, CORUN_BRANCH | CORUN_EXIT);
@@ -467,7 +473,8 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
         if (!ptx_opcodes[instruction->opcode].supported)
             decode_error(decoder, CORUN_UNSUPPORTED, "not supported: %s", ptx_opcodes[instruction->opcode].word);
         else if (!decode_async(decoder) && !decode_bulk(decoder) && !decode_cluster(decoder) &&
-                 !decode_matrix(decoder) && !decode_warpgroup(decoder) && !decode_special_move(decoder, instruction))
+                 !decode_matrix(decoder) && !decode_warpgroup(decoder) && !decode_stack(decoder) &&
+                 !decode_special_move(decoder, instruction))
             decode_lanes(decoder, instruction);
     }
 }

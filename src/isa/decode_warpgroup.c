@@ -99,6 +99,17 @@ static uint32_t token(const struct decoder *decoder, uint32_t index)
     return decoder->group_slot + index;
 }
 
+bool decode_multiplies_in_groups(const struct decoder *decoder)
+{
+    for (uint32_t i = 0; i < decoder->functions.count; i++) {
+        const struct ptx_function *function = decoder->functions.data[i].ptx;
+        for (uint32_t k = 0; k < function->instruction_count; k++)
+            if (function->instructions[k].opcode == PTX_OP_WGMMA_MMA_ASYNC_SYNC)
+                return true;
+    }
+    return false;
+}
+
 bool decode_warpgroup(struct decoder *decoder)
 {
     const struct ptx_instruction *instruction = decoder->instruction;

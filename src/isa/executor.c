@@ -11,6 +11,7 @@
 #include "isa/cluster.h"
 #include "isa/lanes.h"
 #include "isa/matrix.h"
+#include "isa/stack.h"
 #include "isa/texture.h"
 
 #include <assert.h>
@@ -130,7 +131,7 @@ static bool execute_matrix(struct corun_warp *warp, const struct operation *op, 
     }
 }
 
-/* What warps or thread blocks do together. */
+/* What warps or thread blocks do together, and what is rare. */
 static bool execute_group(struct corun_warp *warp, const struct operation *op, uint32_t mask,
                           struct corun_issue *result, bool timed)
 {
@@ -138,7 +139,7 @@ static bool execute_group(struct corun_warp *warp, const struct operation *op, u
         return execute_matrix(warp, op, mask, result, timed);
     if (op->kind >= OPERATION_CLUSTER && op->kind <= OPERATION_CLUSTER_WAIT)
         cluster_execute(warp, op, mask, result);
-    return true;
+    return op->kind != OPERATION_STACK || stack_execute(warp, op, mask);
 }
 
 /* What the machine is told of an access to an array: where its GPU has these bytes. */

@@ -93,6 +93,8 @@ struct kernel_function {
     const struct call_value *arguments, *results; /* the callee's side */
 };
 
+#define NO_STACK UINT32_MAX
+
 /* A constant slot that depends on where a module instance has put a variable. */
 struct constant_relocation {
     uint32_t slot; /* of the pool: 64 bits, so it and the next */
@@ -128,8 +130,9 @@ struct corun_kernel {
     uint32_t dynamic_align;
     uint32_t local_bytes; /* per thread, multiple of 16 */
     uint32_t call_depth;  /* frames that can be on the stack at once, the kernel's own included */
-    bool maps;            /* names shared memory of other thread blocks (mapa) */
-    bool clears;          /* may read a register that it did not write: those of a thread block start as zero */
+    uint32_t stack_slot; /* of the bytes that alloca has given a thread (isa/stack.h); NO_STACK: it does not allocate */
+    bool maps;           /* names shared memory of other thread blocks (mapa) */
+    bool clears;         /* may read a register that it did not write: those of a thread block start as zero */
     uint32_t barrier_count;
     struct ptx_idempotence idempotence;
 };

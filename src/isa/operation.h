@@ -57,6 +57,7 @@ enum operation_kind {
     OPERATION_FENCE,
     OPERATION_TRAP,
     OPERATION_PRINT, /* vprintf */
+    OPERATION_STACK, /* alloca and its like (isa/stack.h) */
     OPERATION_NOTHING
 };
 

@@ -137,6 +137,14 @@ static void describe_drops(struct pass *pass, const struct ptx_function *kernel)
     row->drops_text = drops.reason ? drops.reason : ptx_idempotence_text(&drops.idempotence);
 }
 
+/* A worker goes on behind the end of a thread, where nothing gives back what the thread has taken. */
+static void refuse_stack(struct pass *pass, const struct ptx_function *kernel)
+{
+    for (uint32_t i = 0; i < kernel->instruction_count; i++)
+        if (kernel->instructions[i].opcode == PTX_OP_ALLOCA)
+            pass_refuse(pass, "memory of alloca is given back at the end of a thread", kernel->instructions[i].place);
+}
+
 static enum worker_meeting meeting_of(struct pass *pass, const struct ptx_function *kernel)
 {
     const struct working *working = pass->user;
@@ -224,6 +232,7 @@ static void decide(struct pass *pass, const struct ptx_function *kernel)
     if (working->barriers.obstacle)
         pass_refuse(pass, working->barriers.obstacle, working->barriers.place);
     refuse_endings(pass, kernel);
+    refuse_stack(pass, kernel);
     if (pass->source->target_sm < 70 && ends_before_barriers(pass, kernel))
         pass->kernels[pass->kernel_count - 1].only_before_volta =
             "threads of a warp may end before others come to a barrier, and its PTX is for GPUs before sm_70";

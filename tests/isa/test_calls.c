@@ -70,6 +70,85 @@ static void test_exit_inside_a_function(void **state)
     runner_free(&runner);
 }
 
+/* As nvcc writes int sum(int n, int depth) with an array of n elements: each call sees its own, and each thread has another size. */
+#define ALLOCATING \
+    ".func (.param .b32 r) sum(.param .b32 n, .param .b32 depth)\n{\n.reg .b32 %x<9>;\n.reg .b64 %y<4>;\n.reg .pred " \
+    "%q;\n" \
+    "ld.param.u32 %x1, [n];\nld.param.u32 %x2, [depth];\nmul.wide.u32 %y1, %x1, 4;\nalloca.u64 %y2, %y1, 16;\n" \
+    "cvta.local.u64 %y2, %y2;\nmov.u64 %y3, %y2;\nmov.u32 %x3, 0;\n" \
+    "FILL: add.u32 %x4, %x3, %x2;\nst.u32 [%y3], %x4;\nadd.u64 %y3, %y3, 4;\nadd.u32 %x3, %x3, 1;\n" \
+    "setp.lt.u32 %q, %x3, %x1;\n@%q bra FILL;\nmov.u32 %x5, 0;\nsetp.eq.u32 %q, %x2, 0;\n@%q bra ADD;\n" \
+    "add.u32 %x6, %x1, 1;\nsub.u32 %x7, %x2, 1;\n{\n" CALL( \
+        "sum", "%x6", "%x7", "%x5") "}\n" \
+                                    "ADD: sub.u64 %y3, %y3, 4;\nld.u32 %x4, [%y3];\nadd.u32 %x5, %x5, " \
+                                    "%x4;\nsetp.gt.u64 %q, %y3, %y2;\n@%q bra ADD;\n" \
+                                    "st.param.b32 [r], %x5;\nret;\n}\n"
+
+static void test_alloca_in_calls(void **state)
+{
+    (void)state;
+    struct runner runner;
+    with_functions(
+        text, sizeof text, ALLOCATING,
+        KERNEL("and.b32 %r1, %t, 3;\nadd.u32 %r2, %t, 2;\nstacksave.u64 %rd1;\n{\n" CALL(
+            "sum", "%r2", "%r1",
+            "%r3") "}\nst.global.u32 [%mine], %r3;\n"
+                   "{\n" CALL("sum", "%r2", "%r1",
+                              "%r3") "}\n"
+                                     "stacksave.u64 %rd2;\nsub.u64 %rd2, %rd1, %rd2;\ncvt.u32.u64 %r4, %rd2;\n"
+                                     "st.global.u32 [%mine+256], %r4;"));
+    const uint32_t *words = runner_run(&runner, text, 64);
+    for (uint32_t t = 0; t < 64; t++) {
+        uint32_t sum = 0, n = t + 2;
+        for (uint32_t depth = (t & 3) + 1; depth-- > 0; n++)
+            sum += n * depth + n * (n - 1) / 2;
+        assert_int_equal(words[t], sum);
+        assert_int_equal(words[64 + t], 0); /* all was given back */
+    }
+    runner_free(&runner);
+}
+
+static void test_stack_of_an_entry(void **state)
+{
+    (void)state;
+    struct runner runner;
+    const uint32_t *words = runner_run(
+        &runner,
+        KERNEL(
+            "stacksave.u64 %rd1;\nand.b32 %r1, %t, 7;\nmul.lo.u32 %r1, %r1, 12;\ncvt.u64.u32 %rd2, %r1;\n"
+            "alloca.u64 %rd3, %rd2, 64;\nand.b64 %rd4, %rd3, 63;\ncvt.u32.u64 %r2, %rd4;\nst.global.u32 [%mine], %r2;\n"
+            "sub.u64 %rd4, %rd1, %rd3;\ncvt.u32.u64 %r2, %rd4;\nst.global.u32 [%mine+128], %r2;\n"
+            "setp.gt.u32 %p1, %t, 15;\n@%p1 alloca.u64 %rd3, 100;\nstacksave.u64 %rd4;\nsub.u64 %rd4, %rd1, %rd4;\n"
+            "cvt.u32.u64 %r2, %rd4;\nst.global.u32 [%mine+256], %r2;\nstackrestore.u64 %rd1;\nstacksave.u64 %rd4;\n"
+            "sub.u64 %rd4, %rd1, %rd4;\ncvt.u32.u64 %r2, %rd4;\nst.global.u32 [%mine+384], %r2;"),
+        32);
+    for (uint32_t t = 0; t < 32; t++) {
+        uint32_t bytes = ((t & 7) * 12 + 63) / 64 * 64;
+        assert_int_equal(words[t], 0);
+        assert_int_equal(words[32 + t], bytes);
+        assert_int_equal(words[64 + t], bytes + (t > 15 ? 104 : 0));
+        assert_int_equal(words[96 + t], 0);
+    }
+    runner_free(&runner);
+}
+
+static void test_too_much_alloca(void **state)
+{
+    (void)state;
+    static const char *const kernels[] = {
+        KERNEL("mov.u64 %rd1, 1000000000000;\nalloca.u64 %rd2, %rd1;"),
+        KERNEL("stacksave.u64 %rd1;\nsub.u64 %rd1, %rd1, 8;\nstackrestore.u64 %rd1;")};
+    static const char *const messages[] = {"stack overflow: alloca of 1000000000000 bytes, of which 16384 are left",
+                                           "stackrestore of 0x3ff8, which stacksave has not given"};
+    for (unsigned i = 0; i < 2; i++) {
+        struct runner runner;
+        runner_load(&runner, kernels[i]);
+        assert_int_equal(runner_try(&runner, 1), CORUN_FAULT);
+        assert_non_null(strstr(runner_message(&runner), messages[i]));
+        runner_free(&runner);
+    }
+}
+
 static void test_register_parameters(void **state)
 {
     (void)state;
@@ -243,12 +322,21 @@ static void test_unknown_system_function(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_direct_and_nested),       cmocka_unit_test(test_call_under_divergence_with_early_return),
-        cmocka_unit_test(test_exit_inside_a_function),  cmocka_unit_test(test_register_parameters),
-        cmocka_unit_test(test_structure_by_value),      cmocka_unit_test(test_indirect_through_table),
-        cmocka_unit_test(test_indirect_to_no_function), cmocka_unit_test(test_recursion),
-        cmocka_unit_test(test_endless_recursion),       cmocka_unit_test(test_printf),
-        cmocka_unit_test(test_printf_with_bad_string),  cmocka_unit_test(test_unknown_system_function),
+        cmocka_unit_test(test_direct_and_nested),
+        cmocka_unit_test(test_call_under_divergence_with_early_return),
+        cmocka_unit_test(test_exit_inside_a_function),
+        cmocka_unit_test(test_register_parameters),
+        cmocka_unit_test(test_alloca_in_calls),
+        cmocka_unit_test(test_stack_of_an_entry),
+        cmocka_unit_test(test_too_much_alloca),
+        cmocka_unit_test(test_structure_by_value),
+        cmocka_unit_test(test_indirect_through_table),
+        cmocka_unit_test(test_indirect_to_no_function),
+        cmocka_unit_test(test_recursion),
+        cmocka_unit_test(test_endless_recursion),
+        cmocka_unit_test(test_printf),
+        cmocka_unit_test(test_printf_with_bad_string),
+        cmocka_unit_test(test_unknown_system_function),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
