@@ -47,6 +47,9 @@ struct context {
     uint64_t allocated_bytes;
     uint64_t grid_barrier; /* device address of the words that cooperative launches meet at; 0: none yet */
     uint32_t grid_barrier_next;
+    uint64_t
+        numbers; /* device address of a page of conditions of graphs, and how many of it are left (graph_condition.h) */
+    uint32_t numbers_left;
     struct crew_memory *crew; /* crew.h; NULL: nothing was launched by workers */
 };
 

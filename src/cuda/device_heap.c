@@ -2,10 +2,10 @@
 /* The device heap: its allocator as PTX text, and linking that to a module. */
 #include "cuda/device_heap.h"
 
+#include "cuda/device_library.h"
 #include "cuda/ptx_link.h"
 #include "isa/kernel.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,23 +67,9 @@ static const char heap_text[] =
     "WRONG:\n    call " DEVICE_HEAP_WRONG ", (%%a3);\n"
     "OUT:\n    ret;\n}\n";
 
-/* `.extern .func … NAME` followed by its parameters. */
-static bool declares(const char *text, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *at = strstr(text, ".extern .func"); at; at = strstr(at + 1, ".extern .func")) {
-        size_t end = strcspn(at, ";");
-        for (size_t i = 0; i + length < end; i++)
-            if (!strncmp(at + i, name, length) && isspace((unsigned char)at[i - 1]) &&
-                (isspace((unsigned char)at[i + length]) || at[i + length] == '('))
-                return true;
-    }
-    return false;
-}
-
 bool device_heap_wanted(const char *text)
 {
-    return declares(text, "malloc") || declares(text, "free");
+    return device_library_declares(text, "malloc") || device_library_declares(text, "free");
 }
 
 enum corun_status device_heap_link(const char *text, size_t bytes, uint64_t heap_bytes, struct corun_diagnostics *list,

@@ -138,6 +138,8 @@ ENTRY(int, cuGraphKernelNodeSetParams_v2, void *handle, const struct abi_driver_
 ENTRY(int, cuGraphExecKernelNodeSetParams_v2, void *executable, void *handle,
       const struct abi_driver_kernel_node *values);
 ENTRY(int, cuGraphMemcpyNodeGetParams, void *handle, struct abi_driver_copy_3d *values);
+ENTRY(int, cuGraphConditionalHandleCreate, uint64_t *result, void *graph, void *context, unsigned value,
+      unsigned flags);
 ENTRY(int, cuGraphAddMemcpyNode, void **result, void *handle, void *const *nodes, size_t count,
       const struct abi_driver_copy_3d *values, void *context);
 ENTRY(int, cuGraphMemcpyNodeSetParams, void *node, const struct abi_driver_copy_3d *values);

@@ -16,6 +16,7 @@
 #include "cuda/copy.h"
 #include "cuda/device.h"
 #include "cuda/failure.h"
+#include "cuda/graph_condition.h"
 #include "cuda/machine.h"
 #include "cuda/module.h"
 #include "cuda/object.h"
@@ -97,6 +98,12 @@ static double host_nanoseconds(void)
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
+static void fail_if(const struct task *task, int error)
+{
+    if (error != CUDA_SUCCESS)
+        cuda_context_fail(task->stream->context, error);
+}
+
 /* Tasks that take no time. */
 static void carry_out(struct process *process, struct task *task, uint64_t cycle)
 {
@@ -113,8 +120,13 @@ static void carry_out(struct process *process, struct task *task, uint64_t cycle
             return;
         break;
     case TASK_WRITE_VALUE:
-        if (stream_value_write(task) != CUDA_SUCCESS)
-            cuda_context_fail(task->stream->context, CUDA_ERROR_ILLEGAL_ADDRESS);
+        fail_if(task, stream_value_write(task));
+        break;
+    case TASK_SET_CONDITION:
+        fail_if(task, graph_condition_set(task));
+        break;
+    case TASK_CONDITION:
+        fail_if(task, graph_condition_run(process, task));
         break;
     case TASK_FREE:
         (void)memory_release(process, task->address, "cudaFreeAsync");

@@ -41,6 +41,8 @@ static void graph_node_destroy(struct process *process, struct graph_node *node)
         graph_destroy(process, node->child);
     if (node->memory)
         graph_memory_release(process, node->memory);
+    if (node->condition)
+        graph_condition_release(process, node->condition);
     vector_free(&node->dependencies);
     vector_free(&node->arguments);
     free(node);
@@ -98,6 +100,7 @@ void graph_destroy(struct process *process, struct graph *graph)
             stream_free(process, track);
     }
     vector_free(&graph->nodes);
+    vector_free(&graph->handles);
     vector_free(&graph->tracks);
     free(graph);
 }
@@ -145,12 +148,18 @@ bool graph_sort(struct graph *graph)
         node->place = (uint32_t)i + 1;
         if (node->child && !graph_sort(node->child))
             return false;
+        for (size_t b = 0; node->condition && b < node->condition->bodies.count; b++)
+            if (!graph_sort(node->condition->bodies.data[b]))
+                return false;
     }
     return true;
 }
 
 static struct graph *copy_nodes(struct process *process, struct graph *graph, struct graph *to)
 {
+    for (size_t i = 0; i < graph->handles.count; i++)
+        if (!vector_push(&to->handles, graph->handles.data[i]))
+            return NULL;
     for (size_t i = 0; i < graph->nodes.count; i++) {
         struct graph_node *node = graph->nodes.data[i];
         struct task *task = node->task ? task_copy(node->task) : NULL;
@@ -175,6 +184,8 @@ static struct graph *copy_nodes(struct process *process, struct graph *graph, st
             return NULL;
         if (copy->child)
             copy->child->owned = true;
+        if (node->condition && !(copy->condition = graph_condition_copy(process, node->condition, to, to->object.kind)))
+            return NULL;
     }
     return to;
 }
@@ -262,6 +273,8 @@ static int append_nodes(struct process *process, struct graph *graph, struct str
             continue;
         if (node->child) {
             error = append_nodes(process, node->child, own);
+        } else if (node->condition) {
+            error = graph_condition_ask(process, node->condition, own);
         } else if (node->task) {
             struct task *task = task_copy(node->task);
             if (task && task->kind == TASK_RECORD)
@@ -279,6 +292,8 @@ static int append_nodes(struct process *process, struct graph *graph, struct str
 int graph_launch(struct process *process, struct graph *graph, struct stream *stream)
 {
     int error = graph_memory_launch(graph);
+    if (error == CUDA_SUCCESS)
+        error = graph_condition_begin(process, graph, stream);
     return error == CUDA_SUCCESS ? append_nodes(process, graph, stream) : error;
 }
 
@@ -397,8 +412,25 @@ int graph_begin_capture(struct process *process, struct stream *stream, int mode
         return CUDA_ERROR_OUT_OF_MEMORY;
     stream->capture_front.count = 0;
     stream->capture_origin = true;
-    stream->capture_broken = false;
+    stream->capture_broken = stream->capture_given = false;
     stream->capture_mode = mode;
+    return CUDA_SUCCESS;
+}
+
+int graph_begin_capture_into(struct process *process, struct stream *stream, struct graph *graph, void *const *nodes,
+                             size_t count, int mode)
+{
+    if (!graph_holds_all(process, graph, nodes, count) || graph_being_captured(graph->context, graph->id))
+        return CUDA_ERROR_INVALID_VALUE;
+    int error = graph_begin_capture(process, stream, mode);
+    if (error != CUDA_SUCCESS)
+        return error;
+    graph_destroy(process, stream->capture);
+    stream->capture = graph;
+    stream->capture_given = true;
+    for (size_t i = 0; i < count; i++)
+        if (!graph_join_front(stream, nodes[i]))
+            stream->capture_broken = true;
     return CUDA_SUCCESS;
 }
 
@@ -445,7 +477,8 @@ int graph_end_capture(struct process *process, struct stream *stream, struct gra
     stream->capture_front.count = 0;
     stream->capture_origin = false;
     if (error != CUDA_SUCCESS) {
-        graph_destroy(process, captured);
+        if (!stream->capture_given)
+            graph_destroy(process, captured);
         return error;
     }
     *graph = captured;

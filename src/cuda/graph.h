@@ -10,6 +10,7 @@
 #define CORUN_CUDA_GRAPH_H
 
 #include "base/vector.h"
+#include "cuda/graph_condition.h"
 #include "cuda/object.h"
 #include "cuda/task.h"
 
@@ -24,6 +25,7 @@ struct graph_node {
     enum task_kind kind; /* NOTHING: empty or a child graph */
     struct task *task;   /* what it does; NULL if empty or a child */
     struct graph *child;
+    struct graph_condition *condition; /* of a conditional node; else NULL (graph_condition.h) */
     VECTOR(struct graph_node *) dependencies;
     VECTOR(void *) arguments;    /* what a program was shown of a kernel's */
     struct graph_node *origin;   /* in a copy: what it was made from */
@@ -42,8 +44,10 @@ struct graph {
     struct context *context;
     VECTOR(struct graph_node *) nodes;
     VECTOR(struct stream *) tracks;
-    bool owned;           /* by a node */
-    bool frees_on_launch; /* an executable one: what its last launch has allocated */
+    VECTOR(struct graph_handle) handles; /* of conditions */
+    struct graph *parent;                /* a body: the graph of its node */
+    bool owned;                          /* by a node */
+    bool frees_on_launch;                /* an executable one: what its last launch has allocated */
 };
 
 struct graph *graph_create(struct process *process, struct context *context);
@@ -77,6 +81,10 @@ int graph_capture_memory(struct process *process, struct stream *stream, struct 
 /* The graph of that number, if a stream of the context is still being captured into it; else NULL. */
 struct graph *graph_being_captured(const struct context *context, uint64_t id);
 int graph_begin_capture(struct process *process, struct stream *stream, int mode);
+/* The same into a graph of the program's, behind some of its nodes. */
+int graph_begin_capture_into(struct process *process, struct stream *stream, struct graph *graph, void *const *nodes,
+                             size_t count, int mode);
+/* *graph is NULL after an error. A graph of the program's stays. */
 int graph_end_capture(struct process *process, struct stream *stream, struct graph **graph);
 
 #endif

@@ -119,6 +119,8 @@ int graph_node_type(const struct graph_node *node)
                                 [TASK_WRITE_VALUE] = NODE_MEMORY_OPERATIONS};
     if (node->memory)
         return node->frees ? NODE_FREE : NODE_ALLOCATE;
+    if (node->condition)
+        return NODE_CONDITIONAL;
     return node->child ? NODE_GRAPH : types[node->kind];
 }
 

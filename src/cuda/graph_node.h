@@ -26,6 +26,7 @@ enum {
     NODE_ALLOCATE = 10,
     NODE_FREE = 11,
     NODE_MEMORY_OPERATIONS = 12,
+    NODE_CONDITIONAL = 13,
 };
 
 struct abi_kernel_node {

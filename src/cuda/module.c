@@ -7,6 +7,7 @@
 #include "cuda/context.h"
 #include "cuda/device.h"
 #include "cuda/device_heap.h"
+#include "cuda/device_library.h"
 #include "cuda/driver_launch.h"
 #include "cuda/failure.h"
 #include "cuda/fat_binary.h"
@@ -163,6 +164,24 @@ static bool add_variable_ranges(struct process *process, const struct module *mo
     return true;
 }
 
+/* Functions that CUDA has for kernels, where the text declares them. What cannot be linked stays as it is, and its kernels are refused. */
+static void link_library(const struct context *context, char **text, size_t *bytes, struct corun_diagnostics *list)
+{
+    char *linked = NULL;
+    size_t linked_bytes;
+    if (device_heap_wanted(*text) &&
+        device_heap_link(*text, *bytes, context->limits[LIMIT_HEAP], list, &linked, &linked_bytes) == CORUN_OK) {
+        free(*text);
+        *text = linked;
+        *bytes = linked_bytes;
+    }
+    if (device_library_wanted(*text) && device_library_link(*text, *bytes, list, &linked, &linked_bytes) == CORUN_OK) {
+        free(*text);
+        *text = linked;
+        *bytes = linked_bytes;
+    }
+}
+
 int module_load_text(struct process *process, struct context *context, const char *name, const char *text, size_t bytes,
                      bool from_compiler, struct corun_diagnostics *list, struct module **result)
 {
@@ -176,15 +195,7 @@ int module_load_text(struct process *process, struct context *context, const cha
     }
     memcpy(copy, text, bytes);
     copy[bytes] = 0;
-    if (device_heap_wanted(copy)) {
-        char *linked;
-        size_t linked_bytes;
-        if (device_heap_link(copy, bytes, context->limits[LIMIT_HEAP], list, &linked, &linked_bytes) == CORUN_OK) {
-            free(copy);
-            copy = linked;
-            bytes = linked_bytes;
-        }
-    }
+    link_library(context, &copy, &bytes, list);
     *module = (struct module){.object = {OBJECT_MODULE}, .context = context, .name = strdup(name)};
     enum corun_status status =
         module->name ? load_what_can_be(process, module, copy, bytes, from_compiler, list) : CORUN_MEMORY;

@@ -29,6 +29,9 @@ ENTRY(int, cudaGetDriverEntryPoint, const char *name, void **function, uint64_t 
 ENTRY(int, cudaGetDriverEntryPoint_11, const char *name, void **function, uint64_t flags);
 ENTRY(int, cudaGetExportTable, const void **table, const void *id);
 
+/* runtime_graph_condition.c */
+ENTRY(int, cudaGraphConditionalHandleCreate, uint64_t *result, void *graph, unsigned value, unsigned flags);
+
 /* runtime_array.c */
 ENTRY(struct abi_channel, cudaCreateChannelDesc, int x, int y, int z, int w, int kind);
 ENTRY(int, cudaMallocArray, void **handle, const struct abi_channel *channel, size_t width, size_t height,
@@ -57,6 +60,8 @@ ENTRY(int, cudaMemcpy2DArrayToArray, void *to, size_t to_x, size_t to_y, const v
 
 /* runtime_capture.c */
 ENTRY(int, cudaStreamBeginCapture, void *handle, int mode);
+ENTRY(int, cudaStreamBeginCaptureToGraph, void *handle, void *graph_handle, void *const *nodes, const void *edges,
+      size_t count, int mode);
 ENTRY(int, cudaStreamEndCapture, void *handle, void **graph);
 ENTRY(int, cudaStreamIsCapturing, void *handle, int *status);
 ENTRY(int, cudaStreamGetCaptureInfo_11, void *stream, int *status, unsigned long long *id);

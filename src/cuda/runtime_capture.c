@@ -21,13 +21,31 @@ ENTRY(int, cudaStreamBeginCapture, void *handle, int mode)
     return runtime_end(&call);
 }
 
+/* Into a graph of the program's, a body of a conditional node perhaps, behind the nodes that are named. */
+ENTRY(int, cudaStreamBeginCaptureToGraph, void *handle, void *graph_handle, void *const *nodes, const void *edges,
+      size_t count, int mode)
+{
+    struct call call;
+    (void)edges; /* there is one kind of dependency */
+    if (runtime_begin(&call)) {
+        struct stream *stream;
+        struct graph *graph = graph_find(call.process, graph_handle, OBJECT_GRAPH);
+        call.error = graph ? stream_of_handle(&call, handle, &stream) : CUDA_ERROR_INVALID_VALUE;
+        if (call.error == CUDA_SUCCESS)
+            call.error = graph_begin_capture_into(call.process, stream, graph, nodes, count, mode);
+    }
+    return runtime_end(&call);
+}
+
 ENTRY(int, cudaStreamEndCapture, void *handle, void **graph)
 {
     struct call call;
     if (runtime_begin(&call)) {
         struct stream *stream;
         struct graph *captured = NULL;
-        call.error = graph ? stream_of_handle(&call, handle, &stream) : CUDA_ERROR_INVALID_VALUE;
+        call.error = stream_of_handle(&call, handle, &stream);
+        if (call.error == CUDA_SUCCESS && !graph && !stream->capture_given) /* the program has no other name for it */
+            call.error = CUDA_ERROR_INVALID_VALUE;
         if (call.error == CUDA_SUCCESS)
             call.error = graph_end_capture(call.process, stream, &captured);
         if (graph)

@@ -298,7 +298,7 @@ static const char *label(const struct graph_node *node)
     static const char *const labels[] = {"kernel", "memcpy", "memset",     "host",
                                          "graph",  "empty",  "event wait", "event record"};
     int type = graph_node_type(node);
-    return type <= NODE_RECORD ? labels[type] : "memory operation";
+    return type <= NODE_RECORD ? labels[type] : type == NODE_CONDITIONAL ? "conditional" : "memory operation";
 }
 
 ENTRY(int, cudaGraphDebugDotPrint, void *handle, const char *path, unsigned flags)

@@ -6,6 +6,7 @@
 #include "cuda/entry.h"
 #include "cuda/graph_node.h"
 #include "cuda/runtime_api.h"
+#include "cuda/runtime_graph_condition.h"
 
 /* Nodes of any kind, described by one structure (cudaGraphNodeParams). */
 struct abi_node {
@@ -55,6 +56,8 @@ static int add_any(void **result, void *graph, void *const *nodes, size_t count,
         return corun_cudaGraphAddMemAllocNode(result, graph, nodes, count, (void *)(uintptr_t)&node->of);
     case NODE_FREE:
         return corun_cudaGraphAddMemFreeNode(result, graph, nodes, count, node->of.handle);
+    case NODE_CONDITIONAL: /* the bodies come back in the description */
+        return runtime_graph_add_condition(result, graph, nodes, count, (void *)(uintptr_t)&node->of);
     default:
         say("not supported: nodes of kind %d in graphs", node->type);
         return CUDA_ERROR_NOT_SUPPORTED;

@@ -32,6 +32,20 @@ static int compare_nodes(const struct graph_node *old, const struct graph_node *
     return same ? UPDATED : SHAPE_CHANGED;
 }
 
+static int compare(const struct graph *executable, const struct graph *graph, struct graph_node **different);
+
+/* A conditional node keeps its kind and its handle. */
+static int compare_bodies(const struct graph_condition *old, const struct graph_condition *new,
+                          struct graph_node **different)
+{
+    int result = old->kind == new->kind && old->address == new->address && old->bodies.count == new->bodies.count
+                     ? UPDATED
+                     : SHAPE_CHANGED;
+    for (size_t b = 0; b < new->bodies.count &&result == UPDATED; b++)
+        result = compare(old->bodies.data[b], new->bodies.data[b], different);
+    return result;
+}
+
 /* Sorted graphs of one shape, built in the same order, have the same nodes in the same places. */
 static int compare(const struct graph *executable, const struct graph *graph, struct graph_node **different)
 {
@@ -42,6 +56,8 @@ static int compare(const struct graph *executable, const struct graph *graph, st
         result = compare_nodes(old, new);
         if (result == UPDATED && new->child)
             result = compare(old->child, new->child, different);
+        if (result == UPDATED && new->condition)
+            result = compare_bodies(old->condition, new->condition, different);
         if (result != UPDATED && !*different)
             *different = new;
     }
@@ -53,6 +69,8 @@ static int take_over(struct process *process, struct graph *executable, const st
     for (size_t i = 0; i < graph->nodes.count; i++) {
         struct graph_node *old = executable->nodes.data[i], *new = graph->nodes.data[i];
         int error = new->child ? take_over(process, old->child, new->child) : CUDA_SUCCESS;
+        for (size_t b = 0; new->condition &&b < new->condition->bodies.count &&error == CUDA_SUCCESS; b++)
+            error = take_over(process, old->condition->bodies.data[b], new->condition->bodies.data[b]);
         struct task *task = new->task ? task_copy(new->task) : NULL;
         if (error != CUDA_SUCCESS || (new->task && !task))
             return CUDA_ERROR_OUT_OF_MEMORY;

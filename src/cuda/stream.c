@@ -123,11 +123,8 @@ static enum stream_task_kind queued_kind(enum task_kind kind)
                                                     : STREAM_POINT;
 }
 
-int stream_ask(struct process *process, struct stream *stream, struct task *task)
+static void prepare(struct process *process, struct stream *stream, struct task *task)
 {
-    if (stream->capture)
-        return graph_capture(process, stream, task);
-    idle_start(process);
     task->stream = stream;
     task->queued.kind = queued_kind(task->kind);
     if (task->kind == TASK_LAUNCH)
@@ -139,8 +136,22 @@ int stream_ask(struct process *process, struct stream *stream, struct task *task
     }
     process->values_waiting += task->kind == TASK_WAIT_VALUE;
     runs_asked(process, task);
+}
+
+int stream_ask(struct process *process, struct stream *stream, struct task *task)
+{
+    if (stream->capture)
+        return graph_capture(process, stream, task);
+    idle_start(process);
+    prepare(process, stream, task);
     stream_append(&process->host, &stream->queue, &task->queued, stream->context->device->host_cycle);
     return CUDA_SUCCESS;
+}
+
+void stream_ask_behind(struct process *process, struct task *before, struct task *task)
+{
+    prepare(process, before->stream, task);
+    stream_insert(&process->host, &before->queued, &task->queued);
 }
 
 bool stream_idle(const struct stream *stream)

@@ -22,8 +22,8 @@ struct stream {
     uint64_t id;
     bool destroyed;
     struct graph *capture;
-    VECTOR(struct graph_node *) capture_front; /* what the next captured node depends on */
-    bool capture_origin, capture_broken;
+    VECTOR(struct graph_node *) capture_front;          /* what the next captured node depends on */
+    bool capture_origin, capture_broken, capture_given; /* given: the program's own graph is captured into */
     int capture_mode;
 };
 
@@ -47,6 +47,8 @@ void stream_free(struct process *process, struct stream *stream);
 int stream_of_handle(struct call *call, const void *handle, struct stream **stream);
 /* Puts it at the end of a stream, or into the graph that is being captured there. Takes it over, also when it fails. */
 int stream_ask(struct process *process, struct stream *stream, struct task *task);
+/* Puts it right behind a task of a stream, before what was asked for later. */
+void stream_ask_behind(struct process *process, struct task *before, struct task *task);
 bool stream_idle(const struct stream *stream);
 
 struct event *event_create(struct process *process, struct context *context, unsigned flags);

@@ -3,6 +3,7 @@
 #include "cuda/task.h"
 
 #include "cuda/copy.h"
+#include "cuda/graph_condition.h"
 #include "cuda/process.h"
 #include "cuda/stream.h"
 
@@ -48,6 +49,8 @@ struct task *task_copy(const struct task *task)
     }
     if (task->kind == TASK_RECORD || task->kind == TASK_WAIT)
         copy->event.event->references++;
+    if (task->kind == TASK_CONDITION)
+        copy->condition->references++;
     return copy;
 }
 
@@ -65,6 +68,9 @@ void task_free(struct process *process, struct task *task)
     case TASK_RECORD:
     case TASK_WAIT:
         event_release(process, task->event.event);
+        break;
+    case TASK_CONDITION:
+        graph_condition_release(process, task->condition);
         break;
     default:
         break;

@@ -12,6 +12,7 @@
 
 struct event;
 struct function;
+struct graph_condition;
 struct process;
 struct stream;
 
@@ -25,6 +26,8 @@ enum task_kind {
     TASK_FREE,
     TASK_WAIT_VALUE,
     TASK_WRITE_VALUE,
+    TASK_SET_CONDITION,
+    TASK_CONDITION,
     TASK_NOTHING
 };
 
@@ -67,7 +70,8 @@ struct task {
             uint64_t address, value;
             uint32_t bytes;
             unsigned flags;
-        } value;          /* stream_value.h */
+        } value; /* stream_value.h; SET_CONDITION: address and value */
+        struct graph_condition *condition;
         uint64_t address; /* FREE */
     };
 };

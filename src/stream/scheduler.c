@@ -51,6 +51,19 @@ void stream_append(struct stream_host *host, struct stream_queue *queue, struct 
     queue->last = task;
 }
 
+void stream_insert(struct stream_host *host, struct stream_task *before, struct stream_task *task)
+{
+    struct stream_queue *queue = before->queue;
+    task->queue = queue;
+    task->next = before->next;
+    task->sequence = before->sequence;
+    task->submitted_cycle = before->submitted_cycle;
+    host->launches_waiting += task->kind == STREAM_LAUNCH;
+    before->next = task;
+    if (queue->last == before)
+        queue->last = task;
+}
+
 static bool precedes(const struct stream_queue *queue, const struct stream_task *task)
 {
     return queue->first && queue->first->sequence < task->sequence;

@@ -101,6 +101,9 @@ void stream_group_remove(struct stream_group *group, struct stream_queue *queue)
 /* Asks for a task; `cycle` is where the host is. */
 void stream_append(struct stream_host *host, struct stream_queue *queue, struct stream_task *task, uint64_t cycle);
 
+/* Puts a task right behind another one of a queue, as if both had been asked for at once. */
+void stream_insert(struct stream_host *host, struct stream_task *before, struct stream_task *task);
+
 /* The first task that can start, and since when: by priority, then in the order of the calls. NULL if none can. */
 struct stream_task *stream_next(const struct stream_scheduler *scheduler, uint64_t *since);
 /* Of two tasks that can start, on one GPU or on two. */

@@ -146,7 +146,7 @@ static void in_one_structure(struct fill_node *forty, const struct kernel_node *
     GOOD(cuGraphAddNode_v2(&any[1], graph, any, NULL, 1, &node));
     node = (struct any_node){.type = 1, .of.copy.copy = *back};
     GOOD(cuGraphAddNode_v2(&copy, graph, &any[1], NULL, 1, &node));
-    node = (struct any_node){.type = 13}; /* conditional */
+    node = (struct any_node){.type = 8}; /* signal of an external semaphore */
     EXPECT(801, cuGraphAddNode_v2(&seen, graph, NULL, NULL, 0, &node));
     GOOD(cuGraphInstantiateWithFlags(&executable, graph, 0));
     run(executable);
