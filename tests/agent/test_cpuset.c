@@ -36,7 +36,7 @@ static cpu_set_t cores_of(const char *text)
 
 static struct cpuset_places places_of(const char *mounts, const char *groups)
 {
-    static char mounts_path[64], groups_path[64];
+    static char mounts_path[80], groups_path[80]; /* fake.root with a name */
     char line[256];
     snprintf(line, sizeof line, mounts, fake.root);
     fake_write(fake.root, "mounts", line);

@@ -176,7 +176,7 @@ static void test_groups_are_removed(void **state)
     struct journal journal;
     struct resctrl resctrl;
     struct restored restored;
-    char path[64];
+    char path[80];
     fake_begin(two_sockets, group);
     snprintf(path, sizeof path, "%s/journal", fake.root);
     assert_int_equal(journal_create(&journal, path, list), CORUN_OK);
