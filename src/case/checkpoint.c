@@ -262,7 +262,9 @@ enum corun_status checkpointing_create(struct run *run, struct checkpointing **r
         return CORUN_MEMORY;
     }
     checkpointing->run = run;
-    if (job->resume_file && !is_first(job))
+    if (job->checkpoint_file)
+        status = checkpoint_try(job->checkpoint_file, run->list);
+    if (status == CORUN_OK && job->resume_file && !is_first(job))
         status = checkpoint_read(job->resume_file, run->list, &checkpointing->reader);
     if (status == CORUN_OK && checkpointing->reader)
         status = checkpoint_check(checkpointing->reader, &checkpointing->identity, run->list);

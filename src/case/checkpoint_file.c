@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -119,10 +120,43 @@ static enum corun_status open_file(struct checkpoint_writer *writer, const char 
     int length = snprintf(writer->temporary, sizeof writer->temporary, "%s.%ld.part", path, (long)getpid());
     snprintf(writer->path, sizeof writer->path, "%s", path);
     if (length < 0 || (size_t)length >= sizeof writer->temporary)
-        return corun_report(list, CORUN_FILE, CORUN_NOWHERE, "%s: the name is too long", path);
+        return corun_report(list, CORUN_FILE, CORUN_NOWHERE, "no checkpoint can be written: %s: the name is too long",
+                            path);
     writer->file = fopen(writer->temporary, "wb");
     return writer->file ? CORUN_OK
-                        : corun_report(list, CORUN_FILE, CORUN_NOWHERE, "%s: %s", writer->temporary, strerror(errno));
+                        : corun_report(list, CORUN_FILE, CORUN_NOWHERE, "no checkpoint can be written: %s: %s", path,
+                                       strerror(errno));
+}
+
+/* NULL: what is at the path may be replaced. */
+static const char *why_kept(const char *path)
+{
+    char magic[MAGIC_BYTES];
+    struct stat about;
+    if (stat(path, &about))
+        return NULL;
+    if (!S_ISREG(about.st_mode))
+        return S_ISDIR(about.st_mode) ? "is a folder" : "is no plain file";
+    FILE *file = about.st_size ? fopen(path, "rbe") : NULL;
+    size_t got = file ? fread(magic, 1, sizeof magic, file) : 0;
+    if (file)
+        fclose(file);
+    bool good = !about.st_size || (got == sizeof magic && !memcmp(magic, MAGIC, MAGIC_BYTES));
+    return good ? NULL : "is there and is no checkpoint: it is not replaced";
+}
+
+enum corun_status checkpoint_try(const char *path, struct corun_diagnostics *list)
+{
+    const char *kept = why_kept(path);
+    if (kept)
+        return corun_report(list, CORUN_FILE, CORUN_NOWHERE, "no checkpoint can be written: %s %s", path, kept);
+    struct checkpoint_writer writer = {.file = NULL};
+    enum corun_status status = open_file(&writer, path, list);
+    if (status == CORUN_OK) {
+        fclose(writer.file);
+        remove(writer.temporary);
+    }
+    return status;
 }
 
 enum corun_status checkpoint_write(const char *path, const struct checkpoint_identity *identity, uint64_t cycle,

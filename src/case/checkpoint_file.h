@@ -30,6 +30,8 @@ void checkpoint_identify(struct checkpoint_identity *identity, const char *name,
 
 /* Writing: beside the path, and renamed when it is whole. */
 struct checkpoint_writer;
+/* Before the work: FILE, with a message, where none could be written, or where something lies that is none and would be replaced. */
+enum corun_status checkpoint_try(const char *path, struct corun_diagnostics *list);
 /* FILE, MEMORY, with a message; *writer is NULL then. */
 enum corun_status checkpoint_write(const char *path, const struct checkpoint_identity *identity, uint64_t cycle,
                                    struct corun_diagnostics *list, struct checkpoint_writer **writer);

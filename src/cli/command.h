@@ -169,6 +169,7 @@ struct output {
     const char *ending; /* of files that it makes and may replace, although inputs end in it as well; NULL: none */
     bool
         stays; /* not written anew: what is at its place is opened for reading and writing, and whoever writes cuts it back */
+    bool later; /* others open it when there is something to write */
     FILE *file;
     char *target; /* where a file without a name goes in the end; NULL: it has its name already */
 };

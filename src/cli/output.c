@@ -286,7 +286,7 @@ enum corun_status outputs_open(struct output *outputs, size_t count, struct coru
 {
     enum corun_status status = outputs_check(outputs, count, list);
     for (size_t i = 0; i < count && status == CORUN_OK; i++) {
-        if (outputs[i].path && !open_output(&outputs[i]))
+        if (outputs[i].path && !outputs[i].later && !open_output(&outputs[i]))
             status = corun_report(list, CORUN_FILE, (struct corun_place){outputs[i].path, 0, 0},
                                   "cannot be written: %s", strerror(errno));
     }

@@ -120,7 +120,7 @@ static const char doc[] =
     "The results depend on the options above --json only, apart from the wall time.";
 
 /* The files that a run writes. */
-enum { RUN_JSON, RUN_TRACE, RUN_TIMELINE, RUN_CONSOLE, RUN_OUTPUTS };
+enum { RUN_JSON, RUN_TRACE, RUN_TIMELINE, RUN_CONSOLE, RUN_CHECKPOINT, RUN_OUTPUTS };
 
 struct run_options {
     struct command command;
@@ -276,6 +276,7 @@ static void parse_checkpoint(struct run_options *run, const char *value)
     else if (!run->checkpoint[0])
         command_keep(&run->command, corun_report(run->command.list, CORUN_USAGE, CORUN_NOWHERE,
                                                  "--checkpoint: the name of the file is missing in `%s`", value));
+    run->outputs[RUN_CHECKPOINT].path = run->checkpoint;
 }
 
 /* false: it is none of these. */
@@ -560,7 +561,7 @@ static enum corun_status run_case(void *user)
         run->job->resume_file = run->resume;
     }
     if (status == CORUN_OK && run->resume)
-        status = outputs_spare(run->outputs, RUN_OUTPUTS, run->resume, run->command.list);
+        status = outputs_spare(run->outputs, RUN_CHECKPOINT, run->resume, run->command.list);
     for (size_t i = 0; i < run->words.count && status == CORUN_OK; i++)
         status = outputs_spare(run->outputs, RUN_OUTPUTS, run->words.data[i], run->command.list);
     if (status == CORUN_OK)
@@ -584,13 +585,16 @@ int command_run(int argc, char **argv)
                                      .args_doc = arguments_doc,
                                      .doc = doc,
                                      .help_filter = command_help_filter};
-    struct run_options run = {
-        .request = corun_request_create(),
-        .gpu = DEFAULT_GPU,
-        .in_hardware = true,
-        .outputs = {{.option = "--json"}, {.option = "--trace"}, {.option = "--timeline"}, {.option = "--console"}},
-        .sample_cycles = TIMELINE_SAMPLE_CYCLES,
-        .timeline_settings = {.limit = TIMELINE_LIMIT}};
+    struct run_options run = {.request = corun_request_create(),
+                              .gpu = DEFAULT_GPU,
+                              .in_hardware = true,
+                              .outputs = {{.option = "--json"},
+                                          {.option = "--trace"},
+                                          {.option = "--timeline"},
+                                          {.option = "--console"},
+                                          {.option = "--checkpoint", .later = true}},
+                              .sample_cycles = TIMELINE_SAMPLE_CYCLES,
+                              .timeline_settings = {.limit = TIMELINE_LIMIT}};
     if (!run.request)
         return output_diagnostics(NULL, CORUN_MEMORY);
     int exit_status = command_perform(&run.command, &argp, argc, argv, run_case, &run);

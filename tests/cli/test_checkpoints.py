@@ -423,6 +423,22 @@ class Checkpoints(Saved):
         self.refused(USAGE, "the name of the file is missing", "--checkpoint", "@1K", "work.yaml")
         self.assertFalse((self.folder / "no.ck").exists())
 
+    def test_a_place_for_none_is_refused_before_the_work(self):
+        (self.folder / "kept.txt").write_text("a letter\n")
+        (self.folder / "folder").mkdir()
+        for status, text, place in ((FILE, "no checkpoint can be written: /nowhere/x.ck: No such file", "/nowhere/x.ck"),
+                                    (FILE, "no checkpoint can be written: folder is a folder", "folder"),
+                                    (FILE, "no checkpoint can be written: /dev/null is no plain file", "/dev/null"),
+                                    (FILE, "kept.txt is there and is no checkpoint", "kept.txt"),
+                                    (USAGE, "work.yaml is read: it is not replaced", "work.yaml"),
+                                    (USAGE, "--json and --checkpoint cannot both go to same.json", "same.json")):
+            self.refused(status, text, "--json", "same.json", "--checkpoint", place, "--cycles", "100M", "work.yaml")
+        self.assertEqual((self.folder / "kept.txt").read_text(), "a letter\n")
+        (self.folder / "empty.ck").touch()
+        self.run_case(("work.yaml",), "--checkpoint", "empty.ck@4K")
+        self.assertTrue(self.bytes_of("empty.ck"))
+        self.assertEqual([path.name for path in self.folder.iterdir() if path.name.endswith(".part")], [])
+
     def test_files_that_are_none(self):
         self.refused(NOT_FOUND, "checkpoint nowhere.ck: No such file", "--resume", "nowhere.ck", "work.yaml")
         self.run_case(("work.yaml",), "--checkpoint", "good.ck@4K")
