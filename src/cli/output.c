@@ -15,6 +15,13 @@
 #define USUAL_WIDTH 120 /* where nobody says how wide they may be */
 #define LINKS_MAX 40    /* behind one another, as the system has it */
 
+/* What an input file has in a message must not move the cursor of a terminal, nor begin a line. */
+static void put_clean(const char *text)
+{
+    for (; *text; text++)
+        fputc(*text == '\n' || *text == '\t' ? ' ' : (unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, stderr);
+}
+
 int output_diagnostics(const struct corun_diagnostics *list, enum corun_status status)
 {
     size_t count = list ? corun_diagnostics_count(list) : 0;
@@ -24,14 +31,17 @@ int output_diagnostics(const struct corun_diagnostics *list, enum corun_status s
         const struct corun_diagnostic *item = corun_diagnostics_get(list, i);
         fputs("corun: ", stderr);
         if (item->place.file) {
-            fprintf(stderr, "%s:", item->place.file);
+            put_clean(item->place.file);
+            fputc(':', stderr);
             if (item->place.line)
                 fprintf(stderr, "%u:", item->place.line);
             if (item->place.line && item->place.column)
                 fprintf(stderr, "%u:", item->place.column);
             fputc(' ', stderr);
         }
-        fprintf(stderr, "%s%s\n", item->status == CORUN_OK ? "warning: " : "", item->message);
+        fputs(item->status == CORUN_OK ? "warning: " : "", stderr);
+        put_clean(item->message);
+        fputc('\n', stderr);
         explained = explained || item->status != CORUN_OK;
         stopped = stopped || item->status == CORUN_WATCHDOG;
     }

@@ -135,13 +135,15 @@ enum corun_status options_read(const char *path, const char *text, size_t bytes,
                                struct corun_diagnostics *list, struct imported_option **options, size_t *count)
 {
     struct scan scan = {.path = path, .at = text, .end = text + bytes, .line = 1, .arena = arena, .list = list};
+    bool strange = false;
     while (scan.at < scan.end && scan.status != CORUN_MEMORY) {
         skip_blanks(&scan);
         bool named = scan.at + 1 < scan.end && *scan.at == '-' && isalpha((unsigned char)scan.at[1]);
         if (named)
             read_option(&scan);
-        else if (!at_line_end(&scan))
+        else if (!at_line_end(&scan) && !strange) /* of many one after the other, the first */
             fail(&scan, scan.line, "this is no option: expected `-name value`, or a comment behind #");
+        strange = !named && (strange || !at_line_end(&scan));
         skip_line(&scan);
     }
     if (scan.status == CORUN_OK)

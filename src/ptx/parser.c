@@ -372,28 +372,21 @@ static bool parse_top(struct parser *parser)
 
 static bool starts_top(const struct parser *parser)
 {
-    static const char *const words[] = {"visible", "extern", "weak",  "common", "entry",
-                                        "func",    "global", "const", "file",   "section"};
+    static const char *const words[] = {"version", "target", "address_size", "visible", "extern", "weak",   "common",
+                                        "entry",   "func",   "global",       "const",   "file",   "section"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (parser_at_dot(parser, words[i]))
             return true;
     return false;
 }
 
-/* After an error at the top level: on to the next declaration. */
+/* After an error at the top level: on to the next declaration. Of a body that lost its beginning, the first line is enough. */
 static void skip_top(struct parser *parser)
 {
     uint64_t open = 0;
-    for (;; parser_next(parser)) {
-        int kind = parser->token.kind;
-        if (kind == TOKEN_END || (!open && starts_top(parser)))
-            return;
-        if ((kind == ';' && !open) || (kind == '}' && open <= 1)) {
-            parser_next(parser);
-            return;
-        }
-        open += kind == '{';
-        open -= kind == '}';
+    for (; parser->token.kind != TOKEN_END && (open || !starts_top(parser)); parser_next(parser)) {
+        open += parser->token.kind == '{';
+        open -= open && parser->token.kind == '}';
     }
 }
 
@@ -458,8 +451,10 @@ static void parse_module(struct parser *parser)
     if (!name_table_create(&parser->names, parser->scratch))
         parser_out_of_memory(parser);
     parser_next(parser);
-    if (!parser_at_dot(parser, "version"))
+    if (!parser_at_dot(parser, "version")) {
         parser_expected(parser, ".version at the start of a module");
+        skip_top(parser);
+    }
     while (parser->token.kind != TOKEN_END) {
         const char *before = parser->token.text;
         struct token first = parser->token;

@@ -331,6 +331,13 @@ class Help(Command):
         self.assertFalse((self.folder / "started").exists(), "known before the program has run")
         self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("x.corun.")], [])
 
+    def test_what_is_in_a_file_does_not_steer_the_terminal(self):
+        (self.folder / "samples.csv").write_bytes(b"size,cores,ways,duration_ns,ipc\n\x1b[2J\x07,1,1,1,1\n")
+        done = self.run_command("host", "train", "samples.csv", "-o", "-", status=SYNTAX)
+        self.assertEqual(done.stderr, "corun: samples.csv:2:1: no number: '?[2J?'\n")
+        done = self.run_command("check", "a\nname.ptx", status=NOT_FOUND)
+        self.assertEqual(done.stderr.count("\n"), 1)
+
     def test_lists(self):
         gpus = self.run_command("list", "gpus").stdout
         for name in ("gtx980", "fx5800", "h100"):

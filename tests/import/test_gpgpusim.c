@@ -211,6 +211,8 @@ static void what_is_no_description(void **unused)
         const char *message;
     } rows[] = {
         {"# one\n<<<<<<< HEAD\n", CORUN_SYNTAX, 2, "this is no option: expected `-name value`, or a comment behind #"},
+        {"#\n\nthis\nis a\n\nletter\n# still\nof five lines", CORUN_SYNTAX, 3,
+         "this is no option: expected `-name value`, or a comment behind #"},
         {"-a \"b\nc", CORUN_SYNTAX, 1, "the quotes have no end"},
         {"-a b\n", CORUN_SYNTAX, 0, "none of its 1 options says anything of a GPU"},
         {"", CORUN_SYNTAX, 0, "none of its 0 options says anything of a GPU"},

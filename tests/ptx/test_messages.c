@@ -208,9 +208,8 @@ static const struct {
      "12:17: expected a register of 32 bits for .u32 or a constant, found '{'\n"
      "14:1: expected ';', found '}'\n"},
     /* declarations */
-    {"add", CORUN_SYNTAX,
-     "1:1: expected .version at the start of a module, found 'add'\n"
-     "1:1: expected a directive such as .entry, .func or .global, found 'add'\n"},
+    {"add", CORUN_SYNTAX, "1:1: expected .version at the start of a module, found 'add'\n"},
+    {"{\"json\": [1,\n2]}\n{}\n", CORUN_SYNTAX, "1:1: expected .version at the start of a module, found '{'\n"},
     {"", CORUN_SYNTAX, "1:1: expected .version at the start of a module, found the end of the file\n"},
     {".version 7.0\n", CORUN_SYNTAX, "2:1: expected a .target directive, found none\n"},
     {HEAD ".global .u32 x[2] = {1, 2, 3};\n", CORUN_SYNTAX, "4:28: more initial values than 'x' has elements\n"},
@@ -230,6 +229,10 @@ static const struct {
      "4:14: expected the name of a variable, found '='\n"
      "5:21: expected a number, found 'x'\n"
      "6:14: 'add' needs a type\n"},
+    /* of a body that ends too early, the first line */
+    {ENTRY("ret; }\nmov.u32 %r1, 1;\n{ add.u32 %r1, %r1, 1; }\nret; }") "\n.entry j() { add; }\n", CORUN_SYNTAX,
+     "10:1: expected a directive such as .entry, .func or .global, found 'mov'\n"
+     "15:14: 'add' needs a type\n"},
 };
 
 static void says_exactly_what_is_wrong(void **state)
