@@ -5,6 +5,7 @@ import argparse
 import errno
 import io
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -118,15 +119,20 @@ def report(options):
     sys.stdout.flush()
 
 
+def say(error):
+    """In one line: what a damaged file has in a message must not move the cursor of a terminal."""
+    print("corun: " + re.sub(r"[\x00-\x1f\x7f]+", " ", str(error)), file=sys.stderr)
+
+
 def end(work):
     """Does it, and says on the standard error output what went wrong: the exit status."""
     try:
         work()
     except ReportError as error:
-        print(f"corun: {error}", file=sys.stderr)
+        say(error)
         return error.status
     except ResultsError as error:
-        print(f"corun: {error}", file=sys.stderr)
+        say(error)
         return FILE
     except KeyboardInterrupt:
         return 128 + signal.SIGINT

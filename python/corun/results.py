@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shlex
 import sqlite3
 import urllib.parse
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy
 from numpy.typing import NDArray
@@ -60,12 +61,10 @@ class Results:
         self.path = os.fspath(path)
         if not os.path.isfile(self.path):
             raise ResultsError(f"{self.path}: there is no such file")
-        try:
+        with self._reading():
             self._database = self._open()
             identity = self._database.execute("PRAGMA application_id").fetchone()[0]
             version = self._database.execute("PRAGMA user_version").fetchone()[0]
-        except sqlite3.Error as error:
-            raise ResultsError(f"{self.path}: {error}") from None
         if identity != APPLICATION_ID:
             self.close()
             raise ResultsError(f"{self.path}: not a results file of corun")
@@ -88,6 +87,16 @@ class Results:
             database.execute("SELECT count(*) FROM sqlite_master").fetchone()
         return database
 
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        """What stumbles over a damaged file says so: the database itself, or whoever takes what it has for text, a number, JSON."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise ResultsError(f"{self.path}: {error}") from None
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise ResultsError(f"{self.path}: damaged: {type(error).__name__}: {error}") from None
+
     def close(self) -> None:
         self._database.close()
 
@@ -101,10 +110,8 @@ class Results:
         self.close()
 
     def _query(self, text: str, arguments: Sequence[Any] = ()) -> List[Any]:
-        try:
+        with self._reading():
             return self._database.execute(text, arguments).fetchall()
-        except sqlite3.Error as error:
-            raise ResultsError(f"{self.path}: {error}") from None
 
     def campaigns(self) -> List[Campaign]:
         """List of Campaign, by name."""
@@ -139,7 +146,9 @@ class Results:
         that others are compared with. Numbers that are not known are NaN."""
         tables, conditions, order, arguments = self._filter(campaign, gpu, policy, isolated, status)
         columns = ", ".join(f"cases.{name}" for name, _ in _CASES)
-        return _array(self._query(f"SELECT {columns} FROM {tables}{conditions} ORDER BY {order}", arguments), _CASES)
+        rows = self._query(f"SELECT {columns} FROM {tables}{conditions} ORDER BY {order}", arguments)
+        with self._reading():
+            return _array(rows, _CASES)
 
     def applications(self, campaign: Optional[str] = None, gpu: Optional[str] = None, policy: Optional[str] = None,
                      isolated: Optional[bool] = False, status: Optional[str] = "finished") -> NDArray[Any]:
@@ -151,8 +160,10 @@ class Results:
         reached = ", ".join("CASE a.goal WHEN '' THEN NULL ELSE coalesce(" + ", ".join(
             f"json_extract(cases.result, '$.{member}[' || a.position || '].{name}')" for member in ("applications", "apps")) +
                             ") END" for name, _ in _APPLICATIONS[-2:])
-        return _array(self._query(f"SELECT {columns}, {reached} FROM {tables} JOIN applications AS a USING(key){conditions} "
-                                  f"ORDER BY {order}, a.position", arguments), _APPLICATIONS)
+        rows = self._query(f"SELECT {columns}, {reached} FROM {tables} JOIN applications AS a USING(key){conditions} "
+                           f"ORDER BY {order}, a.position", arguments)
+        with self._reading():
+            return _array(rows, _APPLICATIONS)
 
     def members(self, campaign: str) -> List[str]:
         """The keys of a campaign's cases in the order of its description, isolated runs first, with those that have not run."""
@@ -162,14 +173,16 @@ class Results:
         """Everything about a finished case, as `corun run --json` writes it; None if there is no such case or it did not
         finish."""
         rows = self._query("SELECT result FROM cases WHERE key = ?", (key,))
-        return _with_present_names(json.loads(rows[0][0])) if rows and rows[0][0] else None
+        with self._reading():
+            return _with_present_names(json.loads(rows[0][0])) if rows and rows[0][0] else None
 
     def history(self, key: str) -> Optional[History]:
         """The History of a finished case; None if there is no such case, it did not finish, or the file is from before there were
         histories."""
         rows = self._query("SELECT json_extract(result, '$.history'), json_array_length(result, '$.sms') FROM cases WHERE key = ?",
                            (key,))
-        return History(_renamed(json.loads(rows[0][0])), rows[0][1]) if rows and rows[0][0] else None
+        with self._reading():
+            return History(_renamed(json.loads(rows[0][0])), rows[0][1]) if rows and rows[0][0] else None
 
 
 def _renamed(members: Dict[str, Any], former: Dict[str, str] = _FORMER_NAMES) -> Dict[str, Any]:

@@ -9,8 +9,10 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import sqlite3
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -244,6 +246,30 @@ class File(unittest.TestCase):
             writer.commit()
             self.assertEqual(len(results.cases(policy="slow", status=None)), 3)
         writer.close()
+
+    def test_what_is_damaged_is_said_of_the_file(self):
+        """In one line, whatever it is that stumbles: the database, a text that is none, a number that is a text, a result that is no JSON."""
+        whole = self.path.read_bytes()
+        wrong = {"a type": "UPDATE cases SET stp = 'much' WHERE key = 'k8'", "a number": "UPDATE cases SET cycles = 1e300 WHERE key = 'k8'",
+                 "JSON": "UPDATE cases SET result = '{\"history\": [' WHERE key = 'k8'",
+                 "a member": "UPDATE cases SET result = '[\"history\"]' WHERE key = 'k8'",
+                 "text": "UPDATE cases SET policy = CAST(x'ff0a1b5b324aff' AS TEXT) WHERE key = 'k8'"}
+        for name, text in wrong.items():
+            with self.subTest(name):
+                self.path.write_bytes(whole)
+                with sqlite3.connect(self.path) as database:
+                    database.execute(text)
+                database.close()
+                with corun.Results(self.path) as results:
+                    with self.assertRaisesRegex(corun.ResultsError, re.escape(str(self.path))):
+                        results.cases()
+                        results.applications()
+                        results.result("k8")
+        self.path.write_bytes(whole.replace(b"CREATE TABLE", b"CREATE \xffABLE"))
+        with self.assertRaisesRegex(corun.ResultsError, re.escape(str(self.path))):
+            corun.Results(self.path)
+        done = subprocess.run([sys.executable, os.path.dirname(os.path.dirname(corun.__file__)), "--results", self.path], capture_output=True, text=True, check=False)
+        self.assertEqual([done.returncode, done.stdout, done.stderr.count("\n")], [13, "", 1])
 
     def test_files_of_others(self):
         for name, data, words in (("none.db", None, "no such file"), ("text.db", b"no database" * 100, "not a database"),
