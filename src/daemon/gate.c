@@ -20,11 +20,6 @@ static const struct {
 #undef GATE_POLICY_ROW
 };
 
-const char *gate_policy_name(enum gate_policy policy)
-{
-    return names[policy].word;
-}
-
 /* ---- rules ---- */
 
 /* A whole number of units, up to a comma or the end. */

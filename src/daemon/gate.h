@@ -90,7 +90,6 @@ struct gate {
  * The rules of a text like `priority:bound=500`. ARGUMENT with a message: there is no such policy or parameter, or it is a policy of simulated GPUs.
  */
 enum corun_status gate_rules_read(const char *text, struct gate_rules *rules, struct corun_diagnostics *list);
-const char *gate_policy_name(enum gate_policy policy);
 
 /* `front`: of BOARD_FILE_BYTES, zeroed; it lives as long as the gate. NULL: every client comes with one. */
 void gate_begin(struct gate *gate, const struct gate_rules *rules, struct board_front *front);

@@ -21,11 +21,6 @@ uint32_t tensor_type_bytes(uint32_t type)
     return types[type].bytes;
 }
 
-bool tensor_type_is_floating(uint32_t type)
-{
-    return types[type].floating;
-}
-
 #define WRONG(...) (snprintf(text, TENSOR_TEXT, __VA_ARGS__), false)
 
 static bool check_words(const struct tensor_map *map, char *text)

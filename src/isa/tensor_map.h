@@ -86,7 +86,6 @@ enum tensor_map_place {
 };
 
 uint32_t tensor_type_bytes(uint32_t type);
-bool tensor_type_is_floating(uint32_t type);
 
 /* What the documentation asks of a map. False: `text` (TENSOR_TEXT bytes) says what is wrong with it. */
 bool tensor_map_check(const struct tensor_map *map, char *text);

@@ -66,12 +66,6 @@ bool clock_begin(struct runtime *runtime, uint64_t time)
     return good;
 }
 
-void clock_end(struct runtime *runtime)
-{
-    clock_give(runtime, runtime->base_event);
-    runtime->base_event = NULL;
-}
-
 /* By the host's clock; false: the base is too old. */
 static bool tell_by_host(struct runtime *runtime)
 {

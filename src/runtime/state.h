@@ -189,7 +189,6 @@ bool clock_seen(struct runtime *runtime, void *event, uint64_t *time);
 /* Where the host is; advances a little from call to call. */
 uint64_t clock_now(struct runtime *runtime);
 bool clock_begin(struct runtime *runtime, uint64_t time);
-void clock_end(struct runtime *runtime);
 
 /* workload.c */
 /* An image for a job, loaded if need be; NULL: runtime->error, or out of memory. */

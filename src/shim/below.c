@@ -19,7 +19,7 @@
 static struct {
     pthread_once_t once;
     void *library;
-    char path[PATH_MAX], own[PATH_MAX];
+    char own[PATH_MAX];
     void *entries[LOOKED_AT_COUNT];
     int trace;
 } state = {.once = PTHREAD_ONCE_INIT, .trace = -1};
@@ -65,7 +65,6 @@ static bool open_driver(const char *path)
         return false;
     }
     state.library = library;
-    snprintf(state.path, sizeof state.path, "%s", real);
     return true;
 }
 
@@ -122,12 +121,6 @@ void *below(enum looked_at entry)
 {
     pthread_once(&state.once, find_driver);
     return state.entries[entry];
-}
-
-const char *below_path(void)
-{
-    pthread_once(&state.once, find_driver);
-    return state.path;
 }
 
 static void *const replacements[LOOKED_AT_COUNT];

@@ -27,8 +27,6 @@ void *below_find(const char *symbol);
 void *below(enum looked_at entry);
 /* The shim's function for an entry point of the driver below; NULL: it is not looked at. */
 void *below_replaced(const void *address);
-/* The path of the driver that is open; "" if there is none. */
-const char *below_path(void);
 
 /* $CORUN_SHIM_TRACE: a file to which a line is added for each entry point that the program asks for. */
 void trace_line(const char *what, const char *name, const char *more);
