@@ -309,7 +309,10 @@ static bool close_output(struct output *output, bool wanted)
     FILE *file = output->file;
     bool good = !ferror(file);
     errno = 0;
-    good = !fflush(file) && good; /* fails again where an earlier write has: its reason is gone */
+    good = !fflush(file) && good;
+    if (!good && !errno &&
+        write(fileno(file), "\n", 1) == 1) /* the reason of an earlier write is gone: the same happens again */
+        errno = EIO;
     if (good && output->target && (wanted || ftell(file) > 0))
         good = give_name(output);
     int problem = errno;

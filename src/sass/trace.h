@@ -109,7 +109,8 @@ void sass_grid_archive(struct corun_archive *archive, struct corun_grid *grid);
 
 /*
  * Runs any source's grid without timing and writes it as the trace of kernel `number`. Predicates are left out, as in traces of GPUs. UNSUPPORTED,
- * with the line: divisions, barriers other than 0, local and generic accesses, more than 255 registers; FAULT, FILE, MEMORY.
+ * with the line: divisions, barriers other than 0, local and generic accesses, more than 255 registers; FAULT, MEMORY. Ends early where the stream
+ * has an error, which is the caller's to tell.
  */
 enum corun_status sass_kernel_write(const struct corun_grid *grid, uint32_t number, FILE *stream,
                                     struct corun_diagnostics *list);

@@ -312,10 +312,8 @@ enum corun_status sass_kernel_write(const struct corun_grid *grid, uint32_t numb
         "[mem_addresses]\n\n",
         grid->name, number, grid->tb_count, grid->tb_threads, grid->tb_shared_bytes, grid->registers_per_thread);
     enum corun_status status = CORUN_OK;
-    for (uint32_t i = 0; i < grid->tb_count && !status; i++)
+    for (uint32_t i = 0; i < grid->tb_count && !status && !ferror(stream); i++)
         status = write_tb(writer, i);
-    if (!status && ferror(stream))
-        status = corun_report(list, CORUN_FILE, CORUN_NOWHERE, "a trace cannot be written");
     free(writer);
     return status;
 }

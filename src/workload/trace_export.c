@@ -12,6 +12,22 @@ static enum corun_status cannot_write(const char *path, struct corun_diagnostics
     return corun_report(list, CORUN_FILE, CORUN_NOWHERE, "%s cannot be written: %s", path, strerror(errno));
 }
 
+/* Also of what went wrong while it was written, as far as errno still has it. */
+static enum corun_status close_file(FILE *stream, const char *directory, const char *name, enum corun_status status,
+                                    struct corun_diagnostics *list)
+{
+    int problem = errno;
+    bool good = !ferror(stream);
+    if (fclose(stream) != 0 && good) {
+        good = false;
+        problem = errno;
+    }
+    if (good || status)
+        return status;
+    return corun_report(list, CORUN_FILE, CORUN_NOWHERE, "%s/%s: not everything could be written%s%s", directory, name,
+                        problem ? ": " : "", problem ? strerror(problem) : "");
+}
+
 /* "wx": what is there is not replaced. */
 static enum corun_status open_file(const char *directory, const char *name, bool overwrite,
                                    struct corun_diagnostics *list, FILE **stream)
@@ -35,11 +51,10 @@ static enum corun_status write_launch(struct corun_instance *instance, uint32_t 
     enum corun_status status = open_file(directory, name, overwrite, list, &stream);
     if (status)
         return status;
+    errno = 0;
     status = sass_kernel_write(grid, index + 1, stream, list);
-    if (fclose(stream) != 0 && !status)
-        status = cannot_write(name, list);
     fprintf(names, "%s\n", name);
-    return status;
+    return close_file(stream, directory, name, status, list);
 }
 
 enum corun_status corun_instance_export_trace(struct corun_instance *instance, const char *directory, bool overwrite,
@@ -58,7 +73,6 @@ enum corun_status corun_instance_export_trace(struct corun_instance *instance, c
         status = open_file(directory, "kernelslist.g", overwrite, list, &names);
     for (uint32_t i = 0; i < workload_grid_count(workload) && !status; i++)
         status = write_launch(instance, i, directory, overwrite, names, list);
-    if (names && fclose(names) != 0 && !status)
-        status = cannot_write("kernelslist.g", list);
-    return status;
+    errno = 0;
+    return names ? close_file(names, directory, "kernelslist.g", status, list) : status;
 }

@@ -1026,6 +1026,11 @@ launches:
         self.assertFalse((self.folder / "x").exists())
 
 
+def no_room():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+
 class Streams(Command):
     def test_a_full_disk(self):
         with open("/dev/full", "w", encoding="ascii") as full:
@@ -1037,11 +1042,15 @@ class Streams(Command):
         self.fails(FILE, ["nowhere/t"], *Run.SHORT, "--trace", "nowhere/t", "./work.yaml")
         self.fails(FILE, ["nowhere/x"], "launch", "kernels.ptx", "--kernel", "add", *Launch.VECTORS, "--save", "2=nowhere/x")
 
-    def test_what_was_there_stays_until_the_new_one_is_whole(self):
-        def no_room():
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+    def test_the_reason_is_said_after_many_writes(self):
+        """Of the first that fails it is long gone when the file is closed."""
+        (self.folder / "long.ptx").write_text(HEADER + "".join(f".visible .entry k{n}() {{ ret; }}\n" for n in range(200)))
+        done = self.run_command("rewrite", "-q", "slice", "long.ptx", "-o", "cut.ptx", status=FILE, preexec_fn=no_room)
+        self.assertIn("cut.ptx: not everything could be written: File too large", done.stderr)
+        done = self.run_command("export", "-q", "--trace", "./work.yaml", "cut", status=FILE, preexec_fn=no_room)
+        self.assertEqual(done.stderr, "corun: cut/kernel-1.traceg: not everything could be written: File too large\n")
 
+    def test_what_was_there_stays_until_the_new_one_is_whole(self):
         folder = self.folder / "kept"
         folder.mkdir()
         try:
