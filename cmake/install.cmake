@@ -20,7 +20,10 @@ if(library_objects)
   # Only what the public headers declare is visible.
   set_target_properties(corun_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
                                                 LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/corun.map)
-  target_link_options(corun_shared PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/corun.map -Wl,--no-undefined)
+  target_link_options(corun_shared PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/corun.map)
+  if(NOT CORUN_SANITIZE) # clang has the sanitizers' runtime in programs alone
+    target_link_options(corun_shared PRIVATE -Wl,--no-undefined)
+  endif()
   target_link_libraries(corun_shared PRIVATE PkgConfig::JANSSON PkgConfig::YAML PkgConfig::SQLITE PkgConfig::MD PkgConfig::GMP PkgConfig::ZSTD PkgConfig::ZLIB
                                              PkgConfig::LZMA ${CMAKE_DL_LIBS} m Threads::Threads)
   add_custom_target(corun_libraries DEPENDS corun_archive corun_shared corun_split_shared)
