@@ -84,7 +84,7 @@ class InFolder(unittest.TestCase):
 
     def run_corun(self, *arguments):
         return subprocess.run([self.command, *arguments], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+                              stderr=subprocess.PIPE, text=True, timeout=600, check=False)
 
     def corun(self, *arguments, status=0):
         done = self.run_corun(*arguments)

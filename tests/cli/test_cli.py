@@ -242,7 +242,7 @@ class Command(unittest.TestCase):
     def run_command(self, *arguments, status=OK, **settings):
         settings.setdefault("stdout", subprocess.PIPE)
         done = subprocess.run([CORUN, *arguments], cwd=self.folder, env=self.environment, stderr=subprocess.PIPE,
-                              text=True, timeout=120, check=False, **settings)
+                              text=True, timeout=600, check=False, **settings)
         self.assertEqual(done.returncode, status, f"{arguments}: {done.stdout} {done.stderr}")
         return done
 

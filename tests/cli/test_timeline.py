@@ -77,7 +77,7 @@ class Timeline(unittest.TestCase):
 
     def run_command(self, *arguments, status=OK, cycles="30K"):
         done = subprocess.run([CORUN, "run", "--gpu", GPU, "--cycles", cycles, "--no-baselines", *arguments],
-                              cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
+                              cwd=self.folder, capture_output=True, text=True, timeout=600, check=False)
         self.assertEqual(done.returncode, status, f"{arguments}: {done.stdout} {done.stderr}")
         return done
 
