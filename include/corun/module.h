@@ -113,15 +113,16 @@ void corun_module_instance_reset(struct corun_module_instance *instance);
 
 /*
  * When kernels did what a GPU lets pass though it is a mistake: true, and the first of each kind is in the list, as OK. These are accesses
- * beside allocations and to freed memory (corun_memory_map_pages), and barriers that a part of a warp came to. Says each kind once. To be
- * called while no machine runs.
+ * beside allocations and to freed memory (corun_memory_map_pages), barriers that a part of a warp came to, and operations of a warp that
+ * threads of their mask could not come to. Says each kind once. To be called while no machine runs.
  */
 bool corun_module_instance_outside(struct corun_module_instance *instance, struct corun_diagnostics *list);
 
 /* Checks that turn such mistakes into faults. C(name, text, meaning) */
 #define CORUN_CHECKS(C) \
     C(MEMORY, "memory", "accesses beside allocations, to freed memory and beyond the shared memory of a thread block") \
-    C(SYNC, "sync", "barriers (.aligned, __syncthreads) that a part of a warp comes to")
+    C(SYNC, "sync", \
+      "barriers (.aligned, __syncthreads) that a part of a warp comes to, masks of threads that cannot come")
 enum corun_check_bit {
 #define CORUN_CHECK_BIT(name, text, meaning) CORUN_CHECK_BIT_##name,
     CORUN_CHECKS(CORUN_CHECK_BIT)

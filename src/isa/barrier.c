@@ -62,8 +62,7 @@ void barrier_met(struct corun_tb *tb, uint32_t barrier)
     *reduction = (struct barrier_reduction){0};
 }
 
-/* Is an operation the end of the kernel itself? Lanes that wait for others there have ended as far as a GPU is concerned. */
-static bool ends_kernel(const struct corun_warp *warp, uint32_t pc)
+bool barrier_ends_kernel(const struct corun_warp *warp, uint32_t pc)
 {
     const struct kernel_function *kernel = &warp->tb->launch->kernel->functions[0];
     const struct operation *op = &warp->code[pc];
@@ -78,12 +77,12 @@ static uint32_t lanes_elsewhere(const struct corun_warp *warp, uint32_t mask, ui
     const struct simt_stack *stack = &warp->stack;
     const struct corun_instruction *instructions = warp->tb->launch->kernel->instructions;
     uint32_t seen = stack->mask, elsewhere = stack->mask & ~mask; /* a guard holds these back */
-    if (ends_kernel(warp, stack->pc + 1))
+    if (barrier_ends_kernel(warp, stack->pc + 1))
         elsewhere = 0;
     *line = instructions[stack->pc].line;
     for (uint32_t i = stack->depth; i-- > 0;) {
         const struct simt_entry *entry = &stack->entries[i];
-        uint32_t here = ends_kernel(warp, entry->pc) ? 0 : entry->mask & ~seen;
+        uint32_t here = barrier_ends_kernel(warp, entry->pc) ? 0 : entry->mask & ~seen;
         if (here && (!elsewhere || lowest_bit(here) < lowest_bit(elsewhere)))
             *line = instructions[entry->pc].line;
         elsewhere |= here;

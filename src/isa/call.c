@@ -90,15 +90,63 @@ static bool save_registers(struct corun_warp *warp, const struct kernel_function
     return true;
 }
 
-static void restore_registers(struct corun_warp *warp, const struct kernel_function *function)
+/* `bytes` of each lane of `slots` slots that lie side by side, as pairs or as single ones. */
+static void restore_slots(uint8_t *to, const uint8_t *from, uint32_t slots, size_t bytes, uint32_t lanes)
 {
-    size_t bytes = saved_size(function), slots = (size_t)function->slot_count * SLOT_BYTES;
-    if (bytes == 0)
+    const size_t step = bytes * CORUN_WARP_LANES;
+    for (size_t at = 0; at < (size_t)slots * SLOT_BYTES; at += step)
+        for (uint32_t rest = lanes; rest; rest &= rest - 1)
+            memcpy(to + at + lowest_bit(rest) * bytes, from + at + lowest_bit(rest) * bytes, bytes);
+}
+
+/* What a call kept goes when no other entry, made of that call where its lanes parted, needs it. */
+static void forget_registers(struct corun_warp *warp, uint32_t saved, uint32_t bytes)
+{
+    struct simt_stack *stack = &warp->stack;
+    for (uint32_t i = 0; i <= stack->depth; i++)
+        if (stack->entries[i].call != SIMT_NO_CALL && stack->entries[i].saved == saved)
+            return;
+    warp->saved_bytes -= bytes;
+    memmove(warp->saved + saved, warp->saved + saved + bytes, warp->saved_bytes - saved);
+    for (uint32_t i = 0; i <= stack->depth; i++) {
+        struct simt_entry *entry = &stack->entries[i];
+        if (entry->call != SIMT_NO_CALL && entry->saved != SIMT_NOTHING_SAVED && entry->saved > saved)
+            entry->saved -= bytes;
+    }
+}
+
+/* The lanes of a call that is over get back what they had: others may be elsewhere in that function. */
+static void restore_registers(struct corun_warp *warp, const struct kernel_function *function,
+                              const struct simt_entry *call)
+{
+    if (call->saved == SIMT_NOTHING_SAVED)
         return;
-    warp->saved_bytes -= (uint32_t)bytes;
-    const uint8_t *from = warp->saved + warp->saved_bytes;
-    memcpy(warp->lanes.registers + (size_t)function->first_slot * SLOT_BYTES, from, slots);
-    memcpy(warp->lanes.predicates + function->first_predicate, from + slots, bytes - slots);
+    const uint32_t bytes = (uint32_t)saved_size(function), lanes = call->called, at = call->saved;
+    const uint8_t *from = warp->saved + at;
+    uint8_t *to = warp->lanes.registers + (size_t)function->first_slot * SLOT_BYTES;
+    const size_t pairs = (size_t)function->pair_slots * SLOT_BYTES;
+    restore_slots(to, from, function->pair_slots, 8, lanes);
+    restore_slots(to + pairs, from + pairs, function->slot_count - function->pair_slots, 4, lanes);
+    const uint8_t *kept = from + (size_t)function->slot_count * SLOT_BYTES;
+    for (uint32_t i = 0; i < function->predicate_count; i++) {
+        uint32_t old, *predicate = &warp->lanes.predicates[function->first_predicate + i];
+        memcpy(&old, kept + i * sizeof old, sizeof old);
+        *predicate = (*predicate & ~lanes) | (old & lanes);
+    }
+    forget_registers(warp, at, bytes);
+}
+
+/* Is there room for one more call? Where paths wait for each other, each of them may be as deep as the kernel goes. */
+static bool has_room(const struct corun_warp *warp)
+{
+    const struct simt_stack *stack = &warp->stack;
+    const uint32_t call_depth = warp->tb->launch->kernel->call_depth;
+    uint32_t calls = 0;
+    if (!stack->apart)
+        return stack->depth + 2u < SIMT_ENTRIES(call_depth);
+    for (uint32_t i = 0; i <= stack->depth; i++)
+        calls += stack->entries[i].call != SIMT_NO_CALL;
+    return calls < SIMT_CALLS(call_depth);
 }
 
 /* Starts one function for the lanes `mask`; the caller's frame is `frame` of function `caller`. */
@@ -110,8 +158,7 @@ static bool enter(struct corun_warp *warp, const struct operation *op, uint32_t 
     const struct call_site *site = &kernel->calls[op->target];
     uint32_t callee_frame = frame + kernel->functions[caller].frame_bytes;
     uint32_t lane = lowest_bit(mask);
-    if ((uint64_t)callee_frame + function->frame_bytes > stack_limit(warp, mask) ||
-        warp->stack.depth + 2 >= SIMT_ENTRIES(kernel->call_depth)) {
+    if ((uint64_t)callee_frame + function->frame_bytes > stack_limit(warp, mask) || !has_room(warp)) {
         fault_raise(warp, lane, "stack overflow: a call of %s needs more than %u bytes of local memory",
                     function->ptx->name, kernel->local_bytes);
         return false;
@@ -131,6 +178,7 @@ static bool enter(struct corun_warp *warp, const struct operation *op, uint32_t 
         }
     }
     /* Decode refuses recursive functions with .reg parameters: so no argument or result is in a register that is put back. */
+    const uint32_t saved = warp->saved_bytes;
     if (function->recursive && !save_registers(warp, function)) {
         fault_raise(warp, lane, "stack overflow: too many active calls of %s", function->ptx->name);
         return false;
@@ -145,6 +193,8 @@ static bool enter(struct corun_warp *warp, const struct operation *op, uint32_t 
     entry->function = index;
     entry->frame = callee_frame;
     entry->caller_frame = frame;
+    if (warp->saved_bytes != saved)
+        entry->saved = saved;
     warp->function = index;
     warp->frame = callee_frame;
     return true;
@@ -218,6 +268,14 @@ void call_return(struct corun_warp *warp, uint32_t mask)
     call_unwind(warp);
 }
 
+void call_settle(struct corun_warp *warp)
+{
+    const struct simt_stack *stack = &warp->stack;
+    uint32_t at = simt_frame(stack);
+    warp->function = at == UINT32_MAX ? 0 : stack->entries[at].function;
+    warp->frame = at == UINT32_MAX ? 0 : stack->entries[at].frame;
+}
+
 bool call_unwind(struct corun_warp *warp)
 {
     const struct corun_kernel *kernel = warp->tb->launch->kernel;
@@ -230,11 +288,8 @@ bool call_unwind(struct corun_warp *warp)
             continue;
         const struct kernel_function *left = &kernel->functions[top->function];
         if (left->recursive)
-            restore_registers(warp, left);
-        /* What is below may be the caller, or another group of the same indirect call. */
-        uint32_t at = simt_frame(stack);
-        warp->function = at == UINT32_MAX ? 0 : stack->entries[at].function;
-        warp->frame = at == UINT32_MAX ? 0 : stack->entries[at].frame;
+            restore_registers(warp, left, top);
+        call_settle(warp); /* what is below may be the caller, or another group of the same indirect call */
     }
     return true;
 }

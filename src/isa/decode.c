@@ -607,6 +607,7 @@ static void finish_functions(struct decoder *decoder)
             .operation_count = from->operation_count,
             .first_slot = from->first_slot,
             .slot_count = from->slot_count,
+            .pair_slots = (uint16_t)from->registers->allocation.pair_slots,
             .first_predicate = from->first_predicate,
             .predicate_count = (uint16_t)from->registers->allocation.predicate_slots,
             .frame_bytes = from->frame_bytes,

@@ -250,6 +250,45 @@ static void take_window(struct decoder *decoder, const struct ptx_instruction *i
     result->source[2] = decode_constant(decoder, bytes, wide, NULL);
 }
 
+/* Lanes wait here for those that the mask names: the last source. Without a mask those that come together act. */
+static void note_meeting(const struct ptx_instruction *instruction, const struct operands *operands,
+                         struct operation *op)
+{
+    const bool predicate = instruction->opcode == PTX_OP_VOTE && instruction->vote != PTX_VOTE_BALLOT;
+    switch (instruction->opcode) {
+    case PTX_OP_SHFL:
+    case PTX_OP_VOTE:
+        if (!instruction->sync)
+            return;
+        break;
+    case PTX_OP_MATCH_ANY_SYNC:
+    case PTX_OP_MATCH_ALL_SYNC:
+    case PTX_OP_REDUX_SYNC:
+    case PTX_OP_ELECT_SYNC:
+        break;
+    default:
+        return;
+    }
+    const bool wide = ptx_types[instruction->types[0]].bits == 64;
+    op->kind = OPERATION_MEETING;
+    op->vector = (uint8_t)operands->source_count;
+    op->extend = (uint8_t)((wide ? MEETING_WIDE : 0) | (predicate ? 0 : MEETING_RESULT));
+}
+
+/* bar.warp.sync only waits. The machine hears nothing of the register with the mask: nobody waits for that. */
+static bool decode_warp_barrier(struct decoder *decoder, const struct ptx_instruction *instruction)
+{
+    if (instruction->opcode != PTX_OP_BAR_WARP_SYNC)
+        return false;
+    uint16_t mask = decode_source(decoder, &instruction->operands[0], 32);
+    struct operation *op = decode_emit(decoder, OPERATION_MEETING);
+    op->source[0] = mask;
+    op->vector = 1;
+    decode_last(decoder)->unit = CORUN_UNIT_CONTROL;
+    decode_last(decoder)->flags = 0;
+    return true;
+}
+
 static void decode_lanes(struct decoder *decoder, const struct ptx_instruction *instruction)
 {
     struct operands operands = {.predicate_out = {NO_PREDICATE, NO_PREDICATE}, .predicate_in = NO_PREDICATE};
@@ -278,6 +317,7 @@ static void decode_lanes(struct decoder *decoder, const struct ptx_instruction *
     if (!lanes_select(instruction, op))
         decode_error(decoder, CORUN_UNSUPPORTED, "not supported: %s with these suffixes",
                      ptx_opcodes[instruction->opcode].word);
+    note_meeting(instruction, &operands, op);
     decode_registers(decoder);
     classify(instruction, decode_last(decoder));
     if (operands.is_widened) {
@@ -451,7 +491,6 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
         decode_fence(decoder, instruction);
         break;
     case PTX_OP_FENCE_MBARRIER_INIT: /* within the SM stores are seen in order */
-    case PTX_OP_BAR_WARP_SYNC:
     case PTX_OP_NANOSLEEP:
     case PTX_OP_PMEVENT:
     case PTX_OP_BRKPT:
@@ -474,6 +513,7 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
             decode_error(decoder, CORUN_UNSUPPORTED, "not supported: %s", ptx_opcodes[instruction->opcode].word);
         else if (!decode_async(decoder) && !decode_bulk(decoder) && !decode_cluster(decoder) &&
                  !decode_matrix(decoder) && !decode_warpgroup(decoder) && !decode_stack(decoder) &&
+                 !decode_warp_barrier(decoder, instruction) &&
                  !decode_special_move(decoder, instruction))
             decode_lanes(decoder, instruction);
     }

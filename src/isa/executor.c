@@ -11,6 +11,7 @@
 #include "isa/cluster.h"
 #include "isa/lanes.h"
 #include "isa/matrix.h"
+#include "isa/meeting.h"
 #include "isa/stack.h"
 #include "isa/texture.h"
 
@@ -166,6 +167,9 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
     case OPERATION_EXIT:
         leave(warp, op, mask, result);
         return;
+    case OPERATION_MEETING:
+        meeting_come(warp, op, mask);
+        return;
     case OPERATION_SURFACE: /* with no lane, too: the access behind it asks its predicate */
         good = surface_address(warp, op, mask);
         break;
@@ -259,6 +263,8 @@ static inline __attribute__((always_inline)) void step(struct corun_warp *warp, 
     } else {
         execute(warp, op, mask, result, timed);
     }
+    if (warp->stack.apart && result->outcome < CORUN_OUTCOME_EXIT && !meeting_go_on(warp))
+        result->outcome = CORUN_OUTCOME_FAULT;
     if (timed) {
         prefetch_operands(warp, &warp->code[warp->stack.pc]);
         result->pc = warp->stack.pc;

@@ -31,7 +31,7 @@ typedef uint32_t (*shape_function)(const void *base, bool narrow, uint64_t offse
 shape_function access_shape_function(void);
 
 /* What a GPU lets pass though it is a mistake. */
-enum note_kind { NOTE_OUTSIDE, NOTE_FREED, NOTE_BARRIER, NOTES };
+enum note_kind { NOTE_OUTSIDE, NOTE_FREED, NOTE_BARRIER, NOTE_MEETING, NOTES };
 
 /* The first of a kind on an SM; text "": none yet. */
 struct note {
@@ -211,6 +211,8 @@ bool call_enter(struct corun_warp *warp, const struct operation *op, uint32_t ma
 void call_return(struct corun_warp *warp, uint32_t mask);
 /* Drops entries of the stack without lanes, and with them the frames of their calls. False if none is left. */
 bool call_unwind(struct corun_warp *warp);
+/* Another path is the top: which function runs there, and in which frame. */
+void call_settle(struct corun_warp *warp);
 
 /* One lane's argument or result. `to` and `from` have value->bytes bytes; reading from a frame may write up to a multiple of 4. */
 void call_value_read(const struct corun_warp *warp, const struct call_value *value, uint32_t frame, uint32_t lane,
@@ -271,6 +273,8 @@ bool warpgroup_left(struct corun_warp *warp);
 bool barrier_arrive(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result);
 /* A barrier is met: what bar.red computed goes to the warps that wait in it. */
 void barrier_met(struct corun_tb *tb, uint32_t barrier);
+/* Is an operation the end of the kernel itself? Lanes that wait for others there have ended as far as a GPU is concerned. */
+bool barrier_ends_kernel(const struct corun_warp *warp, uint32_t pc);
 /* All warps that have not ended wait at barriers: one line that says which wait where. Valid until the thread block ends. */
 const char *barrier_deadlock(struct corun_tb *tb, struct corun_place *place);
 

@@ -71,8 +71,9 @@ void free_wrong(struct corun_warp *warp, const struct operation *op, uint32_t la
     call_value_read(warp, &kernel->calls[op->target].arguments[0], warp->frame, lane, (uint8_t *)&block);
     raise(warp, lane, block + DEVICE_HEAP_FRONT_BYTES, "which malloc has not given");
     uint32_t frame = simt_frame(&warp->stack);
-    if (frame != UINT32_MAX && frame > 0 && warp->stack.entries[frame - 1].pc > 0)
-        warp->tb->fault_line = kernel->instructions[warp->stack.entries[frame - 1].pc - 1].line;
+    uint32_t caller = frame == UINT32_MAX ? UINT32_MAX : simt_parent(&warp->stack, frame);
+    if (caller != UINT32_MAX && warp->stack.entries[caller].pc > 0)
+        warp->tb->fault_line = kernel->instructions[warp->stack.entries[caller].pc - 1].line;
 }
 
 void heap_guard(struct corun_module_instance *instance)

@@ -84,7 +84,7 @@ struct kernel_function {
     const struct ptx_function *ptx;
     uint32_t first_operation; /* its entry */
     uint32_t operation_count;
-    uint16_t first_slot, slot_count;
+    uint16_t first_slot, slot_count, pair_slots; /* those of pairs come first */
     uint16_t first_predicate, predicate_count;
     uint32_t frame_bytes; /* local memory per thread */
     bool frees;           /* free of the device heap */

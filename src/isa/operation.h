@@ -33,6 +33,7 @@ typedef void (*lane_function)(const struct operation *op, const struct lanes *la
 
 enum operation_kind {
     OPERATION_LANES,            /* `run` does everything */
+    OPERATION_MEETING,          /* the same, once all lanes that its mask names have come (isa/meeting.h) */
     OPERATION_SPECIAL_REGISTER, /* mov from a special register */
     OPERATION_LOAD,
     OPERATION_STORE,
@@ -61,6 +62,10 @@ enum operation_kind {
     OPERATION_NOTHING
 };
 
+/* What a meeting's first source and its destination are. */
+#define MEETING_WIDE 1u   /* the source has 64 bits */
+#define MEETING_RESULT 2u /* there is a destination, of 32 bits */
+
 /* What a plain access moves from and to each lane; those below 32 bits are extended. WORDS: several of 32 bits. */
 enum element { ELEMENT_NONE, ELEMENT_U8, ELEMENT_S8, ELEMENT_U16, ELEMENT_S16, ELEMENT_32, ELEMENT_64, ELEMENT_WORDS };
 
@@ -79,14 +84,15 @@ struct operation {
     int16_t merged;            /* as of struct corun_instruction */
     uint16_t
         straight; /* operations over lanes from here on, this one counted, before control may go elsewhere or lanes may meet */
+    uint8_t apart; /* as straight, for lanes that are not the whole warp: up to the first meeting, 255 at most */
     uint8_t guard_negated;
     uint8_t predicate_in_negated;
     uint8_t kind;    /* enum operation_kind */
     uint8_t variant; /* what `run` or the executor still has to know: comparison, boolean operator, lut, mode, … */
     uint8_t width_bytes; /* memory: per element */
-    uint8_t vector;      /* memory: elements per lane, 1, 2 or 4 */
+    uint8_t vector;      /* memory: elements per lane, 1, 2 or 4; a meeting: sources, of which the last is the mask */
     uint8_t space;       /* memory: enum corun_space */
-    uint8_t extend;      /* memory: loads narrower than their register: 0 zero, 1 sign */
+    uint8_t extend;      /* memory: loads narrower than their register: 0 zero, 1 sign; a meeting: MEETING_… */
     uint8_t quick;       /* memory: enum element of a plain access (access_quick.c); ELEMENT_NONE: it is not plain */
 };
 _Static_assert(sizeof(struct operation) == 64, "one line of the host's cache");

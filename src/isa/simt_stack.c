@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The stack of diverged lanes: what a branch, a call, a return and an exit push, remove and pop. */
+/* The stack of diverged lanes: what a branch, a call, a return and an exit push, remove and pop, and which path is on top. */
 #include "isa/simt_stack.h"
 
 static void push(struct simt_stack *stack, uint32_t pc, uint32_t mask, uint32_t reconverge)
@@ -10,6 +10,7 @@ static void push(struct simt_stack *stack, uint32_t pc, uint32_t mask, uint32_t 
     struct simt_entry *entry = &stack->entries[++stack->depth];
     entry->reconverge = stack->reconverge = reconverge;
     entry->call = SIMT_NO_CALL;
+    entry->waits = 0;
     stack->pc = pc;
     stack->mask = mask;
 }
@@ -17,11 +18,31 @@ static void push(struct simt_stack *stack, uint32_t pc, uint32_t mask, uint32_t 
 void simt_start(struct simt_stack *stack, uint32_t pc, uint32_t mask)
 {
     stack->depth = 0;
+    stack->apart = 0;
     stack->pc = pc;
     stack->mask = mask;
     stack->reconverge = SIMT_NOWHERE;
     stack->entries[0].reconverge = SIMT_NOWHERE;
     stack->entries[0].call = SIMT_NO_CALL;
+    stack->entries[0].waits = 0;
+}
+
+/*
+ * A group that never meets the other: two entries side by side. Both return from the call that they are in, each by itself.
+ */
+static void split(struct simt_stack *stack, uint32_t taken, uint32_t target, uint32_t next)
+{
+    struct simt_entry *others = &stack->entries[stack->depth];
+    stack->pc = next;
+    stack->mask &= ~taken;
+    push(stack, target, taken, SIMT_NOWHERE);
+    if (others->call == SIMT_NO_CALL)
+        return;
+    struct simt_entry *entry = &stack->entries[stack->depth];
+    *entry = *others;
+    entry->reconverge = SIMT_NOWHERE;
+    entry->called = others->called & taken;
+    others->called &= ~taken;
 }
 
 void simt_diverge(struct simt_stack *stack, uint32_t taken, uint32_t target, uint32_t next, uint32_t reconverge)
@@ -39,10 +60,8 @@ void simt_diverge(struct simt_stack *stack, uint32_t taken, uint32_t target, uin
             push(stack, target, taken, reconverge);
         return;
     }
-    if (reconverge == SIMT_NOWHERE) { /* a group that never meets the other: two entries side by side */
-        stack->pc = next;
-        stack->mask = others;
-        push(stack, target, taken, SIMT_NOWHERE);
+    if (reconverge == SIMT_NOWHERE) {
+        split(stack, taken, target, next);
         return;
     }
     if (next == reconverge) {
@@ -61,15 +80,80 @@ struct simt_entry *simt_call(struct simt_stack *stack, uint32_t pc, uint32_t mas
     push(stack, pc, mask, SIMT_NOWHERE);
     struct simt_entry *entry = &stack->entries[stack->depth];
     entry->call = call;
+    entry->called = mask;
+    entry->saved = SIMT_NOTHING_SAVED;
     return entry;
+}
+
+static bool has_all(uint32_t mask, uint32_t lanes)
+{
+    return (lanes & ~mask) == 0;
 }
 
 uint32_t simt_frame(const struct simt_stack *stack)
 {
-    for (uint32_t i = stack->depth; i > 0; i--)
-        if (stack->entries[i].call != SIMT_NO_CALL)
+    for (uint32_t i = stack->depth; i > 0; i--) {
+        const struct simt_entry *entry = &stack->entries[i];
+        if (entry->call != SIMT_NO_CALL && (i == stack->depth || has_all(entry->mask, stack->mask)))
             return i;
+    }
     return UINT32_MAX;
+}
+
+static uint32_t mask_of(const struct simt_stack *stack, uint32_t index)
+{
+    return index == stack->depth ? stack->mask : stack->entries[index].mask;
+}
+
+uint32_t simt_parent(const struct simt_stack *stack, uint32_t index)
+{
+    const uint32_t lanes = mask_of(stack, index);
+    while (index-- > 0)
+        if (has_all(stack->entries[index].mask, lanes))
+            return index;
+    return UINT32_MAX;
+}
+
+bool simt_is_path(const struct simt_stack *stack, uint32_t index)
+{
+    return index >= stack->depth || !has_all(stack->entries[index].mask, mask_of(stack, index + 1));
+}
+
+static void reverse(struct simt_entry *entries, uint32_t from, uint32_t to)
+{
+    for (; from + 1 < to; from++, to--) {
+        struct simt_entry moved = entries[from];
+        entries[from] = entries[to - 1];
+        entries[to - 1] = moved;
+    }
+}
+
+/* What lies from `from` on changes places with what lies from `middle` to `end`. */
+static void rotate(struct simt_entry *entries, uint32_t from, uint32_t middle, uint32_t end)
+{
+    reverse(entries, from, middle);
+    reverse(entries, middle, end);
+    reverse(entries, from, end);
+}
+
+void simt_raise(struct simt_stack *stack, uint32_t path)
+{
+    struct simt_entry *entries = stack->entries;
+    const uint32_t count = stack->depth + 1u;
+    entries[stack->depth].pc = stack->pc;
+    entries[stack->depth].mask = stack->mask;
+    for (uint32_t at = path, end = path + 1; end < count;) {
+        const uint32_t parent = simt_parent(stack, at), all = parent == UINT32_MAX ? UINT32_MAX : entries[parent].mask;
+        uint32_t family = end;
+        while (family < count && has_all(all, entries[family].mask))
+            family++;
+        rotate(entries, at, end, family);
+        at = parent;
+        end = family;
+    }
+    stack->pc = entries[stack->depth].pc;
+    stack->mask = entries[stack->depth].mask;
+    stack->reconverge = entries[stack->depth].reconverge;
 }
 
 void simt_remove(struct simt_stack *stack, uint32_t lanes, uint32_t from)

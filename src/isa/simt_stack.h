@@ -5,7 +5,12 @@
  *
  * A call puts an entry of its own on the stack, without a meeting point: it goes when its last lane has returned. The top
  * entry lives in the fields pc, mask and reconverge while the warp runs. Depth is bounded: masks of nested entries shrink with each
- * divergence, so that there are at most 64 entries and one per active call.
+ * divergence, so that there are at most 64 entries and those of active calls.
+ *
+ * The stack is a tree, a parent below its children: the parent of an entry is the nearest one below that has all its lanes, and waits until its
+ * children are gone. Entries without children are the paths of the warp. Any of them may run: simt_raise moves the path, and each of its
+ * ancestors with all that is above, behind their siblings. So a path can wait for lanes on another path (isa/meeting.h) and go on later, and
+ * still all meet where they would have met. As long as no path has waited, the top runs until it is gone.
  */
 #ifndef CORUN_ISA_SIMT_STACK_H
 #define CORUN_ISA_SIMT_STACK_H
@@ -15,17 +20,23 @@
 
 #define SIMT_NOWHERE UINT32_MAX
 #define SIMT_NO_CALL UINT32_MAX
-#define SIMT_ENTRIES(call_depth) (68u + (call_depth))
+#define SIMT_NOTHING_SAVED UINT32_MAX
+/* Of calls: each path may be as deep as the kernel goes; where that is deep, there is room for some such paths. */
+#define SIMT_CALLS(call_depth) ((call_depth) < 9 ? 32u * ((call_depth)-1) : (call_depth) + 255u)
+#define SIMT_ENTRIES(call_depth) (68u + SIMT_CALLS(call_depth))
 
 struct simt_entry {
     uint32_t pc, mask, reconverge;
     uint32_t call;                          /* index of the call site that made this entry; SIMT_NO_CALL for others */
     uint32_t function, frame, caller_frame; /* calls: what was called, its frame of local memory, and the caller's */
+    uint32_t called, saved; /* calls of recursive functions: which lanes, and where their registers are kept */
+    uint32_t waits;         /* lanes that have come to a meeting and wait there for others; 0: it is not at one */
 };
 
 struct simt_stack {
     uint32_t pc, mask, reconverge; /* of the top entry; its own copies of pc and mask are stale */
-    uint32_t depth;                /* index of the top entry */
+    uint32_t depth : 31;           /* index of the top entry */
+    uint32_t apart : 1;            /* paths have waited for each other: the top may have to */
     struct simt_entry *entries;
 };
 
@@ -37,10 +48,16 @@ void simt_start(struct simt_stack *stack, uint32_t pc, uint32_t mask);
 void simt_diverge(struct simt_stack *stack, uint32_t taken, uint32_t target, uint32_t next, uint32_t reconverge);
 /* A new top entry for a call by the lanes `mask`; the caller's entry continues at its pc. */
 struct simt_entry *simt_call(struct simt_stack *stack, uint32_t pc, uint32_t mask, uint32_t call);
-/* Index of the entry of the innermost call, UINT32_MAX if the kernel itself runs. */
+/* Index of the entry of the innermost call of the top's lanes, UINT32_MAX if the kernel itself runs. */
 uint32_t simt_frame(const struct simt_stack *stack);
 /* Takes lanes out of all entries from `from` to the top. The top may be empty then: see simt_pop. */
 void simt_remove(struct simt_stack *stack, uint32_t lanes, uint32_t from);
+/* Index of the entry that waits for this one, UINT32_MAX if there is none. */
+uint32_t simt_parent(const struct simt_stack *stack, uint32_t index);
+/* Is this entry a path, with nothing above that it waits for? */
+bool simt_is_path(const struct simt_stack *stack, uint32_t index);
+/* Makes a path the top. */
+void simt_raise(struct simt_stack *stack, uint32_t path);
 /* Drops the top entry. False if it was the last one. */
 bool simt_pop(struct simt_stack *stack);
 

@@ -39,7 +39,11 @@ bool decode_straight(struct operation *code, size_t count)
         struct operation *op = &code[i];
         bool access = op->kind == OPERATION_LOAD || op->kind == OPERATION_STORE;
         uint16_t after = i + 1 < count && !meets[i + 1] ? code[i + 1].straight : 0;
-        op->straight = op->kind != OPERATION_LANES ? 0 : (uint16_t)(after < UINT16_MAX ? after + 1 : after);
+        uint8_t apart = after ? code[i + 1].apart : 0;
+        bool lanes = op->kind == OPERATION_LANES;
+        bool meeting = op->kind == OPERATION_MEETING && op->run && op->guard == NO_PREDICATE;
+        op->straight = !lanes && !meeting ? 0 : (uint16_t)(after < UINT16_MAX ? after + 1 : after);
+        op->apart = !lanes ? 0 : (uint8_t)(apart < UINT8_MAX ? apart + 1 : apart);
         op->quick = access ? (uint8_t)quick_element(op) : ELEMENT_NONE;
     }
     free(meets);

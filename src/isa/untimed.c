@@ -92,15 +92,17 @@ enum corun_outcome executor_run(struct corun_warp *warp, uint64_t *budget, struc
     result->outcome = CORUN_OUTCOME_NEXT;
     while (left) {
         const struct operation *op = &warp->code[warp->stack.pc];
-        if (op->straight && warp->stack.mask) {
-            uint32_t length = op->straight < left ? op->straight : (uint32_t)left;
+        /* A whole warp meets wherever it comes; others may have to wait. */
+        uint32_t straight = warp->stack.mask == CORUN_FULL_MASK ? op->straight : op->apart;
+        if (straight && warp->stack.mask && !warp->stack.apart) {
+            uint32_t length = straight < left ? straight : (uint32_t)left;
             run_straight(warp, op, length, count);
             left -= length;
             continue;
         }
         left--;
         uint32_t mask = active_lanes(warp, op);
-        if (!run_quickly(warp, op, mask)) {
+        if (warp->stack.apart || !run_quickly(warp, op, mask)) {
             executor_step(warp, result);
             mask = result->active;
         }

@@ -105,6 +105,7 @@ static void allocate(const struct ptx_function *function, const struct ptx_inter
     }
     allocation->slots = slots;
     allocation->register_slots = 2 * used[CLASS_PAIR] + used[CLASS_SINGLE];
+    allocation->pair_slots = 2 * used[CLASS_PAIR];
     allocation->predicate_slots = used[CLASS_PREDICATE];
 }
 

@@ -17,6 +17,7 @@ struct ptx_allocation {
     const uint32_t
         *slots; /* per register: 32-bit slot, or predicate slot for predicates; PTX_NONE if it is never accessed */
     uint32_t register_slots; /* 32-bit slots in use, pairs first */
+    uint32_t pair_slots;     /* of those, slots of 64-bit registers */
     uint32_t predicate_slots;
     uint32_t pressure;      /* most 32-bit registers live at one point */
     uint32_t kept_pressure; /* the same without constants, addresses of variables and kernel parameters */

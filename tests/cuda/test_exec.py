@@ -366,6 +366,9 @@ class Exec(unittest.TestCase):
                                  r"0x[0-9a-f]+, freed by the free at line \d+ of kernel _Z7releasei")
                 self.assertRegex(self.mistake("barrier", *options), line + "note: .* comes to barrier 0 with 16 of the 32 threads")
                 self.assertRegex(self.mistake("barrier", *check), line + thread + "divergent barrier 0: 16 of the 32 threads of warp 0")
+                self.assertRegex(self.mistake("mask", *options), line + "note: .* waits with mask 0xffffffff for thread .16,0,0. of "
+                                 r"thread block .0,0,0., which is at line \d+ and cannot come; the 16 threads that have come")
+                self.assertRegex(self.mistake("mask", *check), line + thread + "divergent operation of a warp: 16 threads of warp 0 wait")
                 self.mistake("none", *check)
                 done = run("-q", *check, "--", program("device_heap"), *options[1:])  # which frees and allocates a lot
                 self.assertEqual((done.returncode, done.stderr), (0, ""))

@@ -58,6 +58,15 @@ __global__ void half_a_warp(int *to, unsigned limit)
     to[threadIdx.x + 64] = 3;
 }
 
+/* The others wait behind the branch. */
+__global__ void whole_mask(int *to, unsigned limit)
+{
+    int got = 0;
+    if (threadIdx.x < limit)
+        got = __shfl_down_sync(0xffffffffu, (int)threadIdx.x, 1);
+    to[threadIdx.x] = got;
+}
+
 /* As compilers leave threads that have nothing to do. */
 __global__ void early_end(int *to, unsigned limit)
 {
@@ -122,6 +131,10 @@ int main(int argc, char **argv)
         EXPECT(error == cudaSuccess || error == cudaErrorIllegalAddress);
     } else if (!strcmp(mistake, "barrier")) {
         half_a_warp<<<1, 64>>>(device, 16);
+        cudaError_t error = cudaDeviceSynchronize();
+        EXPECT(error == cudaSuccess || error == cudaErrorLaunchFailure);
+    } else if (!strcmp(mistake, "mask")) {
+        whole_mask<<<1, 64>>>(device, 16);
         cudaError_t error = cudaDeviceSynchronize();
         EXPECT(error == cudaSuccess || error == cudaErrorLaunchFailure);
     } else if (!strcmp(mistake, "none")) {

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Meetings of lanes: votes, shuffles, matches and reductions with .sync, elect.sync and bar.warp.sync. Such an operation names lanes in a mask,
+ * and is one for all of them: none goes on before all that have not ended have come.
+ *
+ * Nearly always all come together, and nothing is to be done but the operation. Where the warp has parted before, the lanes that come wait:
+ * their entry of the stack (isa/simt_stack.h) keeps which ones, another path runs, and so on until every lane that a mask
+ * names has come to an operation of the same kind with the same mask, wherever in the program that is: on the other side of a branch, in
+ * another function, in another copy of a loop's body. Then the operation is carried out once, with what each lane has in the
+ * operands of its own instruction, and each path goes on behind its own. A path that has waited is one instruction of the warp, issued when
+ * its lanes came; that the others came later takes no further one.
+ *
+ * Lanes that wait behind the branch for the path that names them do not come: they go on only when that path is there. Nor do lanes that wait
+ * at another meeting, if no path is left that could end their wait. Then the lanes that have come are all that take part, and that is
+ * noted: a mistake of the program, of which a GPU may make anything. With the check of synchronisation it is a fault.
+ */
+#ifndef CORUN_ISA_MEETING_H
+#define CORUN_ISA_MEETING_H
+
+#include "isa/executor.h"
+
+/* The lanes `mask` of the top come to a meeting (none: the top goes on). The pc is set. */
+void meeting_come(struct corun_warp *warp, const struct operation *op, uint32_t mask);
+/* Once paths have waited for each other: sees to it that the top is a path that can run. False: a fault was raised. */
+bool meeting_go_on(struct corun_warp *warp);
+
+#endif
