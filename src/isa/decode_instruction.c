@@ -513,8 +513,7 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
             decode_error(decoder, CORUN_UNSUPPORTED, "not supported: %s", ptx_opcodes[instruction->opcode].word);
         else if (!decode_async(decoder) && !decode_bulk(decoder) && !decode_cluster(decoder) &&
                  !decode_matrix(decoder) && !decode_warpgroup(decoder) && !decode_stack(decoder) &&
-                 !decode_warp_barrier(decoder, instruction) &&
-                 !decode_special_move(decoder, instruction))
+                 !decode_warp_barrier(decoder, instruction) && !decode_special_move(decoder, instruction))
             decode_lanes(decoder, instruction);
     }
 }
