@@ -47,6 +47,7 @@ static int fault_error(const char *message)
                 {": trap", CUDA_ERROR_LAUNCH_FAILED},
                 {": free of 0x", CUDA_ERROR_LAUNCH_FAILED},
                 {": divergent barrier ", CUDA_ERROR_LAUNCH_FAILED},
+                {": divergent operation of a warp", CUDA_ERROR_LAUNCH_FAILED},
                 {": misaligned ", CUDA_ERROR_MISALIGNED_ADDRESS},
                 {": stack overflow", CUDA_ERROR_HARDWARE_STACK_ERROR}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
