@@ -137,7 +137,8 @@ static void check(const struct hardware *hardware)
 
 /* ---- what they do ---- */
 
-static const char *const policies[] = {"left-over", "priority", "goal:window=1", "time-slice", "even:quantum=50"};
+static const char *const policies[] = {"left-over",  "priority",        "goal:window=1",
+                                       "time-slice", "even:quantum=50", "partition"};
 
 /* A policy that there is, of its length. */
 static void name_policy(uint8_t *message, struct wire_header *header, uint8_t which)
@@ -181,7 +182,7 @@ static void write_on_board(struct board *board, struct input *input)
 {
     uint8_t what = next(input), place = next(input);
     uint64_t value = (uint64_t)next(input) << place % 60;
-    switch (what % 7) {
+    switch (what % 8) {
     case 0:
         atomic_store(&board->lanes[place % BOARD_LANES].asked, (uint32_t)value);
         break;
@@ -199,6 +200,9 @@ static void write_on_board(struct board *board, struct input *input)
         break;
     case 5:
         atomic_store(&board->bytes, value);
+        break;
+    case 6:
+        atomic_store(&board->obeys, (uint32_t)value);
         break;
     default:
         atomic_store(&board->waiting, (uint32_t)value);

@@ -56,6 +56,21 @@ kill -USR2 "$corund"
 share d --slices -- "$folder/wide_launches" 10
 finish $a $b $c $!
 
+# Workers, whose SMs change while threads launch.
+what="workers"
+start --policy partition:window=1
+share e --workers -- "$folder/driver_threads"
+a=$!
+share f --workers -- "$folder/wide_launches" 100
+b=$!
+share g --workers --goal 75% -- "$folder/many_launches" 2000
+c=$!
+for policy in left-over partition goal partition:window=1; do
+    sleep 1
+    "$build/corun" policy $policy > /dev/null
+done
+finish $a $b $c
+
 # As corun share has it, but for what it puts in front of the sanitizer's library.
 for options in "--threads 2" "--pace 0.001"; do
     what="--simulate $options"

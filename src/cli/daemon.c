@@ -33,7 +33,7 @@ static const struct argp_option options[] = {
      1},
     {"policy", KEY_POLICY, "POLICY", 0,
      "who shares it how, NAME[:parameter=value,...] (see `corun list policies`; on the GPU of this computer left-over, "
-     "priority, goal, time-slice or even) [left-over; there goal]",
+     "priority, goal, time-slice, even or partition) [left-over; there goal]",
      1},
     {"expect", KEY_EXPECT, "NAME", 0,
      "simulated time begins when a program of that name is there; given again, programs are numbered in this order", 1},

@@ -157,6 +157,7 @@ static int set_settings(const struct program *program)
                     {program->shim ? setting_SHIM_DAEMON : setting_DAEMON, program->daemon},
                     {setting_DAEMON_GPU, program->daemon_gpu},
                     {setting_SHIM_SLICES, program->shim_slices ? "1" : NULL},
+                    {setting_SHIM_WORKERS, program->shim_workers ? "1" : NULL},
                     {setting_NAME, program->name},
                     {setting_GOAL, program->goal},
                     {setting_GOAL_KIND, program->goal_kind},
@@ -225,9 +226,10 @@ static int become(const void *user)
 
 enum corun_status program_environment(struct program *program, struct corun_diagnostics *list, FILE *stream)
 {
-    static const char *const names[] = {"LD_LIBRARY_PATH",   "LD_AUDIT",          setting_DATA,       setting_DAEMON,
-                                        setting_SHIM_DAEMON, setting_SHIM_SLICES, setting_DAEMON_GPU, setting_NAME,
-                                        setting_GOAL,        setting_GOAL_KIND,   setting_ISOLATED,   setting_CHECK};
+    static const char *const names[] = {
+        "LD_LIBRARY_PATH",   "LD_AUDIT",           setting_DATA,       setting_DAEMON, setting_SHIM_DAEMON,
+        setting_SHIM_SLICES, setting_SHIM_WORKERS, setting_DAEMON_GPU, setting_NAME,   setting_GOAL,
+        setting_GOAL_KIND,   setting_ISOLATED,     setting_CHECK};
     enum corun_status status =
         program->shim ? find_shim(program->libraries, list) : program_libraries(program->libraries, list);
     if (status == CORUN_OK && !program->shim)

@@ -27,6 +27,7 @@ struct program {
     bool runs_are_goals;                            /* times of its runs can be promised, too */
     bool shim;                                      /* the driver is NVIDIA's, with corun's shim in front */
     bool shim_slices;                               /* the shim cuts long launches */
+    bool shim_workers;                              /* it makes workers of launches */
     bool native;                                    /* without corun's libraries, as it is */
     bool output_to_errors;                          /* its standard output goes where its errors go */
     bool without_terminal;        /* it reads nothing, and what it writes to its standard output is dropped */

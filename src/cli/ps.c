@@ -5,6 +5,7 @@
 
 #include "base/number.h"
 #include "report/json_writer.h"
+#include "wire/board.h"
 
 #include <math.h>
 #include <string.h>
@@ -115,6 +116,7 @@ static json_t *client_json(struct json_writer *writer, const struct wire_node *n
     json_put(writer, object, "launches_held", node->hardware ? json_count(row->held) : json_null());
     json_put(writer, object, "held_cycles", node->hardware ? json_count(row->held_ns) : json_null());
     json_put(writer, object, "behind", node->hardware ? json_boolean(row->behind) : json_null());
+    json_put(writer, object, "sm_share", row->sms ? json_number(board_sms_share(row->sms)) : json_null());
     json_put(writer, object, "memory_bytes", json_count(row->bytes));
     json_put(writer, object, "sm_cycles", json_count(row->sm_cycles));
     for (uint32_t i = 0; i < client->sample_count; i++)

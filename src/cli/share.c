@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_SOCKET = 0x100, KEY_CHECK, KEY_GPU, KEY_ENVIRONMENT, KEY_SLICES };
+enum { KEY_SOCKET = 0x100, KEY_CHECK, KEY_GPU, KEY_ENVIRONMENT, KEY_SLICES, KEY_WORKERS };
 
 static const struct argp_option options[] = {
     {"goal", KEY_SHARE_GOAL, "GOAL", 0,
@@ -25,6 +25,10 @@ static const struct argp_option options[] = {
     {"slices", KEY_SLICES, NULL, 0,
      "on a GPU of hardware: launches that take longer than the bound of the policy are cut into slices, where the "
      "program has PTX; thread blocks must not wait for later ones",
+     1},
+    {"workers", KEY_WORKERS, NULL, 0,
+     "on a GPU of hardware, under the policy `partition`: launches become workers, that stay on the SMs which the "
+     "program has, where it has PTX; thread blocks must not wait for each other",
      1},
     {"check", KEY_CHECK, "LIST", 0, COMMAND_CHECK_TEXT, 1},
     {"environment", KEY_ENVIRONMENT, NULL, 0,
@@ -64,12 +68,17 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     case KEY_SLICES:
         program->shim_slices = true;
         break;
+    case KEY_WORKERS:
+        program->shim_workers = true;
+        break;
     case KEY_ENVIRONMENT:
         share->environment = true;
         break;
     case ARGP_KEY_SUCCESS:
         if (share->environment ? program->words != NULL : !program->words)
             argp_error(state, program->words ? "--environment starts no program" : "a program is missing");
+        if (program->shim_slices && program->shim_workers)
+            argp_error(state, "launches become slices or workers, not both");
         break;
     case ARGP_KEY_NO_ARGS: /* said at the end */
         break;
@@ -105,9 +114,10 @@ static enum corun_status find_kind(struct share_options *share, struct wire_link
     enum corun_status status = daemon_ask_list(link, share->command.list, &list);
     program->shim = status == CORUN_OK && list.nodes[0].hardware;
     daemon_list_free(&list);
-    if (status == CORUN_OK && !program->shim && program->shim_slices)
+    if (status == CORUN_OK && !program->shim && (program->shim_slices || program->shim_workers))
         status = corun_report(share->command.list, CORUN_USAGE, CORUN_NOWHERE,
-                              "--slices is of GPUs of hardware, and this corund has simulated ones");
+                              "--%s is of GPUs of hardware, and this corund has simulated ones",
+                              program->shim_slices ? "slices" : "workers");
     if (status == CORUN_OK && program->goal)
         status = check_goal(program, share->command.list);
     if (program->shim && (program->daemon_gpu || program->isolated || program->checks))

@@ -19,6 +19,7 @@
     S(SHIM_DRIVER, "CORUN_SHIM_DRIVER", "libcuda.so.1 of the driver below the shim [the next one that programs find]") \
     S(SHIM_CACHE, "CORUN_SHIM_CACHE", "folder of sliced kernels, \"\" for none [slices in the cache of the user]") \
     S(SHIM_SLICES, "CORUN_SHIM_SLICES", "1: the shim cuts launches that take longer than corund wants") \
+    S(SHIM_WORKERS, "CORUN_SHIM_WORKERS", "1: the shim makes workers of launches where corund divides the SMs") \
     S(SHIM_TRACE, "CORUN_SHIM_TRACE", "file for the names of what programs ask of the driver through the shim") \
     S(NAME, "CORUN_CUDA_NAME", "the name of the program there; without it that of its file") \
     S(GOAL, "CORUN_CUDA_GOAL", "its goal there, a number above 0; without it none") \

@@ -40,6 +40,7 @@ static enum corun_status read_parameters(const char *text, struct gate_rules *ru
     const char *policy = names[rules->policy].word;
     bool turns = rules->policy == GATE_TIME_SLICE || rules->policy == GATE_EVEN;
     bool bounds = rules->policy == GATE_PRIORITY || rules->policy == GATE_GOAL;
+    bool windows = rules->policy == GATE_GOAL || rules->policy == GATE_PARTITION;
     while (*text) {
         size_t length = strcspn(text, ","), name = strcspn(text, "=,");
         uint64_t *place = NULL, unit = US;
@@ -47,17 +48,18 @@ static enum corun_status read_parameters(const char *text, struct gate_rules *ru
             place = &rules->bound_ns;
         if (turns && name == 7 && !strncmp(text, "quantum", name))
             place = &rules->quantum_ns;
-        if (rules->policy == GATE_GOAL && name == 6 && !strncmp(text, "window", name)) {
+        if (windows && name == 6 && !strncmp(text, "window", name)) {
             place = &rules->window_ns;
             unit = 1000 * US;
         }
         if (!place)
             return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
                                 "policy %s of a GPU of hardware has no parameter `%.*s`%s", policy, (int)name, text,
-                                turns                            ? " (quantum)"
-                                : rules->policy == GATE_GOAL     ? " (bound, window)"
-                                : rules->policy == GATE_PRIORITY ? " (bound)"
-                                                                 : "");
+                                turns                             ? " (quantum)"
+                                : rules->policy == GATE_GOAL      ? " (bound, window)"
+                                : rules->policy == GATE_PARTITION ? " (window)"
+                                : rules->policy == GATE_PRIORITY  ? " (bound)"
+                                                                  : "");
         if (name == length || !read_time(text + name + 1, length - name - 1, unit, place))
             return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
                                 "policy %s: `%.*s` is no whole number of %s from 1 to 999999999, like %.*s=500", policy,
@@ -78,8 +80,8 @@ enum corun_status gate_rules_read(const char *text, struct gate_rules *rules, st
         }
     return corun_report(
         list, CORUN_ARGUMENT, CORUN_NOWHERE,
-        "policy `%.*s` is none of a GPU of hardware: left-over, priority, goal, time-slice or even; others need "
-        "limits on each SM, which whole launches cannot obey",
+        "policy `%.*s` is none of a GPU of hardware: left-over, priority, goal, time-slice, even or partition; others "
+        "need limits on each SM, which whole launches cannot obey",
         (int)length, text);
 }
 
@@ -202,10 +204,13 @@ static void note(struct gate *gate, uint64_t now)
                                        .noted = client->noted,
                                        .others = others != 0};
         rate_note(&client->rate, client->board, &look);
+        bool comes = !client->since;
         client->since = now;
         client->wanted = wants(client);
         if (client->wanted || active >> i & 1)
             gate->wanted_ns = now;
+        if (client->wanted || active >> i & 1 || comes)
+            client->wanted_ns = now;
     }
 }
 
@@ -396,6 +401,79 @@ static uint64_t look_turns(struct gate *gate, uint64_t passed)
     return count > 1 && others_want(gate) ? GATE_LOOK_NS : GATE_NEVER;
 }
 
+/* ---- SMs ---- */
+
+static void set_sms(struct gate_client *client, uint32_t sms)
+{
+    if (atomic_exchange(&client->board->sms, sms) != sms)
+        (void)syscall(SYS_futex, &client->board->sms, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Launches are workers, and it has wanted the GPU lately. */
+static bool has_part(const struct gate *gate, const struct gate_client *client, uint64_t now)
+{
+    return client->board && atomic_load(&client->board->obeys) && now - client->wanted_ns <= gate->rules.window_ns;
+}
+
+static bool has_goal(const struct gate_client *client)
+{
+    return client->rate.goal == CORUN_GOAL_FRACTION;
+}
+
+/* The part of all SMs for a promise of all, and for each without a promise. Those are not left without any. */
+struct division {
+    double goal, other;
+};
+
+static struct division divide(const struct gate *gate, uint64_t now)
+{
+    double goals = 0;
+    uint32_t others = 0;
+    for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
+        const struct gate_client *client = &gate->clients[i];
+        if (!has_part(gate, client, now))
+            continue;
+        goals += has_goal(client) ? client->rate.goal_value : 0;
+        others += !has_goal(client);
+    }
+    double least = others < 16 ? others / 32.0 : 0.5, room = 1 - least;
+    double goal = !(goals > 0) ? 0 : goals > room || !others ? room / goals : 1;
+    return (struct division){goal, others ? (1 - goals * goal) / others : 0};
+}
+
+/*
+ * Who is alone has whole launches. Who comes, or wants the GPU again, has what it had, or everything, for the quarter of a millisecond until that is
+ * noticed.
+ */
+static uint64_t look_partition(struct gate *gate, uint64_t now)
+{
+    struct division division = divide(gate, now);
+    uint32_t there = 0, from = 0;
+    double sum = 0;
+    for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++)
+        there += gate->clients[i].board != NULL;
+    for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
+        struct gate_client *client = &gate->clients[i];
+        if (!client->board)
+            continue;
+        set(gate, i, there > 1 ? BOARD_COUNTED : BOARD_FREE);
+        if (there == 1) {
+            set_sms(client, 0);
+        } else if (has_part(gate, client, now)) {
+            sum += has_goal(client) ? client->rate.goal_value * division.goal : division.other;
+            uint32_t end = (uint32_t)(sum * BOARD_SMS + 0.5);
+            end = end < BOARD_SMS ? end : BOARD_SMS;
+            set_sms(client, board_sms(from, end));
+            from = end;
+        } else if (!atomic_load(&client->board->sms)) {
+            set_sms(client, board_sms(0, BOARD_SMS));
+        }
+    }
+    if (there == 1)
+        return GATE_NEVER;
+    return now - gate->wanted_ns < GATE_REST_NS ? next_sample(gate) : GATE_SAMPLE_NS;
+}
+
 uint64_t gate_look(struct gate *gate, uint64_t now_ns)
 {
     uint64_t passed = gate->looked ? now_ns - gate->looked : 0;
@@ -403,6 +481,9 @@ uint64_t gate_look(struct gate *gate, uint64_t now_ns)
     note(gate, now_ns);
     if (gate->rules.policy != GATE_PRIORITY && gate->rules.policy != GATE_GOAL)
         publish(gate, 0, now_ns);
+    for (uint32_t i = 0; gate->rules.policy != GATE_PARTITION && i < GATE_MOST_CLIENTS; i++)
+        if (gate->clients[i].board)
+            set_sms(&gate->clients[i], 0);
     switch (gate->rules.policy) {
     case GATE_PRIORITY:
         return look_priority(gate, now_ns);
@@ -411,6 +492,8 @@ uint64_t gate_look(struct gate *gate, uint64_t now_ns)
     case GATE_TIME_SLICE:
     case GATE_EVEN:
         return look_turns(gate, passed);
+    case GATE_PARTITION:
+        return look_partition(gate, now_ns);
     default:
         for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++)
             if (gate->clients[i].board)

@@ -32,7 +32,11 @@ struct corun_diagnostics;
       "runs; what counts is the last `window` (milliseconds)") \
     P(TIME_SLICE, "time-slice", \
       "one program after the other, each for `quantum` (microseconds), in the order of their numbers") \
-    P(EVEN, "even", "as time-slice, and the next one is that which has had the GPU for the shortest time")
+    P(EVEN, "even", "as time-slice, and the next one is that which has had the GPU for the shortest time") \
+    P(PARTITION, "partition", \
+      "programs whose launches are workers have SMs of their own: as many of all as their goal is of their rate " \
+      "alone, " \
+      "those without a goal equal parts of the rest; who has wanted nothing for `window` (milliseconds) has none")
 enum gate_policy {
 #define GATE_POLICY_ENUM(name, word, meaning) GATE_##name,
     GATE_POLICIES(GATE_POLICY_ENUM)
@@ -69,6 +73,7 @@ struct gate_client {
     uint32_t asked;       /* launches of all lanes */
     uint64_t launches;    /* as the board had them */
     uint64_t learn_again; /* when others may be held back for its rate alone */
+    uint64_t wanted_ns;   /* when it wanted the GPU last, or came */
 };
 
 struct gate {

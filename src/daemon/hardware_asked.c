@@ -252,6 +252,7 @@ void hardware_describe(const struct client *client, struct wire_client *row)
                              .ended = rate->ended > 0 ? (uint64_t)rate->ended : 0,
                              .alone_per_second = rate_alone_per_second(&rate->alone),
                              .behind = rate_is_behind(rate),
+                             .sms = atomic_load(&board->obeys) ? atomic_load(&board->sms) : 0,
                              .bytes = atomic_load(&board->bytes)};
     describe_runs(board, row);
     memcpy(row->name, client->attach.name, sizeof row->name);

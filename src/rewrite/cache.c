@@ -32,7 +32,7 @@ struct head {
 };
 
 struct row {
-    uint32_t name_bytes, parameter_index, refused;
+    uint32_t name_bytes, parameter_index, refused, only_before_volta;
 };
 
 /* ---- entries as bytes ---- */
@@ -60,7 +60,8 @@ uint8_t *cached_module_encode(const struct cached_module *module, size_t *bytes)
     at += sizeof head;
     for (uint32_t i = 0; i < module->kernel_count; i++) {
         const struct cached_kernel *kernel = &module->kernels[i];
-        const struct row row = {(uint32_t)strlen(kernel->name), kernel->parameter_index, kernel->refused};
+        const struct row row = {(uint32_t)strlen(kernel->name), kernel->parameter_index, kernel->refused,
+                                kernel->only_before_volta};
         memcpy(at, &row, sizeof row);
         memcpy(at + sizeof row, kernel->name, row.name_bytes + 1);
         at += sizeof row + row.name_bytes + 1;
@@ -83,7 +84,8 @@ static bool take_row(const uint8_t *data, size_t bytes, size_t *at, struct cache
     *at += sizeof row;
     if (bytes - *at <= row.name_bytes || data[*at + row.name_bytes] != 0 || memchr(data + *at, 0, row.name_bytes))
         return false;
-    *kernel = (struct cached_kernel){(const char *)data + *at, row.parameter_index, row.refused != 0};
+    *kernel = (struct cached_kernel){(const char *)data + *at, row.parameter_index, row.refused != 0,
+                                     row.only_before_volta != 0};
     *at += row.name_bytes + 1;
     return true;
 }
@@ -149,7 +151,8 @@ static struct cached_module *module_of(const struct rewritten *rewritten, const 
         const struct rewritten_kernel *kernel = &rewritten->kernels[i];
         size_t name_bytes = strlen(kernel->function->name) + 1;
         memcpy(at, kernel->function->name, name_bytes);
-        module->kernels[i] = (struct cached_kernel){at, kernel->parameter_index, kernel->refusal != NULL};
+        module->kernels[i] = (struct cached_kernel){at, kernel->parameter_index, kernel->refusal != NULL,
+                                                    kernel->only_before_volta != NULL};
         at += name_bytes;
     }
     memcpy(at, text, bytes + 1);

@@ -24,6 +24,7 @@ struct cached_kernel {
     const char *name;
     uint32_t parameter_index; /* as in struct rewritten_kernel */
     bool refused;
+    bool only_before_volta; /* as there: on a GPU of compute capability 7.0 and above it is as if it were refused */
 };
 
 /* What there is to know of a rewritten module when it is loaded. All in one allocation: free(module). */

@@ -10,6 +10,7 @@
 #include "shim/below.h"
 #include "shim/govern.h"
 #include "shim/kernels.h"
+#include "shim/workers.h"
 
 #include <string.h>
 
@@ -31,12 +32,14 @@ static uint64_t slice_blocks(const struct launch *launch, struct kernel *kernel,
     uint64_t block_ps = atomic_load(&kernel->block_ps),
              threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
     if (!block_ps || total * block_ps / 1000 <= bound_ns || kernel->whole || threads > 1024 || launch->extra ||
-        launch->grid[0] > SLICE_MOST_BLOCKS || !kernel_sliced(kernel, (uint32_t)threads, launch->shared_bytes) ||
-        kernel->parameters >= MOST_PARAMETERS || (kernel->parameters && !launch->parameters))
+        launch->grid[0] > SLICE_MOST_BLOCKS)
+        return total;
+    uint32_t wave = kernel_rewritten(kernel, (uint32_t)threads, launch->shared_bytes);
+    if (!wave || kernel->parameters >= MOST_PARAMETERS || (kernel->parameters && !launch->parameters))
         return total;
     uint64_t blocks = bound_ns * 1000 / 2 / block_ps;
-    if (blocks < kernel->wave)
-        blocks = kernel->wave;
+    if (blocks < wave)
+        blocks = wave;
     return blocks < total ? blocks : total;
 }
 
@@ -64,7 +67,11 @@ static int make_slices(const struct launch *launch, struct kernel *kernel, uint6
 int launch_make(const struct launch *launch)
 {
     struct governed governed;
-    uint64_t bound_ns = kernels_are_cut() ? govern_bound(launch->stream, launch->per_thread) : 0;
+    int made;
+    enum kernels_form form = kernels_form();
+    if (form == KERNELS_WORKERS && workers_launch(launch, &made))
+        return made;
+    uint64_t bound_ns = form == KERNELS_SLICES ? govern_bound(launch->stream, launch->per_thread) : 0;
     struct kernel *kernel = bound_ns ? kernel_find(launch->function) : NULL;
     uint64_t total = slice_total(launch->grid), blocks = total;
     if (kernel && total)

@@ -202,6 +202,7 @@ static void attach(void)
     }
     memset(state.keys, 0, sizeof state.keys);
     atomic_store(&board->bytes, memory_total());
+    atomic_store(&board->obeys, kernels_form() == KERNELS_WORKERS);
     state.address = 0;
     state.told = false;
     state.before = board;
@@ -578,6 +579,33 @@ void govern_end(struct governed *launch, int error)
     }
     atomic_fetch_sub(&board->starting, 1);
     pthread_mutex_unlock(&state.lock);
+}
+
+/* ---- SMs ---- */
+
+uint32_t govern_sms(void)
+{
+    pthread_once(&state.once, begin);
+    struct board *board = atomic_load_explicit(&state.board, memory_order_acquire);
+    return board && !is_elsewhere() ? atomic_load(&board->sms) : 0;
+}
+
+uint32_t govern_sms_after(uint32_t seen)
+{
+    const struct timespec patience = {0, GATE_NS};
+    struct board *board = atomic_load_explicit(&state.board, memory_order_acquire);
+    if (board && atomic_load(&board->sms) == seen)
+        (void)syscall(SYS_futex, &board->sms, FUTEX_WAIT, seen, &patience, NULL, 0);
+    else if (!board)
+        nanosleep(&patience, NULL);
+    pthread_mutex_lock(&state.lock);
+    board = atomic_load(&state.board);
+    if (board && is_gone()) {
+        detach(false);
+        board = NULL;
+    }
+    pthread_mutex_unlock(&state.lock);
+    return board ? atomic_load(&board->sms) : 0;
 }
 
 /* ---- memory ---- */

@@ -18,6 +18,11 @@ struct governed {
     uint64_t blocks;
 };
 
+/* The SMs on which workers of the program may be, as board_sms has them; 0: launches of the current device stay whole. */
+uint32_t govern_sms(void);
+/* The same, of the device that is governed, when it is another one than that, or after a twentieth of a second. */
+uint32_t govern_sms_after(uint32_t seen);
+
 /* What launches of others allow this one to take, in nanoseconds; 0: they do not limit it. */
 uint64_t govern_bound(void *stream, bool per_thread);
 /* Waits until the launch has ended, where nothing else is under way: then it is known what it took. */

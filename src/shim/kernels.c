@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Modules as they are loaded, their kernels, and sliced forms of these. */
+/* Modules as they are loaded, their kernels, and other forms of these. */
 #include "shim/kernels.h"
 
 #include "base/cache_folder.h"
@@ -8,8 +8,10 @@
 #include "cuda/settings.h"
 #include "rewrite/cache.h"
 #include "rewrite/slice.h"
+#include "rewrite/workers.h"
 #include "shim/below.h"
 #include "shim/memory.h"
+#include "shim/workers.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -23,6 +25,7 @@ enum {
     MAJOR = 75,
     MINOR = 76,
     MOST_DYNAMIC_SHARED = 8,
+    VOLTA = 70,
     SHARED_WITHOUT_ASKING = 49152
 };
 
@@ -37,8 +40,8 @@ struct image {
     char *text;
     bool read; /* text is all that there is */
     const void *context;
-    void *module;                 /* the sliced one */
-    struct cached_module *sliced; /* its text; NULL: nobody has asked, or there is none */
+    void *module;                    /* the rewritten one */
+    struct cached_module *rewritten; /* its text; NULL: nobody has asked, or there is none */
 };
 
 static struct {
@@ -46,26 +49,31 @@ static struct {
     VECTOR(struct image *) images;
     struct kernel *kernels[PLACES];
     pthread_once_t once;
-    bool cut;
+    enum kernels_form form;
     char folder[CACHE_PATH_BYTES]; /* of the cache; "": nothing is kept */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
 static void read_settings(void)
 {
-    const char *slices = getenv(setting_SHIM_SLICES), *socket = getenv(setting_SHIM_DAEMON);
-    state.cut = slices && *slices == '1' && socket && *socket;
+    const char *slices = getenv(setting_SHIM_SLICES), *workers = getenv(setting_SHIM_WORKERS);
+    const char *socket = getenv(setting_SHIM_DAEMON);
+    if (socket && *socket)
+        state.form = workers && *workers == '1' ? KERNELS_WORKERS
+                     : slices && *slices == '1' ? KERNELS_SLICES
+                                                : KERNELS_WHOLE;
     const char *folder = getenv(setting_SHIM_CACHE);
     size_t bytes = folder ? strlen(folder) + 1 : 0;
     if (folder && bytes <= sizeof state.folder)
         memcpy(state.folder, folder, bytes);
-    else if (folder || !cache_folder_path(state.folder, sizeof state.folder, "/slices"))
+    else if (folder || !cache_folder_path(state.folder, sizeof state.folder,
+                                          state.form == KERNELS_WORKERS ? "/workers" : "/slices"))
         *state.folder = 0;
 }
 
-bool kernels_are_cut(void)
+enum kernels_form kernels_form(void)
 {
     pthread_once(&state.once, read_settings);
-    return state.cut;
+    return state.form;
 }
 
 /* ---- texts ---- */
@@ -120,7 +128,7 @@ static void keep(const void *handle, const void *data)
 
 static void loaded(int error, void *const *handle, const void *data)
 {
-    if (error != BELOW_OK || !data || !handle || !kernels_are_cut())
+    if (error != BELOW_OK || !data || !handle || kernels_form() == KERNELS_WHOLE)
         return;
     pthread_mutex_lock(&state.lock);
     keep(*handle, data);
@@ -183,7 +191,7 @@ static void keep_kernel(const void *handle, struct image *image, const char *nam
 
 static void found(int error, void *const *function, const void *module, const char *name)
 {
-    if (error != BELOW_OK || !function || !name || !kernels_are_cut())
+    if (error != BELOW_OK || !function || !name || kernels_form() == KERNELS_WHOLE)
         return;
     pthread_mutex_lock(&state.lock);
     keep_kernel(*function, image_of(module), name);
@@ -225,30 +233,32 @@ static void context_ended(int error)
     pthread_mutex_unlock(&state.lock);
 }
 
-/* ---- slices ---- */
+/* ---- other forms ---- */
 
 /* Variables would be there twice, and clusters must not be divided. */
-static bool can_be_doubled(const struct cached_module *sliced, const char *text)
+static bool can_be_doubled(const struct cached_module *rewritten, const char *text)
 {
-    return !sliced->has_variables && !strstr(text, "ctapercluster") && !strstr(text, ".explicitcluster");
+    return !rewritten->has_variables && !strstr(text, "ctapercluster") && !strstr(text, ".explicitcluster");
 }
 
 static void is_not_used(const char *path, const char *problem)
 {
-    shim_say("sliced kernels in %s are not used: %s", path, problem);
+    shim_say("%s in %s are not used: %s", state.form == KERNELS_WORKERS ? "kernels of workers" : "sliced kernels", path,
+             problem);
 }
 
 /* From its text, or as another process has left it. */
-static void slice(struct image *image)
+static void rewrite(struct image *image)
 {
+    bool workers = state.form == KERNELS_WORKERS;
     const struct rewrite_cache cache = {*state.folder ? state.folder : NULL, CACHE_MOST_BYTES, is_not_used};
     bool hit = false;
-    if (rewrite_cached(&cache, "slices", slice_module, image->text, strlen(image->text), &image->sliced, &hit) ==
-        CORUN_OK)
-        trace_line("sliced", hit ? "kept" : "made", "");
+    if (rewrite_cached(&cache, workers ? "workers" : "slices", workers ? workers_module : slice_module, image->text,
+                       strlen(image->text), &image->rewritten, &hit) == CORUN_OK)
+        trace_line(workers ? "rewritten" : "sliced", hit ? "kept" : "made", "");
 }
 
-static bool load_sliced(struct image *image, const void *context)
+static bool load_rewritten(struct image *image, const void *context)
 {
     int (*load)(void **, const void *) = below(LOOKED_AT_cuModuleLoadData);
     int (*capture_mode)(int *) = (int (*)(int *))below_find("cuThreadExchangeStreamCaptureMode");
@@ -256,13 +266,13 @@ static bool load_sliced(struct image *image, const void *context)
     if (!image->read)
         image->text = text_of(image->image);
     image->read = true;
-    if (!image->text || image->sliced || !capture_mode)
+    if (!image->text || image->rewritten || !capture_mode)
         return false;
-    slice(image);
-    if (!image->sliced)
+    rewrite(image);
+    if (!image->rewritten)
         return false;
-    if (can_be_doubled(image->sliced, image->text) && capture_mode(&mode) == BELOW_OK) {
-        if (load(&image->module, image->sliced->text) != BELOW_OK)
+    if (can_be_doubled(image->rewritten, image->text) && capture_mode(&mode) == BELOW_OK) {
+        if (load(&image->module, image->rewritten->text) != BELOW_OK)
             image->module = NULL;
         (void)capture_mode(&mode);
     }
@@ -284,40 +294,53 @@ static uint32_t wave_of(void *function, uint32_t block_threads, uint32_t shared_
 }
 
 /* Under the lock. */
-static bool make_sliced(struct kernel *kernel, const void *context, uint32_t block_threads, uint32_t shared_bytes)
+static bool make_rewritten(struct kernel *kernel, const void *context)
 {
     struct image *image = kernel->image;
     int (*get)(void **, void *, const char *) = below(LOOKED_AT_cuModuleGetFunction);
-    int (*set)(void *, int, int) = (int (*)(void *, int, int))below_find("cuFuncSetAttribute");
-    if ((!image->module && !load_sliced(image, context)) || image->context != context)
+    if ((!image->module && !load_rewritten(image, context)) || image->context != context)
         return false;
-    const struct cached_kernel *made = cached_kernel_find(image->sliced, kernel->name);
-    if (!made || made->refused || get(&kernel->function, image->module, kernel->name) != BELOW_OK)
-        return false;
-    if (shared_bytes > SHARED_WITHOUT_ASKING && (!set || set(kernel->function, MOST_DYNAMIC_SHARED, (int)shared_bytes)))
+    const struct cached_kernel *made = cached_kernel_find(image->rewritten, kernel->name);
+    if (!made || made->refused || (made->only_before_volta && architecture() >= VOLTA) ||
+        get(&kernel->function, image->module, kernel->name) != BELOW_OK)
         return false;
     kernel->parameters = made->parameter_index;
     kernel->context = context;
+    kernel->wave = 0;
+    return true;
+}
+
+/* Under the lock: thread blocks of another shape than the one before. False: the GPU does not take any. */
+static bool measure(struct kernel *kernel, uint32_t block_threads, uint32_t shared_bytes)
+{
+    int (*set)(void *, int, int) = (int (*)(void *, int, int))below_find("cuFuncSetAttribute");
+    if (kernel->wave && kernel->threads == block_threads && kernel->shared_bytes == shared_bytes)
+        return true;
+    if (shared_bytes > SHARED_WITHOUT_ASKING && (!set || set(kernel->function, MOST_DYNAMIC_SHARED, (int)shared_bytes)))
+        return false;
+    kernel->threads = block_threads;
+    kernel->shared_bytes = shared_bytes;
     kernel->wave = wave_of(kernel->function, block_threads, shared_bytes);
     return kernel->wave != 0;
 }
 
-bool kernel_sliced(struct kernel *kernel, uint32_t block_threads, uint32_t shared_bytes)
+uint32_t kernel_rewritten(struct kernel *kernel, uint32_t block_threads, uint32_t shared_bytes)
 {
     int (*current)(void **) = (int (*)(void **))below_find("cuCtxGetCurrent");
     void *context = NULL;
     pthread_mutex_lock(&state.lock);
     bool can = !kernel->whole && current && current(&context) == BELOW_OK && context;
     if (can && !kernel->function) {
-        can = make_sliced(kernel, context, block_threads, shared_bytes);
+        can = make_rewritten(kernel, context) && measure(kernel, block_threads, shared_bytes);
         if (!can)
             kernel->function = NULL;
         kernel->whole = !can;
-        trace_line("slice", kernel->name, can ? "" : "whole");
+        trace_line(state.form == KERNELS_WORKERS ? "workers" : "slice", kernel->name, can ? "" : "whole");
     }
-    can = can && kernel->context == context;
+    can = can && kernel->context == context && measure(kernel, block_threads, shared_bytes);
+    uint32_t wave = can ? kernel->wave : 0;
     pthread_mutex_unlock(&state.lock);
-    return can;
+    return wave;
 }
 
 /* ---- what the program calls ---- */
@@ -413,6 +436,7 @@ int cuKernelGetFunction(void **function, void *kernel)
     int symbol(type which) \
     { \
         int (*real)(type) = below(LOOKED_AT_##symbol); \
+        workers_context_ends(); \
         int error = real(which); \
         context_ended(error); \
         if (error == BELOW_OK) \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernels of the program: which module they are from, what a thread block of them takes, and their sliced form (rewrite/slice.h), which is made when a
- * launch is to be cut for the first time. What the shim has not seen being loaded is not known, and launched whole.
+ * Kernels of the program: which module they are from, what a thread block of them takes, and their other form, in slices (rewrite/slice.h) or as workers
+ * (rewrite/workers.h), which is made when a launch needs it for the first time. What the shim has not seen being loaded is not known, and launched whole.
  */
 #ifndef CORUN_SHIM_KERNELS_H
 #define CORUN_SHIM_KERNELS_H
@@ -20,18 +20,24 @@ struct kernel {
     /* of the context in which it was made, under the lock */
     const void *context;
     void *function;
-    uint32_t wave;       /* thread blocks that the GPU holds at once */
-    uint32_t parameters; /* before the slice's */
-    bool whole;          /* it cannot be cut */
+    uint32_t wave;                  /* thread blocks that the GPU holds at once, */
+    uint32_t threads, shared_bytes; /* of this shape, that of the launch before; 0: not known */
+    uint32_t parameters;            /* before the one that was added */
+    bool whole;                     /* it has no other form */
 };
 
 /* What was launched took so long. A longer time counts at once, shorter ones bit by bit. */
 void kernel_took(struct kernel *kernel, uint64_t blocks, uint64_t ns);
 /* NULL: not known. Lives for ever. */
 struct kernel *kernel_find(const void *handle);
-/* Whether the kernel has a sliced form in the current context, for thread blocks of that shape; makes it if need be. */
-bool kernel_sliced(struct kernel *kernel, uint32_t block_threads, uint32_t shared_bytes);
-/* Whether launches are cut at all: the program is under corund, and was started so. */
-bool kernels_are_cut(void);
+/*
+ * How many thread blocks of that shape the GPU holds at once of the kernel's other form, which is made if need be; 0: it has none in the current
+ * context, or none of that shape.
+ */
+uint32_t kernel_rewritten(struct kernel *kernel, uint32_t block_threads, uint32_t shared_bytes);
+
+enum kernels_form { KERNELS_WHOLE, KERNELS_SLICES, KERNELS_WORKERS };
+/* What launches may become at all: the program is under corund, and was started so. */
+enum kernels_form kernels_form(void);
 
 #endif

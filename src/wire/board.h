@@ -57,8 +57,33 @@ struct board {
     _Atomic uint64_t last_runs[BOARD_RUNS]; /* nanoseconds; run i, from 0 on, in place i modulo their number */
     /* corund's: the goal as it is by now, which the program tells the next corund; an enum corun_goal_kind, and the bits of a double */
     _Atomic uint64_t goal, goal_value;
+    /* corund's: the SMs on which workers of the program may be (board_sms); 0: launches stay whole. A futex */
+    _Atomic uint32_t sms;
+    _Atomic uint32_t obeys; /* the program's: its launches become workers where `sms` says so */
 };
 _Static_assert(sizeof(struct board) <= BOARD_BYTES, "a board is a page");
+
+/* SMs as parts of all there are: of BOARD_SMS, from `first` to before `end`. Never 0. */
+#define BOARD_SMS 1024u
+static inline uint32_t board_sms(uint32_t first, uint32_t end)
+{
+    return end << 16 | first;
+}
+/* The first of so many SMs, and the one behind the last; at least one. Those that share the parts of all share the SMs. */
+static inline void board_sms_range(uint32_t sms, uint32_t count, uint32_t *first, uint32_t *end)
+{
+    uint32_t from = sms & 0xffff, to = sms >> 16;
+    from = from < BOARD_SMS ? from : BOARD_SMS - 1;
+    to = to < BOARD_SMS ? to : BOARD_SMS;
+    *first = (uint32_t)((uint64_t)from * count / BOARD_SMS);
+    *end = (uint32_t)((uint64_t)to * count / BOARD_SMS);
+    *end = *end > *first ? *end : *first + 1;
+}
+
+static inline double board_sms_share(uint32_t sms)
+{
+    return ((double)(sms >> 16) - (double)(sms & 0xffff)) / BOARD_SMS;
+}
 
 /* The page in front of the boards of a user, corund's. */
 struct board_front {

@@ -14,7 +14,7 @@
 #include "corun/policy.h"
 #include "corun/texture.h"
 
-#define WIRE_VERSION 7u
+#define WIRE_VERSION 8u
 #define WIRE_UUID_BYTES 16u
 #define WIRE_NAME_BYTES 64u
 #define WIRE_MOST_TEXT (UINT32_C(64) << 20)
@@ -198,10 +198,10 @@ struct wire_client {
         p99_cycles; /* of its last launches, from when they could begin to their end; 0: none has ended */
     uint64_t runs, run_p50_cycles, run_p99_cycles; /* that it has told of; of the last ones */
     /* On a GPU of hardware: launches that were noted to end, while it wanted the GPU for `cycles`; launches in a second of
-       that alone, 0: not known; and whether it has less than its goal. */
+       that alone, 0: not known; whether it has less than its goal; and the SMs of its workers as its board has them. */
     uint64_t ended, held, held_ns; /* `held`: launches that have waited for others, for so long together */
     double alone_per_second;
-    uint32_t behind, unused_too;
+    uint32_t behind, sms;
     char name[WIRE_NAME_BYTES];
     /* behind it: on how many SMs it was, hundredths, uint32_t for each sample, the newest last */
 };

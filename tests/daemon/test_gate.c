@@ -60,7 +60,9 @@ static void test_rules(void **unused)
                                       "priority:bound=1000000000",
                                       "goal:quantum=1",
                                       "goal:window=0",
-                                      "priority:window=9"};
+                                      "priority:window=9",
+                                      "partition:bound=3",
+                                      "partition:window=0"};
     assert_int_equal(gate_rules_read("priority:bound=500", &rules, NULL), CORUN_OK);
     assert_true(rules.policy == GATE_PRIORITY && rules.bound_ns == 500 * US);
     assert_int_equal(gate_rules_read("even:quantum=999999999", &rules, NULL), CORUN_OK);
@@ -69,6 +71,8 @@ static void test_rules(void **unused)
     assert_true(rules.policy == GATE_TIME_SLICE && rules.quantum_ns == 2000 * US);
     assert_int_equal(gate_rules_read("goal:window=40,bound=70", &rules, NULL), CORUN_OK);
     assert_true(rules.policy == GATE_GOAL && rules.window_ns == 40000 * US && rules.bound_ns == 70 * US);
+    assert_int_equal(gate_rules_read("partition:window=30", &rules, NULL), CORUN_OK);
+    assert_true(rules.policy == GATE_PARTITION && rules.window_ns == 30000 * US);
     struct corun_diagnostics *list = corun_diagnostics_create();
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(gate_rules_read(bad[i], &rules, list), CORUN_ARGUMENT);
@@ -685,6 +689,80 @@ static void test_seldom(void **unused)
     assert_true(seldom.longest < 1000000 * US);
 }
 
+/* ---- SMs ---- */
+
+static void assert_sms(uint32_t number, uint32_t count, uint32_t first, uint32_t end)
+{
+    uint32_t found_first, found_end, sms = atomic_load(&board(number)->sms);
+    assert_int_not_equal(sms, 0);
+    board_sms_range(sms, count, &found_first, &found_end);
+    assert_int_equal(found_first, first);
+    assert_int_equal(found_end, end);
+}
+
+static void test_sms(void **unused)
+{
+    (void)unused;
+    struct gate gate = with("partition:window=10");
+    const uint32_t a = gate_enter(&gate, false);
+    atomic_store(&board(a)->obeys, 1);
+    under_way(board(a), 3);
+    assert_true(gate_look(&gate, 10 * US) == GATE_NEVER);
+    assert_gate(a, FREE); /* alone: whole launches, that nobody notes */
+    assert_int_equal(atomic_load(&board(a)->sms), 0);
+    const uint32_t b = gate_enter(&gate, false), c = gate_enter(&gate, false);
+    atomic_store(&board(b)->obeys, 1);
+    under_way(board(b), 1);
+    under_way(board(c), 1);
+    assert_true(gate_look(&gate, 20 * US) <= GATE_SAMPLE_NS);
+    assert_gate(a, COUNTED);
+    assert_sms(a, 16, 0, 8);
+    assert_sms(b, 16, 8, 16);
+    assert_sms(c, 16, 0, 16); /* its launches are no workers */
+    assert_sms(b, 1, 0, 1);
+    gate_promise(&gate, b, CORUN_GOAL_FRACTION, 0.75, NULL);
+    (void)gate_look(&gate, 30 * US);
+    assert_sms(a, 16, 0, 4);
+    assert_sms(b, 16, 4, 16);
+    gate_promise(&gate, b, CORUN_GOAL_FRACTION, 1, NULL);
+    (void)gate_look(&gate, 40 * US);
+    assert_sms(a, 64, 0, 2); /* who has no goal is not left without any */
+    assert_sms(b, 64, 2, 64);
+    gate_promise(&gate, a, CORUN_GOAL_FRACTION, 0.25, NULL);
+    gate_promise(&gate, b, CORUN_GOAL_FRACTION, 0.25, NULL);
+    (void)gate_look(&gate, 50 * US);
+    assert_sms(a, 16, 0, 8); /* what nobody wants is theirs */
+    assert_sms(b, 16, 8, 16);
+    under_way(board(a), 0);
+    for (uint64_t now = 60; now <= 10040; now += 20)
+        (void)gate_look(&gate, now * US);
+    assert_sms(a, 16, 0, 8);
+    for (uint64_t now = 10080; now <= 10120; now += 20)
+        (void)gate_look(&gate, now * US);
+    assert_sms(b, 16, 0, 16); /* the other has wanted nothing for the window */
+    under_way(board(a), 1);
+    (void)gate_look(&gate, 10130 * US);
+    assert_sms(a, 16, 0, 8);
+    assert_sms(b, 16, 8, 16);
+    const struct gate_rules none = {.policy = GATE_LEFT_OVER};
+    gate_change(&gate, &none);
+    (void)gate_look(&gate, 10140 * US);
+    assert_int_equal(atomic_load(&board(a)->sms) | atomic_load(&board(b)->sms) | atomic_load(&board(c)->sms), 0);
+}
+
+/* Whatever a board says, there is one SM at least, and none beyond the last. */
+static void test_ranges(void **unused)
+{
+    (void)unused;
+    static const uint32_t words[] = {1, UINT32_MAX, 0xffff, 0xffff0000, 5u << 16 | 9, 2000u << 16 | 1024};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        for (uint32_t count = 1; count < 200; count += 13) {
+            uint32_t first, end;
+            board_sms_range(words[i], count, &first, &end);
+            assert_true(first < end && end <= count);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -694,7 +772,8 @@ int main(void)
         cmocka_unit_test(test_became_slower),  cmocka_unit_test(test_settled),   cmocka_unit_test(test_learned),
         cmocka_unit_test(test_not_learned),    cmocka_unit_test(test_two_goals), cmocka_unit_test(test_run_goals),
         cmocka_unit_test(test_run_goals_kept), cmocka_unit_test(test_counts),    cmocka_unit_test(test_plants),
-        cmocka_unit_test(test_users),          cmocka_unit_test(test_seldom),
+        cmocka_unit_test(test_users),          cmocka_unit_test(test_seldom),    cmocka_unit_test(test_sms),
+        cmocka_unit_test(test_ranges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,8 +112,10 @@ NUMBER = {name: number for number, (name, _) in enumerate(MESSAGES)}
 VERSION = int(re.search(r"WIRE_VERSION (\d+)u", (ROOT / "src" / "wire" / "wire.h").read_text())[1])
 GATES = re.findall(r"G\((\w+), \"", (ROOT / "src" / "wire" / "board.h").read_text())
 GATE, STARTING, RUNS, RUN_NS, BYTES, ASKED = 0, 20, 56, 64, 72, 80  # struct board
-BOARD_BYTES = 80 + 64 * 8 + 256 * 8 + 16
+BOARD_BYTES = 80 + 64 * 8 + 256 * 8 + 16 + 8
 LAST_RUNS = 80 + 64 * 8
+SMS = LAST_RUNS + 256 * 8 + 16
+OBEYS = SMS + 4
 GATE_PLACES = 64
 
 

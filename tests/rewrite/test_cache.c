@@ -122,6 +122,7 @@ static void test_kept(void **state)
         assert_string_equal(made->kernels[i].name, found->kernels[i].name);
         assert_int_equal(made->kernels[i].parameter_index, found->kernels[i].parameter_index);
         assert_int_equal(made->kernels[i].refused, found->kernels[i].refused);
+        assert_int_equal(made->kernels[i].only_before_volta, found->kernels[i].only_before_volta);
     }
     assert_int_equal(cached_kernel_find(found, "three")->parameter_index, 2);
     free(made);
@@ -211,12 +212,13 @@ static void test_every_byte(void **state)
     module->text = text;
     module->text_bytes = sizeof text - 1;
     module->kernel_count = 2;
-    module->kernels[0] = (struct cached_kernel){"a", 3, false};
-    module->kernels[1] = (struct cached_kernel){"longer", 0, true};
+    module->kernels[0] = (struct cached_kernel){"a", 3, false, true};
+    module->kernels[1] = (struct cached_kernel){"longer", 0, true, false};
     uint8_t *data = cached_module_encode(module, &bytes);
     struct cached_module *found = cached_module_decode(data, bytes, &problem);
     assert_non_null(found);
-    assert_true(found->kernels[1].refused);
+    assert_true(found->kernels[0].only_before_volta && !found->kernels[0].refused);
+    assert_true(found->kernels[1].refused && !found->kernels[1].only_before_volta);
     assert_string_equal(found->text, text);
     free(found);
     for (size_t i = 0; i < bytes; i++) {

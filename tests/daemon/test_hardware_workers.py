@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""
+Launches as workers, on SMs that corund gives to each program.
+
+    test_hardware_workers.py CORUN PROGRAMS TEST...
+
+The driver below is corun's own on the simulated GPU, a GTX 980 with 16 SMs, which each process has for itself.
+"""
+import fcntl
+import mmap
+import os
+import random
+import re
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+from test_hardware import BOARD_BYTES, BOTH, DRIVER, GATE, GATES, NUMBER, OBEYS, PROGRAMS, SMS, STARTING, TELLS_TIMES, Client, Shimmed, without_places
+
+ALL = 1024
+LOOKED = 8  # struct board_front
+SEALS, SHRINK_AND_GROW = 1033, 2 | 4
+
+
+def part(first, end):
+    return end << 16 | first
+
+
+class Corund(threading.Thread):
+    """One that says what it likes of SMs, again and again, to each program that comes."""
+
+    def __init__(self, path, choose, pause=0.002):
+        super().__init__(daemon=True)
+        self.choose, self.pause, self.ends, self.obeys = choose, pause, False, set()
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(path))
+        self.listener.listen()
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(client,), daemon=True).start()
+
+    def serve(self, client):
+        with client:
+            self.answer(client)
+
+    def answer(self, client):
+        if not client.recv(4096):
+            return
+        file = os.memfd_create("boards", os.MFD_ALLOW_SEALING)
+        os.ftruncate(file, 65 * 4096)
+        fcntl.fcntl(file, SEALS, SHRINK_AND_GROW)
+        boards = mmap.mmap(file, 65 * 4096)
+        struct.pack_into("I", boards, 4096 + GATE, GATES.index("COUNTED"))
+        struct.pack_into("I", boards, 4096 + SMS, self.choose())
+        socket.send_fds(client, [struct.pack("IIII", NUMBER["BOARD"], 8, 0, 0)], [file])
+        os.close(file)
+        client.settimeout(self.pause)
+        while not self.ends:
+            struct.pack_into("Q", boards, LOOKED, time.monotonic_ns())
+            struct.pack_into("I", boards, 4096 + SMS, self.choose())
+            self.obeys.add(struct.unpack_from("I", boards, 4096 + OBEYS)[0])
+            try:
+                if not client.recv(4096):
+                    return
+            except TimeoutError:
+                pass
+
+    def close(self):
+        if self.ends:
+            return
+        self.ends = True
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.join()
+
+
+class Workers(Shimmed):
+    def corund(self, choose, **more):
+        corund = Corund(self.socket, choose, **more)
+        self.addCleanup(corund.close)
+        return corund
+
+    def manned(self, **more):
+        """The environment of a program, and what its shim tells."""
+        self.trace = self.folder / "trace"
+        self.trace.write_text("")
+        return self.shimmed(CORUN_SHIM_DAEMON=str(self.socket), CORUN_SHIM_WORKERS="1", CORUN_SHIM_TRACE=str(self.trace), **more)
+
+    def kernels(self):
+        """Names of kernels that workers ran, and of those that stayed whole."""
+        lines = [line.split()[2:] for line in self.trace.read_text().splitlines() if line.split()[1:2] == ["workers"]]
+        return {words[0] for words in lines if len(words) == 1}, {words[0] for words in lines if len(words) == 2}
+
+    def faults(self, text):
+        """Messages of faults are of the kernel that ran, and of the first thread that was there: lines and threads are others, and launches more."""
+        return re.sub(rb"launches|\d+", lambda found: b"launch" if found[0] == b"launches" else b"N", without_places(text))
+
+    def sms(self, line):
+        return [int(word) for word in line.split()]
+
+    def test_programs(self):
+        """What programs print, and how they end, is what it is without corund, wherever their workers may be, and from wherever they are sent away."""
+        seed = random.randrange(1 << 30)
+        drawn = random.Random(seed)
+
+        def choose():
+            first = drawn.randrange(ALL)
+            return drawn.choice([part(0, ALL), part(0, ALL // 2), part(ALL // 2, ALL), part(first, drawn.randint(first + 1, ALL))])
+        corund = self.corund(choose)
+        programs = [(PROGRAMS.parent / f"cuda_{name}", ()) for name in DRIVER] + [(PROGRAMS / name, ()) for name in BOTH]
+        programs += [(PROGRAMS / "wide_launches", ("30",)), (PROGRAMS / "where_blocks", ("0", "1", "1"))]
+        ran, stayed = set(), set()
+        for program, words in programs:
+            with self.subTest(program.name, seed=seed):
+                plain, manned = self.run_program(program, self.environment, *words), self.run_program(program, self.manned(), *words)
+                self.assertEqual(manned[0], plain[0], manned)
+                if program.name not in TELLS_TIMES:
+                    self.assertEqual(without_places(manned[1]), without_places(plain[1]))
+                self.assertEqual(self.faults(manned[2]), self.faults(plain[2]))
+                ran |= self.kernels()[0]
+                stayed |= self.kernels()[1]
+        self.assertIn(1, corund.obeys)
+        self.assertIn("place", ran)
+        self.assertGreater(len(ran), 3, stayed)
+
+    def test_every_thread_block_runs_once(self):
+        """The program itself counts; the limits change within its launches, and leave it no SM on which it was."""
+        drawn = random.Random(7)
+        for what in ("moves", "jumps"):
+            parts = [part(0, ALL // 4), part(3 * ALL // 4, ALL)] if what == "jumps" else [part(64 * i, 64 * i + 256) for i in range(13)]
+            with self.subTest(what):
+                corund = Corund(self.socket, lambda: drawn.choice(parts), pause=0.0005)  # pylint: disable=cell-var-from-loop
+                status, out, err = self.run_program(PROGRAMS / "where_blocks", self.manned(), "6", "3000", "60")
+                corund.close()
+                self.socket.unlink()
+                self.assertEqual((status, err), (0, b""), out)
+                self.assertTrue(out.endswith(b"6 launches of 3000 thread blocks\n"))
+                self.assertEqual(self.kernels(), ({"where"}, set()))
+
+    def test_where(self):
+        """Workers are on the program's SMs alone, from the first of them to the last."""
+        for first, end, sms in ((0, ALL // 2, range(8)), (ALL // 2, ALL, range(8, 16)), (ALL // 4, ALL // 4 + 64, range(4, 5)), (1000, 1001, range(15, 16))):
+            with self.subTest((first, end)):
+                corund = Corund(self.socket, lambda: part(first, end))  # pylint: disable=cell-var-from-loop
+                status, out, err = self.run_program(PROGRAMS / "where_blocks", self.manned(), "3", "200", "50")
+                corund.close()
+                self.socket.unlink()
+                self.assertEqual((status, err), (0, b""), out)
+                for line in out.splitlines()[:-1]:
+                    self.assertEqual(self.sms(line), list(sms))
+
+    def test_without_corund(self):
+        """One that is killed leaves a program with what it had, and then with everything."""
+        corund = self.corund(lambda: part(0, ALL // 8))
+        # pylint: disable=consider-using-with
+        process = subprocess.Popen([PROGRAMS / "where_blocks", "100", "64", "20"], env=self.manned(), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.assertEqual(self.sms(process.stdout.readline()), [0, 1])
+        corund.close()
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertIn(b"corund is gone, the program runs on ungoverned", err)
+        self.assertEqual(self.sms(out.splitlines()[-2]), list(range(16)))
+
+    def test_partition(self):
+        """Who is alone has all SMs, in whole launches; who wants the GPU beside another one has those that its goal promises, or half of them."""
+        self.start_daemon("--policy", "partition:window=50")
+        other = Client(self.socket, name=b"other")
+        self.addCleanup(other.close)
+        other.put(OBEYS, 1)
+        self.environment["CORUN_SHIM_TRACE"] = str(self.folder / "trace")
+        process = self.share(PROGRAMS / "where_blocks", "--workers", "--name", "train", words=["100000", "256", "20"])
+
+        def sees(*sms):
+            for _ in range(400):
+                if self.sms(process.stdout.readline()) == list(range(*sms)):
+                    return True
+            return False
+        self.assertTrue(sees(16))
+        other.put(STARTING, 1)
+        self.assertTrue(sees(8, 16))
+        self.assertEqual(struct.unpack_from("I", other.boards, other.at + SMS)[0], part(0, ALL // 2))
+        self.assertEqual(self.ask("goal", str(process_of(self, "train")), "75%").returncode, 0)
+        self.assertTrue(sees(4, 16))
+        clients = self.clients()
+        self.assertEqual((clients["train"]["sm_share"], clients["other"]["sm_share"]), (0.75, 0.25))
+        self.assertEqual(self.ask("policy", "left-over").returncode, 0)
+        self.assertTrue(sees(16))
+        self.assertEqual(struct.unpack_from("I", other.boards, other.at + SMS)[0], 0)
+        self.assertIsNone(self.clients()["train"]["sm_share"])
+        self.assertEqual(self.ask("policy", "partition:window=20").returncode, 0)
+        self.assertTrue(sees(4, 16))
+        other.put(STARTING, 0)
+        self.assertTrue(sees(16))
+        process.kill()
+
+    def test_workers_are_kept(self):
+        """The other form of a module is made once, beside those for slices."""
+        corund = self.corund(lambda: part(0, ALL // 2))
+        for how in ("made", "kept"):
+            status, _, err = self.run_program(PROGRAMS / "where_blocks", self.manned(), "1", "64", "20")
+            self.assertEqual((status, err), (0, b""))
+            self.assertIn(f" rewritten {how}", self.trace.read_text())
+        entry, = (self.folder / "cache" / "corun" / "workers").iterdir()
+        entry.write_bytes(entry.read_bytes()[:-9])
+        status, _, err = self.run_program(PROGRAMS / "where_blocks", self.manned(), "1", "64", "20")
+        self.assertEqual((status, err), (0, b"corun: kernels of workers in " + bytes(entry) + b" are not used: it is damaged\n"))
+        self.assertEqual(corund.obeys, {0, 1})
+
+    def test_usage(self):
+        done = self.ask("share", "--slices", "--workers", "--", "true")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("slices or workers, not both", done.stderr)
+
+
+def process_of(test, name):
+    return test.clients()[name]["pid"]
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)
