@@ -13,7 +13,7 @@ enum { CLIENTS = 8, MOST_TEXT = 64 };
 
 static void check(const struct gate *gate)
 {
-    uint32_t there = 0, open = 0, goals = 0;
+    uint32_t there = 0, open = 0, short_of_goal = 0;
     uint64_t first = 0;
     bool overdue = false;
     for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
@@ -27,8 +27,10 @@ static void check(const struct gate *gate)
             abort();
         open += value != BOARD_CLOSED;
         first |= (uint64_t)client->urgent << i;
-        goals += client->urgent;
-        overdue |= client->urgent && rate_is_overdue(&client->rate, gate->rules.window_ns);
+        bool is_overdue = client->urgent && rate_is_overdue(&client->rate, gate->rules.window_ns);
+        overdue |= is_overdue;
+        short_of_goal +=
+            is_overdue || (client->urgent && (rate_is_behind(&client->rate) || client->rate.goal == CORUN_GOAL_NONE));
         if (gate->rules.policy == GATE_PRIORITY && client->urgent && value == BOARD_BOUNDED)
             abort();
     }
@@ -44,9 +46,13 @@ static void check(const struct gate *gate)
     case GATE_GOAL:
         if (gate->learner < GATE_MOST_CLIENTS
                 ? open != 1 || atomic_load(&gate->clients[gate->learner].board->gate) == BOARD_CLOSED
-                : open != (overdue ? goals : there))
+                : open != (overdue ? short_of_goal : there))
             abort();
         if (there && atomic_load(&gate->front->first) & ~first)
+            abort();
+        break;
+    case GATE_PARTITION:
+        if (open != there)
             abort();
         break;
     default:
@@ -87,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         uint32_t which = data[i] % CLIENTS;
         bool is_there = numbers[which] < GATE_MOST_CLIENTS;
         struct board *board = board_at(front, is_there ? numbers[which] : which);
-        switch (data[i + 1] % 10) {
+        switch (data[i + 1] % 11) {
         case 0:
             if (!is_there)
                 numbers[which] = gate_enter(&gate, data[i + 2] & 1);
@@ -114,6 +120,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
             break;
         case 7:
             atomic_store(&board->parts, (uint32_t)data[i + 2] << data[i + 2] % 30);
+            break;
+        case 9:
+            atomic_store(&board->obeys, data[i + 2] & 1);
             break;
         case 8:
             if (is_there)
