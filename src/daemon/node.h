@@ -234,6 +234,8 @@ void session_send(struct session *session, enum wire_type type, const void *body
 bool session_serve(struct session *session, bool turn);
 /* Gives back all that is the client's; it takes part no more. */
 void session_clear(struct session *session);
+/* Whether others of its name that are expected, too, have to ask before it is let in, or go before it. */
+bool arrival_waits(const struct session *session, const struct wire_frame *frame);
 /* Whether the place is kept, and nobody is there. */
 bool node_place_is_empty(const struct node *node, uint32_t place);
 void session_refuse(struct session *session, enum corun_status status, const char *format, ...)

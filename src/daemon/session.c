@@ -633,7 +633,8 @@ bool session_serve(struct session *session, bool turn)
         if (!turn || (frame.type == WIRE_LAUNCH && session->node->draining))
             return false;
     }
-    if (frame.type == WIRE_JOIN && !session->joined && comes_too_early(session, &frame))
+    if (frame.type == WIRE_JOIN && !session->joined &&
+        (comes_too_early(session, &frame) || arrival_waits(session, &frame)))
         return false;
     serve(session, &frame);
     in->taken += frame.bytes;

@@ -227,6 +227,22 @@ class Together(Daemon):
                     process.kill()
                     process.wait()
 
+    def share_ranks(self, first, second):
+        """Records of a program of two processes, which do different things, and connect that much later than they start."""
+        self.start_daemon("--policy", "smqos", "--expect", "ranks", "--expect", "ranks")
+        run = self.folder / f"ranks{len(list(self.folder.iterdir()))}"
+        script = f"(sleep {first}; exec {PROGRAMS / 'vector_add'}) & sleep 0.1; (sleep {second}; exec {PROGRAMS / 'reduction'}) & wait"
+        self.assertEqual(self.end(self.share("/bin/sh", "--name", "ranks", record=run, words=["-c", script]))[0], 0)
+        self.stop_daemon()
+        return sorted(self.recorded(run))
+
+    def test_processes_of_one_program(self):
+        """Which of them is first is who started first, and not who connects first."""
+        records = self.share_ranks(0, 0.4)
+        self.assertEqual(len(records), 2)
+        self.assertEqual(self.share_ranks(0.8, 0), records)
+        self.assertEqual(self.share_ranks(0, 0), records)
+
     def disturb(self, stop, done):
         """Everything that a program that does not take part can do, again and again."""
         while not stop.is_set():

@@ -3,10 +3,14 @@
 #include "daemon/node.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -86,18 +90,25 @@ static void work(const struct rig *rig)
         ;
 }
 
-static struct session *join(const struct rig *rig, const char *name)
+/* Asks to be let in. */
+static struct session *come(const struct rig *rig, const char *name, uint32_t pid)
 {
-    struct session *session = session_begin(rig->node, 1, 2);
+    struct session *session = session_begin(rig->node, pid, 2);
     struct wire_join body = {.version = WIRE_VERSION,
                              .model_version = CORUN_MODEL_VERSION,
                              .configuration_bytes = sizeof(struct corun_gpu_config),
                              .counter_bytes = sizeof(struct corun_counters)};
-    struct wire_welcome welcome = {0};
     assert_non_null(session);
     snprintf(body.name, sizeof body.name, "%s", name);
     say(session, WIRE_JOIN, &body, NULL, 0);
     work(rig);
+    return session;
+}
+
+static struct session *join(const struct rig *rig, const char *name)
+{
+    struct wire_welcome welcome = {0};
+    struct session *session = come(rig, name, 1);
     assert_true(hear(session, WIRE_WELCOME, &welcome));
     return session;
 }
@@ -458,6 +469,55 @@ static void test_strangers(void **state)
     assert_false(victim->broken);
 }
 
+static int set_up_alike(void **state)
+{
+    static const char *const names[] = {"rank", "other", "rank", "rank"};
+    return set_up_as(state, (struct node_settings){.expected = names, .expected_count = 4});
+}
+
+static void pass_tick(void)
+{
+    usleep(2 * 1000000 / (unsigned)sysconf(_SC_CLK_TCK));
+}
+
+/* Of several that are expected under one name, those that began earlier come first, whoever connects first; none before all are there. */
+static void test_alike(void **state)
+{
+    struct rig *rig = *state;
+    enum { RANKS = 3 };
+    pid_t ranks[RANKS];
+    struct session *sessions[RANKS], *dropped;
+    struct wire_welcome welcome = {0};
+    for (uint32_t i = 0; i < RANKS; i++) {
+        ranks[i] = fork();
+        assert_true(ranks[i] >= 0);
+        if (!ranks[i]) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            pause();
+            _exit(0);
+        }
+        pass_tick();
+    }
+    sessions[1] = come(rig, "rank", (uint32_t)ranks[1]);
+    dropped = come(rig, "rank", (uint32_t)ranks[2]);
+    assert_false(hear(sessions[1], WIRE_WELCOME, &welcome) || hear(dropped, WIRE_WELCOME, &welcome));
+    session_hang_up(dropped);
+    (void)join(rig, "other"); /* is expected once, and waits for nobody */
+    (void)join(rig, "stranger");
+    sessions[2] = come(rig, "rank", (uint32_t)ranks[2]);
+    assert_false(hear(sessions[1], WIRE_WELCOME, &welcome) || hear(sessions[2], WIRE_WELCOME, &welcome));
+    sessions[0] = come(rig, "rank", (uint32_t)ranks[0]);
+    static const uint32_t numbers[RANKS] = {0, 2, 3};
+    for (uint32_t i = 0; i < RANKS; i++) {
+        assert_true(hear(sessions[i], WIRE_WELCOME, &welcome));
+        assert_int_equal(welcome.number, numbers[i]);
+        kill(ranks[i], SIGKILL);
+        waitpid(ranks[i], NULL, 0);
+    }
+    struct session *late = come(rig, "rank", 1); /* a stranger, once time has begun */
+    assert_true(hear(late, WIRE_WELCOME, &welcome));
+}
+
 static void test_versions(void **state)
 {
     struct rig *rig = *state;
@@ -507,6 +567,7 @@ int main(void)
                                        cmocka_unit_test_setup_teardown(test_long_wait, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_gone, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_strangers, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_alike, set_up_alike, tear_down),
                                        cmocka_unit_test_setup_teardown(test_versions, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_limits, set_up, tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
