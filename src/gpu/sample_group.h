@@ -56,6 +56,8 @@ struct sample_group {
     uint32_t launches, timed, parted;
     uint32_t since_timed;
     uint32_t cold;
+    uint64_t came,
+        period; /* the number of its last launch among all of the machine, and of how many it was the last since the one before */
     uint32_t overlaps; /* 1: with other launches: what they do to each other has to be simulated */
     uint64_t cycles, estimated_cycles, part_margin; /* part_margin: of parted launches, joined */
     uint64_t known_cycles;                          /* of launches that do not stand for themselves */

@@ -21,6 +21,7 @@
 #define SHORTEST 6u                    /* waves of a launch that is watched */
 #define PATIENCE 4u                    /* draining may take so many times what went before */
 #define WARMING_LAUNCHES 2u            /* of a group, before one that is timed: these put what they use into the L2 */
+#define OVERDUE 2u                     /* times its period: a group that has not come for longer is not waited for */
 #define WARMING 4u                     /* times the L2: what the last thread blocks move through it, and put there */
 #define WATCHDOG UINT64_C(20000000000) /* warp instructions of a thread block without timing */
 #define MILLION UINT64_C(1000000)
@@ -29,6 +30,7 @@ struct sampling {
     struct corun_sampling settings;
     VECTOR(struct sample_group *) groups;
     uint64_t cycles; /* of all launches of kinds */
+    uint64_t launches;
 };
 
 struct sampling *sampling_create(const struct corun_sampling *settings)
@@ -80,12 +82,20 @@ static uint32_t untimed_ahead(const struct sampling *sampling, const struct samp
     return every - 1 - group->since_timed;
 }
 
-/* Whether a launch is to be timed soon, of whatever group: it has to find the L2 as it would be. */
+/* Launches of a group came after so many others, and have not for longer: there may be no more. */
+static bool is_overdue(const struct sampling *sampling, const struct sample_group *group)
+{
+    return sampling->launches - group->came > OVERDUE * group->period;
+}
+
+/* Whether a launch is to be timed soon, of whatever group that goes on: it has to find the L2 as it would be. */
 static bool is_warming(const struct sampling *sampling)
 {
-    for (size_t i = 0; i < sampling->groups.count; i++)
-        if (untimed_ahead(sampling, sampling->groups.data[i]) <= WARMING_LAUNCHES)
+    for (size_t i = 0; i < sampling->groups.count; i++) {
+        const struct sample_group *group = sampling->groups.data[i];
+        if (!is_overdue(sampling, group) && untimed_ahead(sampling, group) <= WARMING_LAUNCHES)
             return true;
+    }
     return false;
 }
 
@@ -270,7 +280,9 @@ void sampling_begin(struct corun_gpu *gpu, struct launch *launch)
         launch->sample = NULL;
         return;
     }
-    const struct sample_group *group = sample->group;
+    struct sample_group *group = sample->group;
+    group->period = ++gpu->sampling->launches - group->came;
+    group->came = gpu->sampling->launches;
     kernel_counters(gpu, launch->kernel, &sample->before);
     note_overlaps(gpu, launch);
     if (untimed_ahead(gpu->sampling, group)) {
@@ -491,6 +503,7 @@ void sampling_archive(struct corun_archive *archive, struct corun_gpu *gpu)
     size_t count = sampling->groups.count;
     archive_section(archive, "sampling", 4);
     ARCHIVE(archive, sampling->cycles);
+    ARCHIVE(archive, sampling->launches);
     archive_count(archive, &count, MOST_GROUPS);
     for (size_t i = 0; i < count && archive_fine(archive); i++) {
         struct sample_group *group = archive->reads ? calloc(1, sizeof *group) : sampling->groups.data[i];

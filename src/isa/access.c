@@ -241,22 +241,30 @@ static inline void count_bytes(const struct access *access, uint32_t times)
     access->sm->global_bytes += (uint64_t)count_bits(lanes) * access->bytes * times;
 }
 
+void access_touch(const struct executor_sm *sm, const uint64_t *address, uint32_t mask, uint32_t shape, uint32_t bytes,
+                  bool store)
+{
+    uint32_t first = lowest_bit(mask), last = 31u - (uint32_t)__builtin_clz(mask);
+    if (shape & (SHAPE_UNIFORM | SHAPE_UNIT)) {
+        uint32_t lanes = shape & SHAPE_UNIFORM ? 1 : last - first + 1;
+        sm->touch(sm->touch_user, address[first], lanes * bytes, store);
+        return;
+    }
+    for (uint32_t rest = mask; rest; rest &= rest - 1)
+        sm->touch(sm->touch_user, address[lowest_bit(rest)], bytes, store);
+}
+
 static void touch(const struct access *access, bool store)
 {
-    const struct executor_sm *sm = access->sm;
-    uint32_t first = lowest_bit(access->mask), last = 31u - (uint32_t)__builtin_clz(access->mask);
-    if (!access->lane_path && access->path != PATH_MEMORY)
-        return;
-    if (!access->lane_path && access->shape & (SHAPE_UNIFORM | SHAPE_UNIT)) {
-        uint32_t lanes = access->shape & SHAPE_UNIFORM ? 1 : last - first + 1;
-        sm->touch(sm->touch_user, access->address[first], lanes * access->bytes, store);
-        return;
+    uint32_t lanes = access->path == PATH_MEMORY ? access->mask : 0, shape = access->shape;
+    if (access->lane_path) {
+        lanes = shape = 0;
+        for (uint32_t rest = access->mask; rest; rest &= rest - 1)
+            if (access->lane_path[lowest_bit(rest)] == PATH_MEMORY)
+                lanes |= rest & -rest;
     }
-    for (uint32_t rest = access->mask; rest; rest &= rest - 1) {
-        uint32_t lane = lowest_bit(rest);
-        if (!access->lane_path || access->lane_path[lane] == PATH_MEMORY)
-            sm->touch(sm->touch_user, access->address[lane], access->bytes, store);
-    }
+    if (lanes)
+        access_touch(access->sm, access->address, lanes, shape, access->bytes, store);
 }
 
 /* A run without timing has made an access, which moves its bytes `times`. */

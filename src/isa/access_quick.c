@@ -15,7 +15,7 @@ struct place {
     bool counts; /* global memory: its bytes are counted */
 };
 
-/* False: somebody wants to know more about it than its bytes. */
+/* False: it takes a closer look. */
 static inline bool find_place(const struct corun_warp *warp, const struct operation *op, struct place *place)
 {
     const struct corun_tb *tb = warp->tb;
@@ -32,7 +32,7 @@ static inline bool find_place(const struct corun_warp *warp, const struct operat
     /* An address in a window is in no allocation. */
     const struct memory_cache *cache = &sm->caches[warp->stack.pc % MEMORY_CACHES];
     *place = (struct place){cache->host, cache->base, cache->bytes, op->space != CORUN_SPACE_CONSTANT};
-    return sm->direct && !launch->kernel->maps && (!place->counts || !sm->touch);
+    return sm->direct && !launch->kernel->maps;
 }
 
 /* NULL: not all of it is there. */
@@ -58,11 +58,17 @@ static inline bool is_row(uint32_t mask)
     return (at_bottom & (at_bottom + 1)) == 0;
 }
 
-static inline void count_moved(const struct corun_warp *warp, const struct operation *op, const struct place *place,
-                               uint32_t mask)
+/* Has been moved, at addresses of that shape. */
+static inline void note_moved(const struct corun_warp *warp, const struct operation *op, const struct place *place,
+                              uint32_t mask, const uint64_t *address, uint32_t shape)
 {
-    if (place->counts)
-        warp->tb->sm->global_bytes += (uint64_t)count_bits(mask) * op->width_bytes * op->vector;
+    struct executor_sm *sm = warp->tb->sm;
+    uint32_t bytes = (uint32_t)op->width_bytes * op->vector;
+    if (!place->counts)
+        return;
+    sm->global_bytes += (uint64_t)count_bits(mask) * bytes;
+    if (sm->touch)
+        access_touch(sm, address, mask, shape, bytes, op->kind == OPERATION_STORE);
 }
 
 typedef uint32_t word __attribute__((may_alias));
@@ -210,7 +216,7 @@ static bool load_vector(const struct corun_warp *warp, const struct operation *o
                 memcpy((uint8_t *)lanes_destination(&warp->lanes, slot) + (size_t)4 * lane, host + (size_t)bytes * lane,
                        4);
     }
-    count_moved(warp, op, &place, mask);
+    note_moved(warp, op, &place, mask, address, shape);
     return true;
 }
 
@@ -242,7 +248,7 @@ bool access_load_quick(struct corun_warp *warp, const struct operation *op, uint
     } else if (!element->gather(to, &place, address, mask)) {
         return false;
     }
-    count_moved(warp, op, &place, mask);
+    note_moved(warp, op, &place, mask, address, shape);
     return true;
 }
 
@@ -264,6 +270,6 @@ bool access_store_quick(struct corun_warp *warp, const struct operation *op, uin
     } else if (!element->scatter(from, &place, address, mask)) {
         return false;
     }
-    count_moved(warp, op, &place, mask);
+    note_moved(warp, op, &place, mask, address, shape);
     return true;
 }

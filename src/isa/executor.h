@@ -203,6 +203,9 @@ bool access_atomic(struct corun_warp *warp, const struct operation *op, uint32_t
  */
 bool access_load_quick(struct corun_warp *warp, const struct operation *op, uint32_t mask);
 bool access_store_quick(struct corun_warp *warp, const struct operation *op, uint32_t mask);
+/* Tells who asks (sm->touch) what these lanes, at least one, move from or to global memory: `bytes` each. */
+void access_touch(const struct executor_sm *sm, const uint64_t *address, uint32_t mask, uint32_t shape, uint32_t bytes,
+                  bool store);
 /* Bytes at a generic address as one lane sees them; false if out of bounds. For vprintf. */
 bool access_read(struct corun_warp *warp, uint32_t lane, uint64_t address, void *destination, uint32_t bytes);
 

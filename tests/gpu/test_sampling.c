@@ -15,7 +15,8 @@ enum { SMS = 4, LAUNCHES = 40, TURNS = 30, MANY = 6000 };
 /* What the source was asked to run without timing. */
 struct untimed {
     uint32_t calls, tbs, first;
-    uint64_t longer; /* turns that such a launch has beside its own, as a part of a hundred */
+    uint32_t touching; /* calls that wanted to know what is touched */
+    uint64_t longer;   /* turns that such a launch has beside its own, as a part of a hundred */
     enum corun_status fails;
 };
 
@@ -30,6 +31,7 @@ static enum corun_status run_untimed(const struct corun_grid *grid, const struct
     untimed.calls++;
     untimed.tbs += how->count;
     untimed.first = how->first;
+    untimed.touching += how->touch != NULL;
     assert_int_equal(how->first + how->count, grid->tb_count);
     if (untimed.fails != CORUN_OK)
         return corun_report(list, untimed.fails, CORUN_NOWHERE, "it fails");
@@ -138,12 +140,47 @@ static void launches_that_are_alike(void **state)
     struct script *script = work(64);
     struct outcome full = run_machine(script, LAUNCHES, NULL, 1), sampled = run_machine(script, LAUNCHES, &usual, 1);
     assert_true(untimed.calls > LAUNCHES / 2);
+    assert_int_equal(untimed.touching, 0); /* none is timed soon */
     assert_int_equal(untimed.calls + sampled.group.timed, LAUNCHES);
     assert_int_equal(sampled.group.launches, LAUNCHES);
     assert_int_equal(sampled.kernel.launches, LAUNCHES);
     assert_int_equal(sampled.instructions, full.instructions);
     expect_near(sampled.cycles, full.cycles, 0.02);
     free(script);
+}
+
+struct beginning {
+    struct script *once, *again;
+};
+
+static const struct corun_grid *once_and_again(void *user, uint32_t index)
+{
+    const struct beginning *beginning = user;
+    return index > LAUNCHES ? NULL : index == 0 ? &beginning->once->grid : &beginning->again->grid;
+}
+
+/* A kernel that came once, in the beginning, is not waited for: only launches shortly before one that is timed warm the L2. */
+static void a_kernel_that_came_once(void **state)
+{
+    (void)state;
+    struct script *again = work(64), *once = work(32);
+    struct corun_gpu_config config;
+    corun_gpu_config_default(&config);
+    config.sms = SMS;
+    struct corun_gpu *gpu;
+    struct beginning beginning = {once, again};
+    struct corun_application_description description = {.name = "work", .grid = once_and_again, .user = &beginning};
+    struct corun_limits limits = {.runs = 1};
+    uint32_t index;
+    assert_int_equal(corun_gpu_create(&config, NULL, &gpu), CORUN_OK);
+    assert_int_equal(corun_gpu_sample(gpu, &usual), CORUN_OK);
+    assert_int_equal(corun_gpu_add(gpu, &description, &index), CORUN_OK);
+    assert_int_equal(corun_gpu_run(gpu, &limits, NULL), CORUN_OK);
+    assert_true(untimed.calls > LAUNCHES / 2);
+    assert_int_equal(untimed.touching, 0);
+    corun_gpu_destroy(gpu);
+    free(once);
+    free(again);
 }
 
 /* One in four, once the first four are known: the cold one, and three. */
@@ -335,6 +372,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(thread_blocks_of_a_long_launch),
         cmocka_unit_test(launches_that_are_alike),
+        cmocka_unit_test(a_kernel_that_came_once),
         cmocka_unit_test(one_in_so_many),
         cmocka_unit_test(another_kind_is_timed),
         cmocka_unit_test(launches_that_overlap_are_timed),

@@ -413,6 +413,59 @@ static void test_description_of_instructions(void **state)
     runner_free(&runner);
 }
 
+struct touched {
+    uint64_t address;
+    uint32_t bytes;
+    bool store;
+};
+
+struct touches {
+    struct touched list[256];
+    uint32_t count;
+};
+
+static void note_touch(void *user, uint64_t address, uint32_t bytes, bool store)
+{
+    struct touches *touches = user;
+    assert_true(touches->count < 256);
+    touches->list[touches->count++] = (struct touched){address, bytes, store};
+}
+
+/* One place for all lanes, a row, some lanes of a row, and every lane elsewhere: the first time round memory is looked up, the second it is known. */
+static void test_what_a_run_without_timing_touches(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(&runner, KERNEL("xor.b32 %r2, %t, 1;\nmul.wide.u32 %rd1, %r2, 4;\nadd.u64 %rd1, %out, %rd1;\n"
+                                "setp.lt.u32 %p1, %t, 8;\nmov.u32 %r3, 0;\n"
+                                "LOOP:\nld.global.u32 %r1, [%out+64];\nst.global.u32 [%mine], %r1;\n"
+                                "@%p1 st.global.u32 [%mine+256], %r1;\nld.global.u32 %r4, [%rd1];\n"
+                                "st.global.u32 [%rd1+512], %r4;\n"
+                                "add.u32 %r3, %r3, 1;\nsetp.lt.u32 %p2, %r3, 2;\n@%p2 bra LOOP;"));
+    struct corun_grid *grid =
+        runner_launch(&runner, "k", (struct corun_dim3){2, 1, 1}, (struct corun_dim3){32, 1, 1}, 0, &runner.out, 8);
+    struct touches touches = {0};
+    struct corun_untimed how = {.count = 2, .touch_from = 1, .touch = note_touch, .touch_user = &touches};
+    struct corun_untimed_result result;
+    assert_int_equal(grid->operations->run_untimed(grid, &how, runner.list, &result), CORUN_OK);
+    assert_int_equal(touches.count, 2 * (3 + 2 * 32)); /* of the second thread block only */
+    for (uint32_t turn = 0; turn < 2; turn++) {
+        const struct touched *touched = touches.list + turn * (3 + 2 * 32);
+        const struct touched first[] = {
+            {runner.out + 64, 4, false}, {runner.out, 128, true}, {runner.out + 256, 32, true}};
+        for (uint32_t i = 0; i < 3 + 2 * 32; i++) {
+            uint32_t lane = (i - 3) % 32;
+            struct touched other = {runner.out + (i < 3 + 32 ? 0 : 512) + 4 * (uint64_t)(lane ^ 1u), 4, i >= 3 + 32};
+            struct touched expected = i < 3 ? first[i] : other;
+            assert_int_equal(touched[i].address, expected.address);
+            assert_int_equal(touched[i].bytes, expected.bytes);
+            assert_int_equal(touched[i].store, expected.store);
+        }
+    }
+    corun_grid_destroy(grid);
+    runner_free(&runner);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -423,6 +476,7 @@ int main(void)
         cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_special_registers_of_some_lanes),
         cmocka_unit_test(test_description_of_instructions),
+        cmocka_unit_test(test_what_a_run_without_timing_touches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
