@@ -250,9 +250,36 @@ static void take_window(struct decoder *decoder, const struct ptx_instruction *i
     result->source[2] = decode_constant(decoder, bytes, wide, NULL);
 }
 
+struct written {
+    const struct ptx_instruction *instruction;
+    uint32_t register_index;
+    bool computed;
+};
+
+static void note_written(void *user, uint32_t register_index, enum ptx_access access)
+{
+    struct written *written = user;
+    const struct ptx_instruction *instruction = written->instruction;
+    if (access == PTX_WRITE && register_index == written->register_index)
+        written->computed |= instruction->opcode != PTX_OP_MOV || instruction->operands[1].kind != PTX_OPERAND_INTEGER;
+}
+
+/* Is a register anything else than constants that the function puts there? */
+static bool is_computed(const struct ptx_function *function, const struct ptx_operand *operand)
+{
+    struct written written = {.register_index = operand->index};
+    if (operand->kind != PTX_OPERAND_REGISTER)
+        return false;
+    for (uint32_t i = 0; i < function->instruction_count && !written.computed; i++) {
+        written.instruction = &function->instructions[i];
+        ptx_instruction_registers(written.instruction, note_written, &written);
+    }
+    return written.computed;
+}
+
 /* Lanes wait here for those that the mask names: the last source. Without a mask those that come together act. */
-static void note_meeting(const struct ptx_instruction *instruction, const struct operands *operands,
-                         struct operation *op)
+static void note_meeting(const struct decoder *decoder, const struct ptx_instruction *instruction,
+                         const struct operands *operands, struct operation *op)
 {
     const bool predicate = instruction->opcode == PTX_OP_VOTE && instruction->vote != PTX_VOTE_BALLOT;
     switch (instruction->opcode) {
@@ -270,9 +297,11 @@ static void note_meeting(const struct ptx_instruction *instruction, const struct
         return;
     }
     const bool wide = ptx_types[instruction->types[0]].bits == 64;
+    const bool computed = is_computed(decoder->function->ptx, &instruction->operands[instruction->operand_count - 1]);
     op->kind = OPERATION_MEETING;
     op->vector = (uint8_t)operands->source_count;
-    op->extend = (uint8_t)((wide ? MEETING_WIDE : 0) | (predicate ? 0 : MEETING_RESULT));
+    op->extend =
+        (uint8_t)((wide ? MEETING_WIDE : 0) | (predicate ? 0 : MEETING_RESULT) | (computed ? MEETING_COMPUTED : 0));
 }
 
 /* bar.warp.sync only waits. The machine hears nothing of the register with the mask: nobody waits for that. */
@@ -284,6 +313,7 @@ static bool decode_warp_barrier(struct decoder *decoder, const struct ptx_instru
     struct operation *op = decode_emit(decoder, OPERATION_MEETING);
     op->source[0] = mask;
     op->vector = 1;
+    op->extend = is_computed(decoder->function->ptx, &instruction->operands[0]) ? MEETING_COMPUTED : 0;
     decode_last(decoder)->unit = CORUN_UNIT_CONTROL;
     decode_last(decoder)->flags = 0;
     return true;
@@ -317,7 +347,7 @@ static void decode_lanes(struct decoder *decoder, const struct ptx_instruction *
     if (!lanes_select(instruction, op))
         decode_error(decoder, CORUN_UNSUPPORTED, "not supported: %s with these suffixes",
                      ptx_opcodes[instruction->opcode].word);
-    note_meeting(instruction, &operands, op);
+    note_meeting(decoder, instruction, &operands, op);
     decode_registers(decoder);
     classify(instruction, decode_last(decoder));
     if (operands.is_widened) {

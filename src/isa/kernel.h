@@ -59,6 +59,9 @@ enum barrier_variant {
 /* operation.extra[0] of BARRIER: all threads of a warp that have not ended come together. */
 enum barrier_alignment { BARRIER_ANY, BARRIER_ALIGNED };
 
+/* Beside the flags of operation.h: the mask is no constant, the kernel has found out who comes. */
+#define MEETING_COMPUTED 4u
+
 #define NO_FUNCTION UINT32_MAX
 #define OPERAND_DISCARD 0xffffu /* a vector element or result that nobody wants; the same as of lane functions */
 

@@ -236,6 +236,48 @@ static uint32_t find_running(const struct simt_stack *stack, uint32_t missing)
     return found;
 }
 
+/* Where all lanes come that are at an operation, behind it; SIMT_NOWHERE: there is no such place, or they do not go there without others. */
+static uint32_t next_place(const struct corun_warp *warp, uint32_t pc)
+{
+    const struct operation *op = &warp->code[pc];
+    switch ((enum operation_kind)op->kind) {
+    case OPERATION_BRANCH:
+        return op->guard == NO_PREDICATE ? op->target : op->reconverge;
+    case OPERATION_BRANCH_TABLE:
+        return op->reconverge;
+    case OPERATION_MATRIX:
+    case OPERATION_MATRIX_TRANSPOSE:
+    case OPERATION_MATRIX_LOAD:
+    case OPERATION_MATRIX_STORE:
+    case OPERATION_RETURN:
+    case OPERATION_EXIT:
+    case OPERATION_TRAP:
+    case OPERATION_BARRIER:
+    case OPERATION_CLUSTER_ARRIVE:
+    case OPERATION_CLUSTER_WAIT:
+        return SIMT_NOWHERE;
+    default:
+        return pc + 1;
+    }
+}
+
+/* Of the lanes that a meeting misses, those that wait for others behind a branch become the top. False: there are none that may go. */
+static bool let_go(struct corun_warp *warp, const struct meeting *meeting, uint32_t missing)
+{
+    struct simt_stack *stack = &warp->stack;
+    if (!(meeting->sites[0].op->extend & MEETING_COMPUTED) ||
+        stack->depth + 2u >= SIMT_ENTRIES(warp->tb->launch->kernel->call_depth))
+        return false;
+    for (uint32_t i = stack->depth; i-- > 0;) {
+        uint32_t place = simt_waiting(stack, i) & missing ? next_place(warp, stack->entries[i].pc) : SIMT_NOWHERE;
+        if (place == SIMT_NOWHERE)
+            continue;
+        simt_let_go(stack, i, place);
+        return true;
+    }
+    return false;
+}
+
 /* A meeting is held without the lanes `missing`, which cannot come: a note, or with the check a fault, and then false. */
 static bool do_without(struct corun_warp *warp, const struct meeting *meeting, uint32_t missing)
 {
@@ -276,16 +318,16 @@ static bool find_work(struct corun_warp *warp)
         simt_raise(stack, next);
         return true;
     }
-    /* Lanes that have ended are missed no more. */
-    for (uint32_t i = stack->depth; missing && i-- > 0;) {
+    for (uint32_t i = stack->depth + 1u; missing && i-- > 0;) {
         struct meeting other;
         if (!stack->entries[i].waits)
             continue;
         gather(warp, i, &other);
-        if (!missing_lanes(warp, &other)) {
+        uint32_t missed = missing_lanes(warp, &other);
+        if (!missed) /* those who have ended are missed no more */
             hold(warp, &other);
+        if (!missed || let_go(warp, &other, missed))
             return true;
-        }
     }
     if (missing && !do_without(warp, &meeting, missing))
         return false;

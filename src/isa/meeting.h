@@ -10,9 +10,14 @@
  * operands of its own instruction, and each path goes on behind its own. A path that has waited is one instruction of the warp, issued when
  * its lanes came; that the others came later takes no further one.
  *
- * Lanes that wait behind the branch for the path that names them do not come: they go on only when that path is there. Nor do lanes that wait
- * at another meeting, if no path is left that could end their wait. Then the lanes that have come are all that take part, and that is
- * noted: a mistake of the program, of which a GPU may make anything. With the check of synchronisation it is a fault.
+ * Lanes that wait behind the branch for the path that names them are let go if the mask is one that the kernel computes: a loop may have been unrolled
+ * with a loop for the rest behind it, to which some lanes go at once. They go on from one place that all come to after the other
+ * until they come to the operation, and meet the path there or behind it. They are not let go past a barrier or the end of a function. Nor
+ * are they for a mask that is a constant: that is what code for older GPUs has where a part of the warp shuffles.
+ *
+ * Those lanes do not come, nor do lanes that wait at another meeting if no path is left that could end their wait. Then the lanes that have come
+ * are all that take part, and that is noted: a mistake of the program, of which a GPU may make anything. With the check of
+ * synchronisation it is a fault.
  */
 #ifndef CORUN_ISA_MEETING_H
 #define CORUN_ISA_MEETING_H

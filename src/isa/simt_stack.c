@@ -136,12 +136,25 @@ static void rotate(struct simt_entry *entries, uint32_t from, uint32_t middle, u
     reverse(entries, from, end);
 }
 
+/* The top's fields to its entry, and from there. */
+static void store_top(struct simt_stack *stack)
+{
+    stack->entries[stack->depth].pc = stack->pc;
+    stack->entries[stack->depth].mask = stack->mask;
+}
+
+static void load_top(struct simt_stack *stack)
+{
+    stack->pc = stack->entries[stack->depth].pc;
+    stack->mask = stack->entries[stack->depth].mask;
+    stack->reconverge = stack->entries[stack->depth].reconverge;
+}
+
 void simt_raise(struct simt_stack *stack, uint32_t path)
 {
     struct simt_entry *entries = stack->entries;
     const uint32_t count = stack->depth + 1u;
-    entries[stack->depth].pc = stack->pc;
-    entries[stack->depth].mask = stack->mask;
+    store_top(stack);
     for (uint32_t at = path, end = path + 1; end < count;) {
         const uint32_t parent = simt_parent(stack, at), all = parent == UINT32_MAX ? UINT32_MAX : entries[parent].mask;
         uint32_t family = end;
@@ -151,9 +164,42 @@ void simt_raise(struct simt_stack *stack, uint32_t path)
         at = parent;
         end = family;
     }
-    stack->pc = entries[stack->depth].pc;
-    stack->mask = entries[stack->depth].mask;
-    stack->reconverge = entries[stack->depth].reconverge;
+    load_top(stack);
+}
+
+uint32_t simt_waiting(const struct simt_stack *stack, uint32_t index)
+{
+    uint32_t waiting = mask_of(stack, index);
+    if (simt_is_path(stack, index))
+        return 0;
+    for (uint32_t i = index + 1; i <= stack->depth; i++)
+        waiting &= ~mask_of(stack, i);
+    return waiting;
+}
+
+static void insert(struct simt_stack *stack, uint32_t at, uint32_t pc, uint32_t mask, uint32_t reconverge)
+{
+    struct simt_entry *entries = stack->entries;
+    for (uint32_t i = ++stack->depth; i > at; i--)
+        entries[i] = entries[i - 1];
+    entries[at] =
+        (struct simt_entry){.pc = pc, .mask = mask, .reconverge = reconverge, .call = SIMT_NO_CALL, .waits = 0};
+}
+
+void simt_let_go(struct simt_stack *stack, uint32_t index, uint32_t meet)
+{
+    struct simt_entry *parent = &stack->entries[index], *child = parent + 1;
+    const uint32_t waiting = simt_waiting(stack, index), pc = parent->pc, others = parent->mask & ~waiting;
+    store_top(stack);
+    /* A child that has all the others and would end where they waited goes on from there by itself. */
+    if (child->mask == others && child->reconverge == pc)
+        child->reconverge = meet;
+    else
+        insert(stack, index + 1, pc, others, meet);
+    parent->pc = meet;
+    insert(stack, index + 1, pc, waiting, meet);
+    load_top(stack);
+    simt_raise(stack, index + 1);
 }
 
 void simt_remove(struct simt_stack *stack, uint32_t lanes, uint32_t from)

@@ -11,6 +11,9 @@
  * children are gone. Entries without children are the paths of the warp. Any of them may run: simt_raise moves the path, and each of its
  * ancestors with all that is above, behind their siblings. So a path can wait for lanes on another path (isa/meeting.h) and go on later, and
  * still all meet where they would have met. As long as no path has waited, the top runs until it is gone.
+ *
+ * Lanes that wait in a parent for its children can be let go, as far as a later place where all of the parent's lanes come together again. The
+ * children then run up to there, past the place where they would have met. There is room for what that adds: an entry for each lane at most.
  */
 #ifndef CORUN_ISA_SIMT_STACK_H
 #define CORUN_ISA_SIMT_STACK_H
@@ -23,7 +26,7 @@
 #define SIMT_NOTHING_SAVED UINT32_MAX
 /* Of calls: each path may be as deep as the kernel goes; where that is deep, there is room for some such paths. */
 #define SIMT_CALLS(call_depth) ((call_depth) < 9 ? 32u * ((call_depth)-1) : (call_depth) + 255u)
-#define SIMT_ENTRIES(call_depth) (68u + SIMT_CALLS(call_depth))
+#define SIMT_ENTRIES(call_depth) (100u + SIMT_CALLS(call_depth))
 
 struct simt_entry {
     uint32_t pc, mask, reconverge;
@@ -58,6 +61,10 @@ uint32_t simt_parent(const struct simt_stack *stack, uint32_t index);
 bool simt_is_path(const struct simt_stack *stack, uint32_t index);
 /* Makes a path the top. */
 void simt_raise(struct simt_stack *stack, uint32_t path);
+/* Lanes that wait in an entry for others: none if it is a path. */
+uint32_t simt_waiting(const struct simt_stack *stack, uint32_t index);
+/* These lanes become the top, up to `meet`, which all lanes of the entry come to: there they wait again. */
+void simt_let_go(struct simt_stack *stack, uint32_t index, uint32_t meet);
 /* Drops the top entry. False if it was the last one. */
 bool simt_pop(struct simt_stack *stack);
 

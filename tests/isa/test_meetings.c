@@ -154,6 +154,48 @@ static void test_loops_of_different_length(void **state)
     runner_free(&runner);
 }
 
+/*
+ * As compilers unroll a loop whose iterations say who stays: two copies in a row as long as there are two, and a loop for the rest behind it, to
+ * which some lanes go at once. Behind that all are together, also for a barrier.
+ */
+static void test_unrolled_loop(void **state)
+{
+    (void)state;
+    struct runner runner;
+#define STEP(next) \
+    "add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p2, %r2, %r3;\nvote.sync.ballot.b32 %r4, %p2, %r1;\n" \
+    "mad.lo.u32 %r5, %r5, 33, %r4;\nmov.u32 %r1, %r4;\n" next
+    const uint32_t *words = run_whole(
+        &runner,
+        KERNEL("mov.u32 %r2, 0;\nmov.u32 %r5, 0;\nmul.lo.u32 %r3, %t, 7;\n"
+               "and.b32 %r3, %r3, 7;\nsetp.ne.u32 %p1, %r3, 0;\n"
+               "vote.sync.ballot.b32 %r1, %p1, -1;\nsetp.lt.u32 %p3, %r3, 2;\n"
+               "@%p3 bra REST;\n"
+               "TWO:\n" STEP("") STEP(
+                   "add.u32 %r6, %r2, 1;\n") "setp.lt.u32 %p3, %r6, %r3;\n@%p3 bra TWO;\n"
+                                             "REST:\nsetp.ge.u32 %p4, %r2, %r3;\n@%p4 bra END;\n"
+                                             "ONE:\n" STEP(
+                                                 "@%p2 bra ONE;\n") "END:\nactivemask.b32 %r7;\nst.global.u32 [%mine], "
+                                                                    "%r5;\n"
+                                                                    "st.global.u32 [%mine+128], %r7;\nbar.sync 0;\n"),
+        32);
+#undef STEP
+    uint32_t hash[32] = {0}, mask = 0xfefefefeu;
+    for (uint32_t round = 1; mask; round++) {
+        uint32_t stay = 0;
+        for (uint32_t i = 0; i < 32; i++)
+            stay |= (uint32_t)(round < (i * 7 & 7)) << i & mask;
+        for (uint32_t i = 0; i < 32; i++)
+            hash[i] = mask >> i & 1 ? hash[i] * 33 + stay : hash[i];
+        mask = stay;
+    }
+    for (uint32_t i = 0; i < 32; i++) {
+        assert_int_equal(words[i], hash[i]);
+        assert_int_equal(words[32 + i], 0xffffffffu);
+    }
+    runner_free(&runner);
+}
+
 /* Some end on one side; a lane that has ended is not waited for, whether it ends before or after the others come. */
 static void test_ends(void **state)
 {
@@ -580,6 +622,7 @@ int main(void)
         cmocka_unit_test(test_nested),
         cmocka_unit_test(test_copies_of_a_loop),
         cmocka_unit_test(test_loops_of_different_length),
+        cmocka_unit_test(test_unrolled_loop),
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_producer_and_consumer),
         cmocka_unit_test(test_recursion),

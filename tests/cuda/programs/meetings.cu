@@ -52,6 +52,21 @@ __global__ void loops(unsigned *to)
     to[i] = hash;
 }
 
+/* A loop that compilers unroll: some go at once to the rest behind it, and take part there in the rounds that others are in before. */
+__global__ void unrolled(unsigned *to)
+{
+    int i = (int)threadIdx.x, rounds = i * 7 % 8;
+    unsigned hash = 0, mask = __ballot_sync(FULL, rounds > 0);
+#pragma unroll 4
+    for (int round = 0; round < rounds; round++) {
+        mask = __ballot_sync(mask, round + 1 < rounds);
+        hash = hash * 33 + mask;
+    }
+    to[i] = hash;
+    __syncthreads();
+    to[i + 32] = __ballot_sync(FULL, hash & 1);
+}
+
 /* One half makes, the other takes. */
 __global__ void hand_over(unsigned *to)
 {
@@ -144,6 +159,18 @@ __global__ void groups(unsigned *to)
 }
 #endif
 
+static unsigned hash_unrolled(int thread)
+{
+    unsigned hash = 0;
+    for (int round = 0; round < thread * 7 % 8; round++) {
+        unsigned stay = 0;
+        for (int i = 0; i < 32; i++)
+            stay |= (unsigned)(round + 1 < i * 7 % 8) << i;
+        hash = hash * 33 + stay;
+    }
+    return hash;
+}
+
 int main()
 {
     static unsigned got[128];
@@ -175,6 +202,15 @@ int main()
     }
     for (int i = 0; i < 32; i++)
         EXPECT(got[i] == hash[i]);
+    unrolled<<<1, 32>>>(to);
+    CHECK(cudaMemcpy(got, to, sizeof got, cudaMemcpyDeviceToHost));
+    ballot = 0;
+    for (int i = 0; i < 32; i++)
+        ballot |= hash_unrolled(i) % 2 << i;
+    for (int i = 0; i < 32; i++) {
+        EXPECT(got[i] == hash_unrolled(i));
+        EXPECT(got[i + 32] == ballot);
+    }
     hand_over<<<1, 32>>>(to);
     CHECK(cudaMemcpy(got, to, sizeof got, cudaMemcpyDeviceToHost));
     for (unsigned i = 0; i < 32; i++) {
