@@ -35,7 +35,8 @@ LONG = ["black-scholes@small,repeats=120", "histogram@small,images=120", "stenci
         "tea@medium,bytes=20000000", "fractal-flame@small,batches=120"]
 
 # More launches of those whose runs of a second are held up by the launches that are timed at least.
-LARGER = ["3dconv@small,ni=800", "cp@small,atoms=30720", "sha1@small,blocks=480"]
+LARGER = ["3dconv@small,ni=800", "cp@small,atoms=30720", "sha1@small,blocks=480", "ray-tracing@small,frames=480", "dvc@small,frames=480",
+          "fractal-flame@small,batches=480"]
 
 
 def run(corun, workload, options, folder):
