@@ -180,6 +180,22 @@ static __attribute__((noinline)) void issue_rare(struct sm *sm, uint32_t slot, c
         warp->copy_groups++;
 }
 
+/* An instruction that ends at `cycle`, unless the load/store unit tells when it completes. */
+static inline void spend_quota(struct sm *sm, uint32_t index, uint32_t application, const struct machine_op *op,
+                               uint64_t cycle)
+{
+    struct quotas *quota = &sm->quota;
+    if (!quota->at_completion) {
+        quota_issued(sm, index, application);
+        return;
+    }
+    if (op->pipe == PIPE_MEMORY && op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC) && !(op->flags & CORUN_COPY))
+        return;
+    uint32_t lanes = count_bits(sm->issue.active);
+    if (!quota_complete_quick(quota, application, lanes, sm->now, cycle))
+        quota_complete(sm, application, lanes, cycle);
+}
+
 void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
 {
     struct scheduler *scheduler = &sm->schedulers[index];
@@ -204,7 +220,7 @@ void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
     else
         warp_set_ready(warp, op, ready_entry(start + op->latency, false));
     if (sm->quota.on)
-        quota_issued(sm, index, slot, op, start + op->latency);
+        spend_quota(sm, index, warp->application, op, start + op->latency);
 
     switch (sm->issue.outcome) {
     case CORUN_OUTCOME_EXIT:

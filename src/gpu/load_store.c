@@ -104,8 +104,10 @@ static void settle(struct sm *sm, uint32_t index)
     sm->load_store.free_records[sm->load_store.free_record_count++] = index;
     if (!here || removed)
         return;
-    if (sm->quota.at_completion)
-        quota_complete(sm, record->application, record->lanes, record->reduction ? sm->now : record->done);
+    uint64_t complete = record->reduction ? sm->now : record->done;
+    if (sm->quota.at_completion &&
+        !quota_complete_quick(&sm->quota, record->application, record->lanes, sm->now, complete))
+        quota_complete(sm, record->application, record->lanes, complete);
     if (record->reduction) {
         after_write(sm, record->warp);
         return;

@@ -214,17 +214,10 @@ void quota_complete(struct sm *sm, uint32_t application, uint32_t lanes, uint64_
         watch(sm, application, remaining(sm, 0, application));
 }
 
-/* The load/store unit tells when its instructions complete. */
-void quota_issued(struct sm *sm, uint32_t scheduler, uint32_t slot, const struct machine_op *op, uint64_t cycle)
+void quota_issued(struct sm *sm, uint32_t scheduler, uint32_t application)
 {
-    uint32_t application = sm->warps[slot].application;
-    if (sm->quota.at_completion) {
-        if (op->pipe != PIPE_MEMORY || op->flags & CORUN_COPY ||
-            !(op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC)))
-            quota_complete(sm, application, count_bits(sm->issue.active), cycle);
-    } else if (--sm->quota.left[scheduler][application] == 0) {
+    if (--sm->quota.left[scheduler][application] == 0)
         run_out(sm, scheduler, application);
-    }
 }
 
 /* Late ones that have come within reach of the slots. */

@@ -71,10 +71,29 @@ bool quota_announce(struct sm *sm, uint64_t cycle, const struct corun_allowances
                     uint32_t application_count);
 /* Does what is due at sm->now (WAKE_QUOTA): orders, completions, refills. Before warps are picked. */
 void quota_attend(struct sm *sm);
-/* The warp's instruction was issued by the scheduler (sm->issue); unless it goes to the memory, it ends at `cycle`. */
-void quota_issued(struct sm *sm, uint32_t scheduler, uint32_t warp, const struct machine_op *op, uint64_t cycle);
+/* WARP_AT_ISSUE: an instruction of the application was issued by the scheduler. */
+void quota_issued(struct sm *sm, uint32_t scheduler, uint32_t application);
 /* An instruction with so many active lanes completes at `cycle`, which may be now. */
 void quota_complete(struct sm *sm, uint32_t application, uint32_t lanes, uint64_t cycle);
+/*
+ * The same where only what is left changes: it completes after `now`, within reach of the slots, and whether anything remains is as it was.
+ * false: nothing has been done.
+ */
+static inline bool quota_complete_quick(struct quotas *quota, uint32_t application, uint32_t lanes, uint64_t now,
+                                        uint64_t cycle)
+{
+    struct completions *completions = quota->completions;
+    int64_t left = quota->left[0][application] - lanes;
+    if (cycle - now - 1 >= QUOTA_SLOTS - 1 || (left <= 0 && !(quota->spent[0] >> application & 1u)))
+        return false;
+    struct completion *slot = &completions->slots[application][cycle % QUOTA_SLOTS];
+    uint32_t there = slot->cycle == cycle ? slot->lanes : 0;
+    quota->left[0][application] = left;
+    *slot = (struct completion){.cycle = cycle, .lanes = there + lanes};
+    if (cycle > completions->latest[application])
+        completions->latest[application] = cycle;
+    return true;
+}
 /* Warps of the SM have come or gone: who is left may have nothing left. */
 void quota_warps_changed(struct sm *sm);
 /* A warp has come: may it issue? */

@@ -362,6 +362,8 @@ static bool doze(struct sm *sm, uint64_t until)
 {
     struct load_store *unit = &sm->load_store;
     uint64_t *cycle = sm->wakes.cycle, quiet = quiet_until(sm, until);
+    if (sm->quota.on && quiet <= sm->now) /* a warp has ended: its quota is looked at in the next cycle */
+        quiet = sm->now + 1;
     for (;;) {
         uint64_t served = load_store_next(sm);
         served = served > sm->now ? served : sm->now + 1;
@@ -383,6 +385,10 @@ static bool doze(struct sm *sm, uint64_t until)
             load_store_tick(sm);
         if (sm->changed_warps || unit->count != count)
             return true;
+        if (sm->quota.on) { /* a store that was accepted may have been the last that the quota allows */
+            quiet = quiet_until(sm, until);
+            quiet = quiet > next ? quiet : next + 1;
+        }
     }
 }
 
@@ -407,7 +413,7 @@ void sm_run(struct sm *sm, uint64_t until)
         while (sm->next_sample < next)
             sample_idle_warps(sm);
         attended = false;
-        if (any || sm->quota.on)
+        if (any)
             sm->now = next;
         else
             attended = doze(sm, until);
