@@ -8,7 +8,7 @@
  */
 #include "gpu/issue.h"
 
-#include "gpu/sm.h"
+#include "gpu/warp_evaluation.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -41,7 +41,9 @@ static uint64_t collect_operands(struct sm *sm, struct scheduler *scheduler, uin
 static uint64_t *free_pipe(struct sm *sm, uint32_t index, uint32_t pipe)
 {
     uint32_t best = sm->first_unit[pipe][index];
-    for (uint32_t unit = best; unit < sm->pipe_units[pipe]; unit += sm->scheduler_count)
+    if (sm->pipe_units[pipe] <= sm->scheduler_count) /* it is the only one */
+        return &sm->pipe_free[pipe][best];
+    for (uint32_t unit = best + sm->scheduler_count; unit < sm->pipe_units[pipe]; unit += sm->scheduler_count)
         if (sm->pipe_free[pipe][unit] < sm->pipe_free[pipe][best])
             best = unit;
     return &sm->pipe_free[pipe][best];
@@ -245,6 +247,7 @@ void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
         warp_set_next(sm, slot);
         sm_cluster_come(sm, slot);
     } else {
-        warp_go_on(sm, slot);
+        warp_look_at_next(sm, slot);
+        warp_judge_next(sm, slot);
     }
 }

@@ -9,7 +9,8 @@
  *   sm.c                 the loop over cycles: what is due, who issues, until when the SM sleeps; wake.h: what wakes it
  *   thread_block.c       thread blocks: on their way to the SM, starting, complete
  *   residency.c          whose thread blocks are there, and for how long
- *   warp.c               warps: their beginning, their states, their end; wake_wheel.h: which is looked at when
+ *   warp.c               warps: their beginning, their states, their end; wake_wheel.h: which is looked at when;
+ *                        warp_evaluation.h: what their next instruction waits for
  *   warp_scheduler.c     which ready warp issues
  *   issue.c              what happens when it does: operands, pipelines, scoreboard; barrier.c: barriers
  *   load_store.c         memory instructions and their transactions

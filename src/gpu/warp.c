@@ -3,7 +3,7 @@
 #include "gpu/warp.h"
 
 #include "gpu/residency.h"
-#include "gpu/sm.h"
+#include "gpu/warp_evaluation.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,36 +75,14 @@ void warp_profile(struct sm *sm, uint32_t slot)
     }
 }
 
-static inline __attribute__((always_inline)) void set_state(struct sm *sm, uint32_t slot, enum warp_state state)
-{
-    struct sm_warp *warp = &sm->warps[slot];
-    uint64_t bit = UINT64_C(1) << slot;
-    if (sm->profiling)
-        warp_profile(sm, slot);
-    sm->states[warp->state] &= ~bit;
-    sm->states[state] |= bit;
-    sm->changed_warps |= bit;
-    warp->state = (uint8_t)state;
-}
-
 void warp_set_state(struct sm *sm, uint32_t slot, enum warp_state state)
 {
-    set_state(sm, slot, state);
-}
-
-static inline __attribute__((always_inline)) void set_next(struct sm *sm, uint32_t slot)
-{
-    struct sm_warp *warp = &sm->warps[slot];
-    uint64_t bit = UINT64_C(1) << slot;
-    warp->op = &warp->kernel->ops[warp->pc];
-    sm->wants[warp->pipe] &= ~bit;
-    warp->pipe = warp->op->pipe;
-    sm->wants[warp->pipe] |= bit;
+    warp_change_state(sm, slot, state);
 }
 
 void warp_set_next(struct sm *sm, uint32_t slot)
 {
-    set_next(sm, slot);
+    warp_look_at_next(sm, slot);
 }
 
 void warps_become_ready(struct sm *sm, uint64_t warps)
@@ -124,7 +102,7 @@ void warps_become_ready(struct sm *sm, uint64_t warps)
  * A fetch that finds no MSHR, line or place in the network leaves everything as it was, and nothing but a reply can
  * help it: it is tried again when one has come. Between two replies of one cycle, it has to wait for the next cycle.
  */
-__attribute__((noinline)) static bool fetched(struct sm *sm, uint32_t slot, uint64_t *until)
+__attribute__((noinline)) bool warp_fetched(struct sm *sm, uint32_t slot, uint64_t *until)
 {
     uint64_t bit = UINT64_C(1) << slot;
     enum lookup result = instruction_fetch(sm, slot);
@@ -136,52 +114,9 @@ __attribute__((noinline)) static bool fetched(struct sm *sm, uint32_t slot, uint
     return result == LOOKUP_HIT;
 }
 
-/* What the warp waits for, and until when (NEVER: until something else wakes it). */
-static inline __attribute__((always_inline)) enum warp_state judge(struct sm *sm, uint32_t slot, uint64_t *until)
-{
-    struct sm_warp *warp = &sm->warps[slot];
-    const struct machine_op *op = warp->op;
-    *until = warp->ready_at = NEVER;
-    if (warp->not_before > sm->now) {
-        *until = warp->not_before;
-        return WARP_CONTROL;
-    }
-    if (!sm->config->icache_perfect && !fetched(sm, slot, until))
-        return WARP_FETCH;
-    uint64_t latest = warp_latest_entry(warp, op);
-    if (latest == UNKNOWN)
-        return WARP_LOAD;
-    if (latest >> 1 > sm->now) {
-        *until = latest >> 1;
-        if (!(op->flags & (CORUN_FENCE | CORUN_COPY_WAIT)))
-            warp->ready_at = *until;
-        return latest & 1 ? WARP_LOAD : WARP_DATA;
-    }
-    if (op->flags & CORUN_FENCE && (warp->writes || warp->pending))
-        return WARP_FENCE;
-    if (op->flags & CORUN_COPY_WAIT && copy_engine_holds(sm, slot, op))
-        return WARP_FENCE;
-    return WARP_READY;
-}
-
-static inline __attribute__((always_inline)) void evaluate(struct sm *sm, uint32_t slot)
-{
-    uint64_t until;
-    enum warp_state state = judge(sm, slot, &until);
-    set_state(sm, slot, state);
-    if (until != NEVER)
-        wheel_set(&sm->wheel, sm->now, until, slot);
-}
-
 void warp_evaluate(struct sm *sm, uint32_t slot)
 {
-    evaluate(sm, slot);
-}
-
-void warp_go_on(struct sm *sm, uint32_t slot)
-{
-    set_next(sm, slot);
-    evaluate(sm, slot);
+    warp_judge_next(sm, slot);
 }
 
 void warp_end(struct sm *sm, uint32_t slot)

@@ -104,8 +104,8 @@ void warp_set_next(struct sm *sm, uint32_t warp);
 void warps_become_ready(struct sm *sm, uint64_t warps);
 /* Finds out what the warp's next instruction waits for, sets its state and the wake-up that it needs. */
 void warp_evaluate(struct sm *sm, uint32_t warp);
-/* Both: the instruction at warp->pc is its next one. */
-void warp_go_on(struct sm *sm, uint32_t warp);
+/* Has it its next instruction? Otherwise *until: when it tries again, if it is known. */
+bool warp_fetched(struct sm *sm, uint32_t warp, uint64_t *until);
 /* It has issued its last instruction; and again when what it had under way is there. */
 void warp_end(struct sm *sm, uint32_t warp);
 /* Profile: adds the time in the warp's present state to its next instruction. */

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* What a warp's next instruction waits for: inline, for it is asked after every instruction that issues. */
+#ifndef CORUN_GPU_WARP_EVALUATION_H
+#define CORUN_GPU_WARP_EVALUATION_H
+
+#include "gpu/sm.h"
+
+static inline __attribute__((always_inline)) void warp_change_state(struct sm *sm, uint32_t slot, enum warp_state state)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    uint64_t bit = UINT64_C(1) << slot;
+    if (sm->profiling)
+        warp_profile(sm, slot);
+    sm->states[warp->state] &= ~bit;
+    sm->states[state] |= bit;
+    sm->changed_warps |= bit;
+    warp->state = (uint8_t)state;
+}
+
+static inline __attribute__((always_inline)) void warp_look_at_next(struct sm *sm, uint32_t slot)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    uint64_t bit = UINT64_C(1) << slot;
+    warp->op = &warp->kernel->ops[warp->pc];
+    sm->wants[warp->pipe] &= ~bit;
+    warp->pipe = warp->op->pipe;
+    sm->wants[warp->pipe] |= bit;
+}
+
+/* What the warp waits for, and until when (NEVER: until something else wakes it). */
+static inline __attribute__((always_inline)) enum warp_state warp_judge(struct sm *sm, uint32_t slot, uint64_t *until)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    const struct machine_op *op = warp->op;
+    *until = warp->ready_at = NEVER;
+    if (warp->not_before > sm->now) {
+        *until = warp->not_before;
+        return WARP_CONTROL;
+    }
+    if (!sm->config->icache_perfect && !warp_fetched(sm, slot, until))
+        return WARP_FETCH;
+    uint64_t latest = warp_latest_entry(warp, op);
+    if (latest == UNKNOWN)
+        return WARP_LOAD;
+    if (latest >> 1 > sm->now) {
+        *until = latest >> 1;
+        if (!(op->flags & (CORUN_FENCE | CORUN_COPY_WAIT)))
+            warp->ready_at = *until;
+        return latest & 1 ? WARP_LOAD : WARP_DATA;
+    }
+    if (op->flags & CORUN_FENCE && (warp->writes || warp->pending))
+        return WARP_FENCE;
+    if (op->flags & CORUN_COPY_WAIT && copy_engine_holds(sm, slot, op))
+        return WARP_FENCE;
+    return WARP_READY;
+}
+
+static inline __attribute__((always_inline)) void warp_judge_next(struct sm *sm, uint32_t slot)
+{
+    uint64_t until;
+    enum warp_state state = warp_judge(sm, slot, &until);
+    warp_change_state(sm, slot, state);
+    if (until != NEVER)
+        wheel_set(&sm->wheel, sm->now, until, slot);
+}
+
+#endif
