@@ -44,7 +44,21 @@ struct corun_texture {
      * of corun_texture_block_rows. `row_bytes` is a multiple of 64, and slices have whole blocks.
      */
     uint32_t gob_rows;
+    /*
+     * Mipmaps: texels are read from a level of detail, of which each has half of the width, height and (unless layered) depth of the one before,
+     * but at least one texel; corun_texture_level says where. Which level is asked for is clamped, after `level_bias` was added. Between levels:
+     * the nearest one, or both weighted.
+     */
+    uint32_t levels; /* 0 or 1: there is one */
+    bool levels_linear;
+    float level_bias, level_lowest, level_highest;
 };
+
+/*
+ * Level `level` of a texture as a texture of its own: behind the levels before, with rows padded to multiples of 256 bytes, and slices to whole
+ * blocks where there are blocks. Level 0 is the texture itself.
+ */
+void corun_texture_level(const struct corun_texture *texture, uint32_t level, struct corun_texture *result);
 
 /* Rows of a block of an array of that height: up to 16 GOBs, no more than half of the last ones empty. */
 uint32_t corun_texture_block_rows(uint32_t height, uint32_t gob_rows);

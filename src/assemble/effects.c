@@ -60,6 +60,7 @@ enum effect code_effect(const struct ptx_instruction *instruction)
                    : EFFECT_STORE;
     case PTX_OP_TEX:
     case PTX_OP_TEX_LEVEL:
+    case PTX_OP_TEX_GRAD:
     case PTX_OP_TLD4:
         return EFFECT_CONSTANT;
     case PTX_OP_SHFL:

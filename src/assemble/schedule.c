@@ -50,6 +50,7 @@ static uint32_t latency_of(const struct ptx_instruction *instruction)
         }
     case PTX_OP_TEX:
     case PTX_OP_TEX_LEVEL:
+    case PTX_OP_TEX_GRAD:
     case PTX_OP_TLD4:
         return LATENCY_GLOBAL;
     case PTX_OP_DIV:

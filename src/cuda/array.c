@@ -61,32 +61,43 @@ static size_t rows_of_slice(const struct context *context, struct abi_extent ext
     return (at_least_one(extent.height) + block - 1) / block * block;
 }
 
-int array_create(struct call *call, const struct abi_channel *channel, struct abi_extent extent, unsigned flags,
-                 struct array **result)
+int array_shape(struct context *context, const struct abi_channel *channel, struct abi_extent extent, unsigned flags,
+                struct array *array)
 {
     uint32_t element = channel_bytes(channel);
-    size_t bytes;
     if (!element || !extent.width || extent.width > INT32_MAX || extent.height > INT32_MAX ||
         extent.depth > INT32_MAX || (extent.depth && !extent.height && !(flags & ARRAY_LAYERED)))
         return CUDA_ERROR_INVALID_VALUE;
     bool cubes = flags & ARRAY_LAYERED ? extent.depth && extent.depth % 6 == 0 : extent.depth == 6;
     if (flags & ARRAY_CUBE && (!cubes || extent.width != extent.height))
         return CUDA_ERROR_INVALID_VALUE;
-    struct array *array = calloc(1, sizeof *array);
-    if (!array)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    size_t pitch = (extent.width * element + PITCH_BYTES - 1) / PITCH_BYTES * PITCH_BYTES;
+    size_t pitch = (extent.width * element + PITCH_BYTES - 1) / PITCH_BYTES * PITCH_BYTES, bytes;
     *array = (struct array){.object = {OBJECT_ARRAY},
-                            .context = call->context,
+                            .context = context,
                             .channel = *channel,
                             .extent = extent,
                             .flags = flags,
                             .element_bytes = element,
                             .pitch = pitch};
-    int error = CUDA_ERROR_OUT_OF_MEMORY;
-    if (!__builtin_mul_overflow(pitch, rows_of_slice(call->context, extent), &array->slice_bytes) &&
-        !__builtin_mul_overflow(array->slice_bytes, at_least_one(extent.depth), &bytes))
-        error = memory_allocate(call->process, call->context, bytes, &array->address, "an array");
+    if (__builtin_mul_overflow(pitch, rows_of_slice(context, extent), &array->slice_bytes) ||
+        __builtin_mul_overflow(array->slice_bytes, at_least_one(extent.depth), &bytes))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    return CUDA_SUCCESS;
+}
+
+int array_create(struct call *call, const struct abi_channel *channel, struct abi_extent extent, unsigned flags,
+                 struct array **result)
+{
+    struct array shape;
+    int error = array_shape(call->context, channel, extent, flags, &shape);
+    if (error != CUDA_SUCCESS)
+        return error;
+    struct array *array = malloc(sizeof *array);
+    if (!array)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *array = shape;
+    error = memory_allocate(call->process, call->context, array->slice_bytes * at_least_one(extent.depth),
+                            &array->address, "an array");
     if (error == CUDA_SUCCESS && !object_add(call->process, &array->object)) {
         memory_release(call->process, array->address, "the end of the array");
         error = CUDA_ERROR_OUT_OF_MEMORY;
@@ -97,6 +108,23 @@ int array_create(struct call *call, const struct abi_channel *channel, struct ab
     }
     *result = array;
     return CUDA_SUCCESS;
+}
+
+struct array *array_of_level(const struct array *first, const struct corun_texture *texture)
+{
+    struct array *array = calloc(1, sizeof *array);
+    if (array)
+        *array = (struct array){.object = {OBJECT_ARRAY},
+                                .context = first->context,
+                                .channel = first->channel,
+                                .extent = {texture->width, texture->height, texture->depth},
+                                .flags = first->flags,
+                                .address = texture->address,
+                                .element_bytes = first->element_bytes,
+                                .pitch = texture->row_bytes,
+                                .slice_bytes = texture->slice_bytes,
+                                .owned = true};
+    return array;
 }
 
 struct array *array_find(struct process *process, const void *handle)
@@ -110,7 +138,7 @@ int array_destroy(struct call *call, void *handle)
     if (!handle)
         return CUDA_SUCCESS;
     struct array *array = array_find(call->process, handle);
-    if (!array)
+    if (!array || array->owned)
         return CUDA_ERROR_INVALID_HANDLE;
     int error = engine_wait_context(call->process, array->context);
     memory_release(call->process, array->address, "the end of the array");

@@ -34,13 +34,19 @@ struct array {
     uint64_t address;
     uint32_t element_bytes;
     size_t pitch, slice_bytes;
+    bool owned; /* a level of a mipmapped array, in whose memory it lies */
 };
 
 /* Bytes of a texel; 0 if there is no such format. */
 uint32_t channel_bytes(const struct abi_channel *channel);
+/* What an array is like that has no memory yet. */
+int array_shape(struct context *context, const struct abi_channel *channel, struct abi_extent extent, unsigned flags,
+                struct array *array);
 int array_create(struct call *call, const struct abi_channel *channel, struct abi_extent extent, unsigned flags,
                  struct array **array);
 int array_destroy(struct call *call, void *handle);
+/* An array at the address of what `texture` describes, as a part of another one; not known by its handle yet. NULL when out of memory. */
+struct array *array_of_level(const struct array *first, const struct corun_texture *texture);
 /* NULL if it is none. */
 struct array *array_find(struct process *process, const void *handle);
 /* One side of a copy: from texel (x, y, z) on, x in bytes. */

@@ -250,6 +250,8 @@ static uint64_t bits_of(float value)
 
 void capture_texture(struct process *process, struct context *context, uint64_t handle, const struct corun_texture *t)
 {
+    if (t->levels > 1)
+        capture_refuse(process, "the program uses mipmapped arrays");
     if (wanted(process, context))
         PUT(process, CAPTURE_TEXTURE, handle, t->address, t->width, t->height, t->depth,
             (uint64_t)t->layered | (uint64_t)t->gob_rows << 1, t->row_bytes, t->slice_bytes, t->channels,

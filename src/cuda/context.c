@@ -8,6 +8,7 @@
 #include "cuda/engine.h"
 #include "cuda/graph_memory.h"
 #include "cuda/machine.h"
+#include "cuda/mipmap.h"
 #include "cuda/module.h"
 #include "cuda/object.h"
 #include "cuda/pointer_map.h"
@@ -30,6 +31,9 @@ static void free_arrays(struct process *process, const struct context *context)
 {
     for (size_t i = 0; i < process->objects.capacity; i++) {
         struct object *object = process->objects.entries[i].value;
+        if (object && object->kind == OBJECT_MIPMAPPED_ARRAY && ((struct mipmap *)object)->context == context)
+            mipmap_forget(process, (struct mipmap *)object);
+        object = process->objects.entries[i].value;
         if (!object || object->kind != OBJECT_ARRAY || ((struct array *)object)->context != context)
             continue;
         object_remove(process, object);

@@ -24,6 +24,7 @@ struct abi_stream_operation;
 /* driver_array.c */
 ENTRY(int, cuArray3DCreate_v2, void **handle, const struct abi_array_3d_descriptor *from);
 ENTRY(int, cuArrayCreate_v2, void **handle, const struct abi_array_descriptor *from);
+ENTRY(int, cuMipmappedArrayCreate, void **handle, const struct abi_array_3d_descriptor *from, unsigned levels);
 ENTRY(int, cuArrayDestroy, void *handle);
 ENTRY(int, cuArray3DGetDescriptor_v2, struct abi_array_3d_descriptor *to, void *handle);
 ENTRY(int, cuArrayGetDescriptor_v2, struct abi_array_descriptor *to, void *handle);

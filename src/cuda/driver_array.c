@@ -9,13 +9,6 @@
 #include "cuda/copy.h"
 #include "cuda/driver_api.h"
 
-/* CUDA_ARRAY3D_DESCRIPTOR */
-struct abi_array_3d_descriptor {
-    size_t width, height, depth;
-    int format;
-    unsigned channels, flags;
-};
-
 /* CUarray_format and what it is: F(value, bits, kind) */
 #define FORMATS(F) \
     F(0x01, 8, CHANNEL_UNSIGNED) \

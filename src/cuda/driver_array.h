@@ -12,6 +12,13 @@ struct abi_array_descriptor {
     unsigned channels;
 };
 
+/* CUDA_ARRAY3D_DESCRIPTOR */
+struct abi_array_3d_descriptor {
+    size_t width, height, depth;
+    int format;
+    unsigned channels, flags;
+};
+
 /* The channels of a CUarray_format. False if there is none such. */
 bool channel_of_format(int format, unsigned channels, struct abi_channel *channel);
 /* CUarray_format of channels that are known to be right, and their number. */

@@ -6,6 +6,7 @@
 #include "cuda/console.h"
 #include "cuda/driver_api.h"
 #include "cuda/driver_array.h"
+#include "cuda/mipmap.h"
 #include "cuda/texture_object.h"
 
 #include <string.h>
@@ -63,8 +64,10 @@ static int to_resource(struct call *call, const struct abi_driver_resource *from
         to->of.pitched.width = from->of.pitched.width;
         to->of.pitched.height = from->of.pitched.height;
         to->of.pitched.pitch = from->of.pitched.pitch;
-    } else if (from->type == RESOURCE_ARRAY) {
-        const struct array *array = array_find(call->process, from->of.array);
+    } else if (from->type == RESOURCE_ARRAY || from->type == RESOURCE_MIPMAPPED) {
+        const struct mipmap *mipmap =
+            from->type == RESOURCE_MIPMAPPED ? mipmap_find(call->process, from->of.array) : NULL;
+        const struct array *array = mipmap ? mipmap->level[0] : array_find(call->process, from->of.array);
         if (!array)
             return CUDA_ERROR_INVALID_HANDLE;
         *channel = array->channel;

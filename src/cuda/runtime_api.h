@@ -39,6 +39,10 @@ ENTRY(int, cudaMallocArray, void **handle, const struct abi_channel *channel, si
 ENTRY(int, cudaMalloc3DArray, void **handle, const struct abi_channel *channel, struct abi_extent extent,
       unsigned flags);
 ENTRY(int, cudaFreeArray, void *handle);
+ENTRY(int, cudaMallocMipmappedArray, void **handle, const struct abi_channel *channel, struct abi_extent extent,
+      unsigned levels, unsigned flags);
+ENTRY(int, cudaGetMipmappedArrayLevel, void **array, const void *handle, unsigned level);
+ENTRY(int, cudaFreeMipmappedArray, void *handle);
 ENTRY(int, cudaArrayGetInfo, struct abi_channel *channel, struct abi_extent *extent, unsigned *flags, void *handle);
 ENTRY(int, cudaGetChannelDesc, struct abi_channel *channel, const void *handle);
 ENTRY(int, cudaMemcpy2DToArray, void *array, size_t x, size_t y, const void *from, size_t pitch, size_t width,

@@ -9,6 +9,7 @@
 #include "cuda/console.h"
 #include "cuda/context.h"
 #include "cuda/engine.h"
+#include "cuda/mipmap.h"
 #include "cuda/process.h"
 
 #include <stddef.h>
@@ -35,9 +36,14 @@ static int describe_resource(struct call *call, const struct abi_resource *resou
                                           .height = (uint32_t)resource->of.pitched.height,
                                           .row_bytes = resource->of.pitched.pitch};
         return channel_describe(&resource->of.pitched.channel, texture);
+    case RESOURCE_MIPMAPPED: {
+        const struct mipmap *mipmap = mipmap_find(call->process, resource->of.array);
+        int error = mipmap ? array_describe(mipmap->level[0], texture) : CUDA_ERROR_INVALID_HANDLE;
+        texture->levels = mipmap ? mipmap->levels : 0;
+        return error;
+    }
     default:
-        say("not supported: mipmapped arrays");
-        return CUDA_ERROR_NOT_SUPPORTED;
+        return CUDA_ERROR_INVALID_VALUE;
     }
 }
 
@@ -56,6 +62,12 @@ static int describe_reading(const struct abi_texture *from, struct corun_texture
     texture->linear = from->filter == 1;
     texture->normalized_coordinates = from->normalized_coordinates != 0;
     texture->normalized_values = integers && from->read == 1;
+    texture->levels_linear = from->mipmap_filter == 1;
+    texture->level_bias = from->mipmap_bias;
+    texture->level_lowest = from->mipmap_lowest;
+    texture->level_highest = from->mipmap_highest;
+    if (texture->levels > 1 && !texture->normalized_coordinates)
+        return CUDA_ERROR_INVALID_VALUE;
     memcpy(texture->border, from->border, sizeof texture->border);
     /* Numbers between integers there are only of floats, and 32 bits are not normalized. */
     if (texture->linear && integers && !texture->normalized_values)

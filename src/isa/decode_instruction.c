@@ -482,6 +482,7 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
         break;
     case PTX_OP_TEX:
     case PTX_OP_TEX_LEVEL:
+    case PTX_OP_TEX_GRAD:
     case PTX_OP_TLD4:
     case PTX_OP_SULD_B:
     case PTX_OP_SUST_B:

@@ -27,15 +27,38 @@ static uint8_t take_texel(struct decoder *decoder, const struct ptx_operand *tex
     return variant;
 }
 
+/* The level of detail, or the gradients of as many axes as the geometry has. */
+static uint8_t take_details(struct decoder *decoder, const struct ptx_instruction *instruction, uint16_t *slots)
+{
+    if (instruction->opcode == PTX_OP_TEX_LEVEL) {
+        slots[0] = decode_source(decoder, &instruction->operands[2], 32);
+        return TEXTURE_LEVEL;
+    }
+    if (instruction->opcode != PTX_OP_TEX_GRAD)
+        return 0;
+    for (uint32_t step = 0; step < 2; step++) {
+        const struct ptx_operand *gradient = &instruction->operands[2 + step];
+        bool vector = gradient->kind == PTX_OPERAND_VECTOR;
+        for (uint32_t axis = 0; axis < (vector ? gradient->element_count : 1u) && axis < 3; axis++)
+            slots[3 * step + axis] = decode_source(decoder, vector ? &gradient->elements[axis] : gradient, 32);
+    }
+    return TEXTURE_GRADIENT;
+}
+
 static void decode_fetch(struct decoder *decoder, const struct ptx_instruction *instruction)
 {
     uint16_t sources[5] = {0};
     bool cubes = instruction->geometry == PTX_GEOMETRY_ACUBE; /* the only one with four coordinates of a meaning */
     uint8_t variant = take_texel(decoder, &instruction->operands[1], sources, cubes ? 5 : 4);
+    uint16_t details[TEXTURE_DETAILS] = {0};
+    variant |= take_details(decoder, instruction, details);
     const struct ptx_operand *results = &instruction->operands[0];
     struct operation *op = decode_emit(decoder, OPERATION_TEXTURE);
     memcpy(op->source, sources, sizeof op->source);
     op->extra[3] = sources[4];
+    for (uint32_t i = 0; i < 4; i++)
+        op->offset |= (int64_t)((uint64_t)details[i] << 16 * i);
+    op->target = details[4] | (uint32_t)details[5] << 16;
     for (uint32_t i = 0; i < 4; i++) {
         const struct ptx_operand *element = results->kind == PTX_OPERAND_VECTOR ? &results->elements[i] : results;
         bool there = results->kind == PTX_OPERAND_VECTOR ? i < results->element_count : i == 0;

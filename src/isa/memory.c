@@ -551,6 +551,8 @@ static bool makes_sense(const struct corun_texture *t)
 }
 
 #define MOST_BLOCK_GOBS 16u
+#define MOST_LEVELS 32u
+#define LEVEL_ALIGN 256u /* bytes; rows of levels and, so, the levels */
 
 uint32_t corun_texture_block_rows(uint32_t height, uint32_t gob_rows)
 {
@@ -573,6 +575,44 @@ static uint64_t rows_of_slice(const struct corun_texture *t)
     return t->depth > 1 && t->slice_bytes < rows * t->row_bytes ? 0 : rows;
 }
 
+static uint32_t halved(uint32_t size, uint32_t level)
+{
+    return size && level < 32 && size >> level ? size >> level : size ? 1 : 0;
+}
+
+void corun_texture_level(const struct corun_texture *texture, uint32_t level, struct corun_texture *result)
+{
+    *result = *texture;
+    result->levels = 0;
+    for (uint32_t i = 1; i <= level; i++) {
+        result->address += (result->depth ? result->depth : 1) * result->slice_bytes;
+        result->width = halved(texture->width, i);
+        result->height = halved(texture->height, i);
+        if (!texture->layered)
+            result->depth = halved(texture->depth, i);
+        uint64_t bytes = (uint64_t)result->width * texture->channels * texture->channel_bits / 8;
+        uint64_t rows = result->height ? result->height : 1;
+        result->row_bytes = (bytes + LEVEL_ALIGN - 1) / LEVEL_ALIGN * LEVEL_ALIGN;
+        result->gob_rows = result->height > 1 ? texture->gob_rows : 0; /* one row is no block */
+        uint64_t block = result->gob_rows ? corun_texture_block_rows(result->height, result->gob_rows) : 1;
+        result->slice_bytes = (rows + block - 1) / block * block * result->row_bytes;
+    }
+}
+
+/* All but the first one, whose slices they follow. */
+static bool levels_make_sense(struct corun_memory *memory, const struct corun_texture *texture)
+{
+    struct corun_texture last;
+    if (texture->levels < 2)
+        return true;
+    if (texture->levels > MOST_LEVELS || !texture->normalized_coordinates || texture->row_bytes > UINT32_MAX ||
+        texture->slice_bytes > UINT64_C(1) << 44)
+        return false;
+    corun_texture_level(texture, texture->levels - 1, &last);
+    uint64_t bytes = (last.depth ? last.depth : 1) * last.slice_bytes;
+    return corun_memory_pointer(memory, texture->address, last.address + bytes - texture->address) != NULL;
+}
+
 enum corun_status corun_texture_create(struct corun_memory *memory, const struct corun_texture *texture,
                                        uint64_t *handle)
 {
@@ -590,7 +630,8 @@ enum corun_status corun_texture_create(struct corun_memory *memory, const struct
         return CORUN_ARGUMENT;
     bytes += (rows - 1) * (rows > 1 ? texture->row_bytes : 0);
     unsigned __int128 all = (unsigned __int128)(slices - 1) * (slices > 1 ? texture->slice_bytes : 0) + bytes;
-    if (all > UINT64_C(1) << 44 || !corun_memory_pointer(memory, texture->address, (uint64_t)all))
+    if (all > UINT64_C(1) << 44 || !corun_memory_pointer(memory, texture->address, (uint64_t)all) ||
+        !levels_make_sense(memory, texture))
         return CORUN_ARGUMENT;
     size_t place = 0;
     while (place < memory->textures.count && memory->textures.data[place].width)

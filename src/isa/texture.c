@@ -17,6 +17,7 @@ struct sampler {
     const struct corun_texture *texture;
     struct memory_cache cache;
     uint32_t texel_bytes;
+    struct corun_texture level; /* that is read, of a texture with several */
 };
 
 struct place {
@@ -437,6 +438,81 @@ static bool fetch_lane(struct sampler *sampler, const struct operation *op, uint
     return load(sampler, op, lane, place, texel);
 }
 
+static float detail(const struct lanes *lanes, const struct operation *op, uint32_t lane, uint32_t i)
+{
+    return ((const float *)lanes_source(lanes, texture_detail(op, i)))[lane];
+}
+
+/*
+ * Of texels of level 0, how many a step on the screen is at most: its binary logarithm is the level (OpenGL 4.6, 8.14.1, with the larger one of
+ * the two lengths).
+ */
+static double level_of_gradients(const struct lanes *lanes, const struct operation *op, uint32_t lane,
+                                 const struct corun_texture *texture)
+{
+    double longest = 0;
+    for (uint32_t step = 0; step < 2; step++) {
+        double length = 0;
+        for (uint32_t axis = 0; axis < dimensions_of(op); axis++) {
+            double texels = (double)detail(lanes, op, lane, 3 * step + axis) * (double)extent(texture, axis);
+            length += texels * texels;
+        }
+        longest = length > longest ? length : longest;
+    }
+    return longest > 0 ? log2(longest) / 2 : -INFINITY;
+}
+
+/* In 1/256 of a level, within those that there are. */
+static int32_t level_of_detail(const struct lanes *lanes, const struct operation *op, uint32_t lane,
+                               const struct corun_texture *texture)
+{
+    double level = op->variant & TEXTURE_LEVEL      ? (double)detail(lanes, op, lane, 0)
+                   : op->variant & TEXTURE_GRADIENT ? level_of_gradients(lanes, op, lane, texture)
+                                                    : 0.0;
+    double lowest = (double)texture->level_lowest, highest = (double)texture->level_highest;
+    level += (double)texture->level_bias;
+    if (!(level > lowest)) /* NaN is the lowest, too */
+        level = lowest;
+    if (level > highest)
+        level = highest;
+    double last = texture->levels - 1;
+    level = level > 0 ? level < last ? level : last : 0;
+    return weight(level);
+}
+
+/* Sampler and address are those of the level that counts most. */
+static bool fetch_levels(struct sampler *sampler, const struct operation *op, uint32_t lane, union texel *texel,
+                         uint64_t *address)
+{
+    bool cube = op->space == TEXTURE_CUBE || op->space == TEXTURE_ACUBE;
+    bool (*fetch)(struct sampler *, const struct operation *, uint32_t, union texel *, uint64_t *) =
+        cube ? fetch_cube : fetch_lane;
+    const struct corun_texture *texture = sampler->texture;
+    if (texture->levels < 2)
+        return fetch(sampler, op, lane, texel, address);
+    int32_t level = level_of_detail(&sampler->warp->lanes, op, lane, texture);
+    int32_t share = level % ONE, nearest = (level + ONE / 2) / ONE;
+    sampler->texture = &sampler->level;
+    if (!texture->levels_linear || !share || !as_floats(texture, op)) {
+        corun_texture_level(texture, (uint32_t)nearest, &sampler->level);
+        return fetch(sampler, op, lane, texel, address);
+    }
+    union texel other;
+    int32_t further = nearest == level / ONE ? nearest + 1 : nearest - 1;
+    corun_texture_level(texture, (uint32_t)further, &sampler->level);
+    if (!fetch(sampler, op, lane, &other, address))
+        return false;
+    corun_texture_level(texture, (uint32_t)nearest, &sampler->level);
+    if (!fetch(sampler, op, lane, texel, address))
+        return false;
+    const int32_t weights[2] = {further < nearest ? ONE - share : share, further < nearest ? share : ONE - share};
+    for (uint32_t i = 0; i < 4; i++) {
+        const float values[2] = {other.real[i], texel->real[i]};
+        texel->real[i] = filtered(texture, values, weights, 2);
+    }
+    return true;
+}
+
 bool texture_fetch(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result,
                    bool timed)
 {
@@ -449,8 +525,7 @@ bool texture_fetch(struct corun_warp *warp, const struct operation *op, uint32_t
         if (!sampler.texture)
             return false;
         sampler.texel_bytes = texel_bytes(sampler.texture);
-        bool cube = op->space == TEXTURE_CUBE || op->space == TEXTURE_ACUBE;
-        if (!(cube ? fetch_cube : fetch_lane)(&sampler, op, lane, &texels[lane], &address))
+        if (!fetch_levels(&sampler, op, lane, &texels[lane], &address))
             return false;
         if (timed)
             result->address[lane] = arranged(sampler.texture, address) & ~(uint64_t)3;

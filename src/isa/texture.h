@@ -12,9 +12,19 @@ enum texture_variant {
     TEXTURE_WORDS = 1 << 2,     /* results are u32 or s32, else f32 */
     TEXTURE_GATHER = 1 << 3,    /* tld4: operation.extend is the channel */
     TEXTURE_REFERENCE = 1 << 4, /* the handle is what lies at the address in the first source */
+    TEXTURE_LEVEL = 1 << 5,     /* textures: the level of detail is in detail slot 0 */
+    TEXTURE_GRADIENT = 1 << 6,  /* textures: dx/dPx is in detail slots 0 to 2, dx/dPy in 3 to 5, an axis each */
     TEXTURE_OUTSIDE = 3 << 5    /* surfaces: enum surface_outside, shifted by 5 */
 };
 enum surface_outside { SURFACE_TRAP, SURFACE_CLAMP, SURFACE_ZERO };
+
+#define TEXTURE_DETAILS 6u
+
+/* An operation on textures has four sources and goes nowhere: slots of the level of detail are where others have an offset and a target. */
+static inline uint16_t texture_detail(const struct operation *op, uint32_t i)
+{
+    return (uint16_t)(i < 4 ? (uint64_t)op->offset >> 16 * i : op->target >> 16 * (i - 4));
+}
 
 /* operation.space of TEXTURE and SURFACE */
 enum texture_geometry { TEXTURE_1D, TEXTURE_2D, TEXTURE_3D, TEXTURE_A1D, TEXTURE_A2D, TEXTURE_CUBE, TEXTURE_ACUBE };

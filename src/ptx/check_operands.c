@@ -308,6 +308,22 @@ static bool check_texel(struct parser *parser, const struct ptx_instruction *ins
     return true;
 }
 
+/* A gradient: one value for one coordinate, else a vector, whose last element of four means nothing. */
+static bool check_gradient(struct parser *parser, const struct ptx_instruction *instruction,
+                           struct parsed_operand *operand)
+{
+    enum ptx_type type = instruction->types[1];
+    const struct expectation expected = {type, ptx_types[type].bits, false, false};
+    uint8_t geometry = instruction->geometry;
+    bool one = geometry == PTX_GEOMETRY_D1 || geometry == PTX_GEOMETRY_A1D;
+    uint32_t count = geometry == PTX_GEOMETRY_D2 || geometry == PTX_GEOMETRY_A2D ? 2 : 4;
+    if (one)
+        return check_value(parser, &expected, operand, false, false);
+    if (operand->operand.kind != PTX_OPERAND_VECTOR || operand->operand.element_count != count)
+        return mismatch(parser, operand, count == 2 ? "a vector of 2 elements" : "a vector of 4 elements");
+    return check_elements(parser, &expected, operand);
+}
+
 /* A fragment: as many registers as it has. */
 static bool check_fragment(struct parser *parser, const struct ptx_instruction *instruction, uint32_t index,
                            bool is_destination, struct parsed_operand *operand)
@@ -391,6 +407,8 @@ static bool check_operand(struct parser *parser, struct ptx_instruction *instruc
         return check_converted(parser, instruction->types[1], operand, false);
     case 'x':
         return check_texel(parser, instruction, operand);
+    case 'v':
+        return check_gradient(parser, instruction, operand);
     case 'X':
     case 'e':
         return check_bulk_operand(parser, instruction, letter, operand);

@@ -52,6 +52,7 @@ static const char *missing_suffix(const struct ptx_instruction *instruction)
         return instruction->test ? NULL : "needs a test such as .finite";
     case PTX_OP_TEX:
     case PTX_OP_TEX_LEVEL:
+    case PTX_OP_TEX_GRAD:
     case PTX_OP_TLD4:
     case PTX_OP_SULD_B:
     case PTX_OP_SUST_B:

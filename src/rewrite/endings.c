@@ -74,6 +74,7 @@ static bool makes_differences(const struct endings *endings, const struct ptx_in
     case PTX_OP_ATOM:
     case PTX_OP_TEX:
     case PTX_OP_TEX_LEVEL:
+    case PTX_OP_TEX_GRAD:
     case PTX_OP_TLD4:
     case PTX_OP_SULD_B:
     case PTX_OP_SHFL:

@@ -35,6 +35,7 @@ static bool loads(const struct ptx_instruction *instruction)
     case PTX_OP_LDU:
     case PTX_OP_TEX:
     case PTX_OP_TEX_LEVEL:
+    case PTX_OP_TEX_GRAD:
     case PTX_OP_TLD4:
     case PTX_OP_SULD_B:
     case PTX_OP_ATOM:

@@ -376,6 +376,121 @@ static void test_channels(void **state)
     runner_free(&runner);
 }
 
+/* Levels of 16 x 8, 8 x 4, 4 x 2, 2 x 1 and 1 x 1 texels; each has a value of its own, or grows by rows and columns. */
+enum { LEVELS = 5, LEVEL_WIDTH = 16, LEVEL_HEIGHT = 8 };
+
+static float level_texel(int level, int x, int y)
+{
+    return (float)(1000 * (level + 1) + 20 * y + x);
+}
+
+static struct corun_texture describe_levels(struct runner *runner)
+{
+    uint64_t address;
+    assert_int_equal(corun_memory_allocate(runner->memory, 65536, &address), CORUN_OK);
+    struct corun_texture texture = {.address = address,
+                                    .width = LEVEL_WIDTH,
+                                    .height = LEVEL_HEIGHT,
+                                    .row_bytes = 256,
+                                    .slice_bytes = 256 * LEVEL_HEIGHT,
+                                    .channels = 1,
+                                    .channel_bits = 32,
+                                    .kind = CORUN_TEXEL_FLOAT,
+                                    .mode = {CORUN_TEXTURE_CLAMP, CORUN_TEXTURE_CLAMP, CORUN_TEXTURE_CLAMP},
+                                    .normalized_coordinates = true,
+                                    .levels = LEVELS,
+                                    .level_highest = LEVELS - 1};
+    uint64_t at = address;
+    for (int level = 0; level < LEVELS; level++) {
+        int width = LEVEL_WIDTH >> level, height = LEVEL_HEIGHT >> level ? LEVEL_HEIGHT >> level : 1;
+        struct corun_texture found;
+        corun_texture_level(&texture, (uint32_t)level, &found);
+        assert_true(found.address == at && (int)found.width == width && (int)found.height == height);
+        for (int y = 0; y < height; y++, at += 256) {
+            float *row = corun_memory_pointer(runner->memory, at, 256);
+            for (int x = 0; x < width; x++)
+                row[x] = level_texel(level, x, y);
+        }
+    }
+    return texture;
+}
+
+/* The texel of a level that has the point (u, v). */
+static float level_point(int level, double u, double v)
+{
+    int width = LEVEL_WIDTH >> level, height = LEVEL_HEIGHT >> level ? LEVEL_HEIGHT >> level : 1;
+    return level_texel(level, limit((int)floor(u * width), width), limit((int)floor(v * height), height));
+}
+
+static float level_expected(const struct corun_texture *texture, double detail, double u, double v)
+{
+    detail += (double)texture->level_bias;
+    detail = fmin(fmax(detail, (double)texture->level_lowest), (double)texture->level_highest);
+    detail = fmin(fmax(detail, 0), LEVELS - 1);
+    int below = (int)floor(detail);
+    if (!texture->levels_linear)
+        return level_point((int)floor(detail + 0.5), u, v);
+    double share = detail - below;
+    return (float)((1 - share) * (double)level_point(below, u, v) +
+                   share * (double)level_point(below + (share > 0), u, v));
+}
+
+/* Thread t: level t / 4 - 1 at a place of its own, from -1 to beyond the last one. */
+static void test_levels(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(&runner, WITH_TEXTURE("cvt.rn.f32.u32 %f1, %t;\nfma.rn.f32 %f8, %f1, 0f3E800000, 0fBF800000;\n"
+                                      "mul.f32 %f2, %f1, 0f3CF00000;\nmul.f32 %f3, %f1, 0f3CA00000;\n"
+                                      "tex.level.2d.v4.f32.f32 {%f4, %f5, %f6, %f7}, [%rd1, {%f2, %f3}], %f8;\n"
+                                      "st.global.f32 [%mine], %f4;\n"
+                                      "tex.2d.v4.f32.f32 {%f4, %f5, %f6, %f7}, [%rd1, {%f2, %f3}];\n"
+                                      "st.global.f32 [%mine+256], %f4;"));
+    struct corun_texture texture = describe_levels(&runner);
+    static const struct {
+        float bias, lowest, highest;
+    } limits[] = {{0, 0, 4}, {1.5f, 0, 4}, {-0.75f, 1, 2.5f}, {0, 0, 9}};
+    for (unsigned i = 0; i < 8; i++) {
+        texture.levels_linear = i & 1;
+        texture.level_bias = limits[i / 2].bias;
+        texture.level_lowest = limits[i / 2].lowest;
+        texture.level_highest = limits[i / 2].highest;
+        const uint32_t *words = run(&runner, &texture, 32);
+        for (uint32_t t = 0; t < 32; t++) {
+            double u = t * 0.029296875, v = t * 0.01953125;
+            assert_true(fabsf(real(words, t) - level_expected(&texture, t * 0.25 - 1, u, v)) < 0.01f);
+            assert_true(fabsf(real(words, 64 + t) - level_expected(&texture, 0, u, v)) < 0.01f);
+        }
+    }
+    runner_free(&runner);
+}
+
+/* Steps of 2^(t / 4) texels of level 0, along x or, in the other half, along y; the shorter one does not count. */
+static void test_gradients(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(
+        &runner,
+        WITH_TEXTURE("and.b32 %r1, %t, 15;\ncvt.rn.f32.u32 %f1, %r1;\nmul.f32 %f1, %f1, 0f3E800000;\n"
+                     "ex2.approx.f32 %f1, %f1;\nmov.f32 %f2, 0f3F000000;\nmov.f32 %f3, 0f3E800000;\n"
+                     "mul.f32 %f8, %f1, 0f3D800000;\nmul.f32 %f9, %f1, 0f3E000000;\nmov.f32 %f10, 0f00000000;\n"
+                     "mov.f32 %f11, 0f3C000000;\nsetp.gt.u32 %p1, %t, 15;\n@%p1 bra Y;\n"
+                     "tex.grad.2d.v4.f32.f32 {%f4, %f5, %f6, %f7}, [%rd1, {%f2, %f3}], {%f8, %f10}, {%f11, %f10};\n"
+                     "bra OUT;\n"
+                     "Y: tex.grad.2d.v4.f32.f32 {%f4, %f5, %f6, %f7}, [%rd1, {%f2, %f3}], {%f10, %f11}, {%f10, %f9};\n"
+                     "OUT: st.global.f32 [%mine], %f4;"));
+    struct corun_texture texture = describe_levels(&runner);
+    for (unsigned linear = 0; linear < 2; linear++) {
+        texture.levels_linear = linear;
+        texture.level_bias = 0.1f; /* away from halves, where levels change */
+        const uint32_t *words = run(&runner, &texture, 32);
+        for (uint32_t t = 0; t < 32; t++)
+            assert_true(fabsf(real(words, t) - level_expected(&texture, (t & 15) * 0.25, 0.5, 0.25)) < 6.0f);
+    }
+    runner_free(&runner);
+}
+
 static void test_surfaces(void **state)
 {
     (void)state;
@@ -661,6 +776,8 @@ int main(void)
         cmocka_unit_test(test_gather),
         cmocka_unit_test(test_cubes),
         cmocka_unit_test(test_channels),
+        cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_gradients),
         cmocka_unit_test(test_surfaces),
         cmocka_unit_test(test_references),
         cmocka_unit_test(test_descriptions),
