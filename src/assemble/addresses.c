@@ -3,7 +3,6 @@
 #include "assemble/code.h"
 
 enum { LONGEST_CHAIN = 16 };
-#define MOST_OFFSET (INT64_C(1) << 23) /* an access of the hardware holds 24 bits, signed */
 
 /* base = other register + *offset, as one instruction computes it. */
 static bool is_sum(const struct ptx_instruction *instruction, uint32_t bits, uint32_t *base, int64_t *offset)
@@ -23,7 +22,7 @@ static bool is_sum(const struct ptx_instruction *instruction, uint32_t bits, uin
         return false;
     *base = left->index;
     *offset = bits == 32 ? (int32_t)right->bits : (int64_t)right->bits;
-    if (*offset <= -MOST_OFFSET || *offset >= MOST_OFFSET)
+    if (*offset <= -CODE_MOST_OFFSET || *offset >= CODE_MOST_OFFSET)
         return false;
     *offset = sub ? -*offset : *offset;
     return true;
@@ -43,8 +42,8 @@ static void fold(struct code *code, const struct ptx_instruction *access, struct
         uint32_t base;
         int64_t offset;
         if (!definition || !is_sum(definition, bits, &base, &offset) || code_bits(code, base) != bits ||
-            code->definitions[base].instruction == PTX_NONE || address->offset + offset <= -MOST_OFFSET ||
-            address->offset + offset >= MOST_OFFSET || (bits == 32 && offset < 0))
+            code->definitions[base].instruction == PTX_NONE || address->offset + offset <= -CODE_MOST_OFFSET ||
+            address->offset + offset >= CODE_MOST_OFFSET || (bits == 32 && offset < 0))
             return;
         address->index = base;
         address->offset += offset;

@@ -26,7 +26,7 @@ static enum corun_status assemble_function(struct ptx_function *function, struct
             status = code_refresh(&code);
     }
     if (status == CORUN_OK && rewrites & ASSEMBLE_SCHEDULE)
-        status = code_schedule(&code, rewrites & ASSEMBLE_SPARE);
+        status = code_schedule(&code, rewrites);
     if (status == CORUN_OK)
         code_close(&code, function);
     return status;

@@ -31,7 +31,9 @@
     R(UNROLL, "unroll", "short loops that count run four turns at a time") \
     R(SUMS, "sums", "sums of three integers, and of one that is shifted by a constant, are one instruction") \
     R(GATHER, "gather", "integer atomics whose lanes all go to one address are one operation of their warp") \
-    R(SPARE, "spare", "what is scheduled takes no registers that save no cycle")
+    R(SPARE, "spare", "what is scheduled takes no registers that save no cycle") \
+    R(OCCUPANCY, "occupancy", \
+      "what is scheduled takes the registers of full occupancy, or of the next step above those of the source order")
 
 enum assemble_rewrite_bit {
 #define ASSEMBLE_BIT(name, word, meaning) ASSEMBLE_BIT_##name,

@@ -6,6 +6,8 @@
 #include "assemble/assemble.h"
 #include "ptx/control_flow.h"
 
+#define CODE_MOST_OFFSET (INT64_C(1) << 23) /* an access of the hardware holds 24 bits, signed */
+
 /* The instruction that writes a register, if it is one alone and always does so. */
 struct definition {
     uint32_t instruction; /* PTX_NONE: several, guarded ones, none, or the value may be read before */
@@ -73,7 +75,7 @@ void code_fuse_sums(struct code *code);      /* fuse.c */
 void code_predicate(struct code *code);      /* branches.c */
 void code_combine(struct code *code);        /* vectors.c */
 void code_gather(struct code *code);         /* atomics.c */
-/* schedule.c; spare: within the fewest registers, by steps of occupancy, that make a block no longer. */
-enum corun_status code_schedule(struct code *code, bool spare);
+/* schedule.c; of `rewrites`, SPARE and OCCUPANCY say within how many registers. */
+enum corun_status code_schedule(struct code *code, uint32_t rewrites);
 
 #endif

@@ -27,7 +27,13 @@ enum {
 
 /* Live registers that take occupancy from a kernel of 2048 threads per SM and 65536 registers, less the assembler's own. */
 static const uint32_t steps[] = {26, 34, 42, 50, 58, 66, 74, 90, 106, 122, 162, 249};
-#define HALF_OCCUPANCY 58u /* of these the one at which half of the warps fit */
+#define FULL_OCCUPANCY 26u /* of these the one at which all of the warps fit */
+#define HALF_OCCUPANCY 58u /* and half of them */
+
+/* Where a block does not keep to its target: how far an instruction may come before its place in the source. */
+static const uint32_t windows[] = {UINT32_MAX, 128, 96, 64, 48, 32, 24, 16, 12, 8};
+#define ROOM \
+    4u /* for loads that come early where occupancy is lost already: the assembler would compute some values again, not keep them */
 
 static uint32_t latency_of(const struct ptx_instruction *instruction)
 {
@@ -80,17 +86,20 @@ static uint32_t latency_of(const struct ptx_instruction *instruction)
 /* Registers of one block: those that are live behind it, and what the instructions not yet placed still read. */
 struct registers {
     const struct code *code;
-    uint32_t *reads;   /* per register: reads by instructions of the block that are not placed */
-    uint64_t *live;    /* holds a value that is needed now */
-    uint64_t *outlive; /* needed behind the block */
-    uint32_t pressure; /* 32-bit registers live now */
-    int32_t change;    /* of the pressure, by the instruction that is looked at */
+    const bool *constants; /* per register: takes none, because its value need not be kept; NULL: all take one */
+    uint32_t *reads;       /* per register: reads by instructions of the block that are not placed */
+    uint64_t *live;        /* holds a value that is needed now */
+    uint64_t *outlive;     /* needed behind the block */
+    uint32_t pressure;     /* 32-bit registers live now */
+    uint32_t peak;         /* the most of them since the block began */
+    int32_t change;        /* of the pressure, by the instruction that is looked at */
     bool commit;
 };
 
-static int32_t words(const struct code *code, uint32_t register_index)
+static int32_t words(const struct registers *registers, uint32_t index)
 {
-    return (int32_t)(code_bits(code, register_index) + 31) / 32 * (code_bits(code, register_index) > 1);
+    uint32_t bits = code_bits(registers->code, index);
+    return registers->constants && registers->constants[index] ? 0 : (int32_t)(bits + 31) / 32 * (bits > 1);
 }
 
 /* Every read of a register in an instruction is visited; the last one that is left frees it. */
@@ -100,7 +109,7 @@ static void visit_register(void *user, uint32_t index, enum ptx_access access)
     if (access == PTX_READ) {
         registers->reads[index]--;
         if (!registers->reads[index] && bits_test(registers->live, index) && !bits_test(registers->outlive, index)) {
-            registers->change -= words(registers->code, index);
+            registers->change -= words(registers, index);
             if (registers->commit)
                 bits_clear(registers->live, index);
         }
@@ -108,7 +117,7 @@ static void visit_register(void *user, uint32_t index, enum ptx_access access)
     }
     if (bits_test(registers->live, index) || (!registers->reads[index] && !bits_test(registers->outlive, index)))
         return;
-    registers->change += words(registers->code, index);
+    registers->change += words(registers, index);
     if (registers->commit)
         bits_set(registers->live, index);
 }
@@ -134,7 +143,10 @@ static void place(struct registers *registers, const struct ptx_instruction *ins
     registers->commit = true;
     ptx_instruction_registers(instruction, visit_register, registers);
     registers->pressure = (uint32_t)((int32_t)registers->pressure + registers->change);
+    registers->peak = registers->pressure > registers->peak ? registers->pressure : registers->peak;
 }
+
+#define PLACED UINT32_MAX /* of an instruction that waits for nothing any more */
 
 struct scheduler {
     struct code *code;
@@ -144,8 +156,11 @@ struct scheduler {
     uint32_t *height, *waits, *ready;
     uint32_t *available; /* earliest cycle, counted from the block's begin, at which what it needs is there */
     uint32_t ready_count, target, cycle;
+    uint32_t window,
+        next; /* only instructions before next + window are looked at; next: the first that is not placed */
     uint32_t source, more; /* registers of the source order that stay, and those that it has besides */
     bool spare;            /* registers that save no cycle are not taken */
+    bool occupancy;        /* full occupancy is the first aim, and targets are kept */
     /* Per block: the registers live into it and out of it, as ranges were visited. */
     VECTOR(struct ptx_live_range) ranges;
     bool failed;
@@ -171,8 +186,15 @@ static uint32_t wait_of(const struct scheduler *scheduler, uint32_t one)
     return scheduler->available[one] > scheduler->cycle ? scheduler->available[one] - scheduler->cycle : 0;
 }
 
+static bool is_near(const struct scheduler *scheduler, uint32_t one)
+{
+    return one - scheduler->next < scheduler->window;
+}
+
 static bool goes_before(const struct scheduler *scheduler, uint32_t one, uint32_t other)
 {
+    if (is_near(scheduler, one) != is_near(scheduler, other))
+        return is_near(scheduler, one);
     uint32_t wait = wait_of(scheduler, one), other_wait = wait_of(scheduler, other);
     if (wait != other_wait)
         return wait < other_wait;
@@ -196,6 +218,8 @@ static uint32_t choose(struct scheduler *scheduler, uint32_t first)
         return best;
     for (uint32_t i = 0; i < scheduler->ready_count; i++) {
         uint32_t one = scheduler->ready[i];
+        if (!is_near(scheduler, one))
+            continue;
         change = pressure_change(registers, &instructions[one]);
         bool higher = scheduler->height[one] > scheduler->height[scheduler->ready[least]];
         bool earlier =
@@ -210,7 +234,7 @@ static uint32_t choose(struct scheduler *scheduler, uint32_t first)
 
 static void run_list(struct scheduler *scheduler, uint32_t first, uint32_t count)
 {
-    scheduler->ready_count = scheduler->cycle = 0;
+    scheduler->ready_count = scheduler->cycle = scheduler->next = 0;
     for (uint32_t i = 0; i < count; i++) {
         scheduler->available[i] = 0;
         scheduler->waits[i] = scheduler->order.waits[i];
@@ -220,6 +244,9 @@ static void run_list(struct scheduler *scheduler, uint32_t first, uint32_t count
     for (uint32_t n = 0; n < count; n++) {
         uint32_t at = choose(scheduler, first), one = scheduler->ready[at];
         scheduler->ready[at] = scheduler->ready[--scheduler->ready_count];
+        scheduler->waits[one] = PLACED;
+        while (scheduler->next < count && scheduler->waits[scheduler->next] == PLACED)
+            scheduler->next++;
         place(&scheduler->registers, &scheduler->code->instructions[first + one]);
         scheduler->placed[n] = scheduler->code->instructions[first + one];
         uint32_t issued = scheduler->cycle + wait_of(scheduler, one), latency = latency_of(&scheduler->placed[n]);
@@ -257,9 +284,10 @@ static void enter_block(struct registers *registers, const struct ptx_live_range
             bits_set(registers->outlive, ranges[i].register_index);
         if (ranges[i].enters && !bits_test(registers->live, ranges[i].register_index)) {
             bits_set(registers->live, ranges[i].register_index);
-            registers->pressure += (uint32_t)words(registers->code, ranges[i].register_index);
+            registers->pressure += (uint32_t)words(registers, ranges[i].register_index);
         }
     }
+    registers->peak = registers->pressure;
 }
 
 static void leave_block(struct registers *registers, const struct ptx_live_range *ranges, size_t count)
@@ -299,6 +327,21 @@ static uint32_t spared_target(struct scheduler *scheduler, const struct ptx_bloc
     return most;
 }
 
+/* The block within so many registers, as far from the order of the source as they allow. */
+static void keep_target(struct scheduler *scheduler, const struct ptx_block *block, const struct ptx_live_range *ranges,
+                        size_t range_count, uint32_t target)
+{
+    uint32_t count = block->end - block->first;
+    for (uint32_t i = 0; i < sizeof windows / sizeof *windows; i++) {
+        if (i && windows[i] >= count)
+            continue;
+        scheduler->window = windows[i];
+        try_block(scheduler, block, ranges, range_count, target);
+        if (scheduler->registers.peak <= target)
+            return;
+    }
+}
+
 static enum corun_status schedule_block(struct scheduler *scheduler, const struct ptx_block *block,
                                         const struct ptx_live_range *ranges, size_t range_count)
 {
@@ -309,8 +352,13 @@ static enum corun_status schedule_block(struct scheduler *scheduler, const struc
     if (status != CORUN_OK)
         return status;
     find_heights(scheduler, block->first, count);
-    uint32_t enough = scheduler->spare ? spared_target(scheduler, block, ranges, range_count, target) : target;
-    try_block(scheduler, block, ranges, range_count, enough);
+    scheduler->window = UINT32_MAX;
+    if (scheduler->occupancy)
+        keep_target(scheduler, block, ranges, range_count, target);
+    else if (scheduler->spare)
+        try_block(scheduler, block, ranges, range_count, spared_target(scheduler, block, ranges, range_count, target));
+    else
+        try_block(scheduler, block, ranges, range_count, target);
     memcpy(&scheduler->code->instructions[block->first], scheduler->placed, count * sizeof *scheduler->placed);
     scheduler->target = target;
     return CORUN_OK;
@@ -331,12 +379,14 @@ static int by_place(const void *left, const void *right)
     return a->register_index < b->register_index ? -1 : a->register_index > b->register_index;
 }
 
-static uint32_t target_of(uint32_t pressure)
+static uint32_t target_of(uint32_t pressure, uint32_t fewest)
 {
+    if (fewest == FULL_OCCUPANCY && pressure > fewest)
+        pressure += ROOM;
     uint32_t i = 0;
     while (i + 1 < sizeof steps / sizeof *steps && steps[i] < pressure)
         i++;
-    return steps[i] > HALF_OCCUPANCY ? steps[i] : HALF_OCCUPANCY;
+    return steps[i] > fewest ? steps[i] : fewest;
 }
 
 static enum corun_status schedule_blocks(struct scheduler *scheduler)
@@ -349,8 +399,10 @@ static enum corun_status schedule_blocks(struct scheduler *scheduler)
     if (status != CORUN_OK || scheduler->failed)
         return CORUN_MEMORY;
     scheduler->source = liveness.kept_pressure;
-    scheduler->more = liveness.pressure - liveness.kept_pressure;
-    scheduler->target = target_of(scheduler->source) + scheduler->more;
+    scheduler->more = scheduler->occupancy ? 0 : liveness.pressure - liveness.kept_pressure;
+    scheduler->registers.constants = scheduler->occupancy ? liveness.constants : NULL;
+    scheduler->target =
+        target_of(scheduler->source, scheduler->occupancy ? FULL_OCCUPANCY : HALF_OCCUPANCY) + scheduler->more;
     if (scheduler->ranges.count)
         qsort(scheduler->ranges.data, scheduler->ranges.count, sizeof *scheduler->ranges.data, by_place);
     size_t at = 0;
@@ -365,7 +417,7 @@ static enum corun_status schedule_blocks(struct scheduler *scheduler)
     return status;
 }
 
-enum corun_status code_schedule(struct code *code, bool spare)
+enum corun_status code_schedule(struct code *code, uint32_t rewrites)
 {
     uint32_t longest = 0;
     for (uint32_t i = 0; i < code->flow.block_count; i++) {
@@ -373,7 +425,8 @@ enum corun_status code_schedule(struct code *code, bool spare)
         longest = count > longest ? count : longest;
     }
     size_t registers = (size_t)code->function.register_count + 1;
-    struct scheduler scheduler = {.code = code, .spare = spare};
+    struct scheduler scheduler = {
+        .code = code, .spare = rewrites & ASSEMBLE_SPARE, .occupancy = rewrites & ASSEMBLE_OCCUPANCY};
     scheduler.registers = (struct registers){.code = code,
                                              .reads = calloc(registers, sizeof(uint32_t)),
                                              .live = calloc(BIT_WORDS(registers), sizeof(uint64_t)),

@@ -18,7 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TURNS = 4, MOST_ADDED = 8, MOST_PLAIN = 21, MOST_WITH_LOADS = 50 };
+enum { TURNS = 4, MOST_ADDED = 8 };
+enum { MOST_PLAIN = 21, MOST_WITH_SHARED = 22, MORE_FOR_SHARED = 4, MOST_WITH_LOADS = 50 };
 #define LARGEST_STEP (INT64_C(1) << 20)
 
 struct counting_loop {
@@ -99,8 +100,8 @@ static uint8_t opposite(uint8_t relation)
 static bool approaches(const struct counting_loop *loop)
 {
     switch (loop->relation) {
-    case PTX_COMPARISON_NE:
-        return loop->change == 1 || loop->change == -1;
+    case PTX_COMPARISON_NE: /* whether it meets the bound or goes past: see write_test */
+        return true;
     case PTX_COMPARISON_LT:
     case PTX_COMPARISON_LE:
         return loop->change > 0 && ptx_type_is_integer(loop->type);
@@ -144,10 +145,10 @@ static bool find_counter(const struct code *code, struct counting_loop *loop)
     return is_step(&code->instructions[loop->step], loop->counter, bits, &loop->change) && approaches(loop);
 }
 
-/* As long as what ptxas unrolls: tried with bodies of growing length, with loads of global memory and without. */
+/* As long as what ptxas unrolls: tried with bodies of growing length, with loads of global memory, of shared memory, and without. */
 static bool is_short(const struct code *code, const struct counting_loop *loop)
 {
-    uint32_t length = loop->branch - loop->first + 1, loads = 0;
+    uint32_t length = loop->branch - loop->first + 1, loads = 0, shared = 0;
     for (uint32_t i = loop->first; i < loop->branch; i++) {
         const struct ptx_instruction *instruction = &code->instructions[i];
         enum effect effect = code_effect(instruction);
@@ -156,8 +157,11 @@ static bool is_short(const struct code *code, const struct counting_loop *loop)
             return false;
         bool load = effect == EFFECT_LOAD || effect == EFFECT_CONSTANT;
         loads += load && (instruction->space == PTX_SPACE_GLOBAL || instruction->space == PTX_SUFFIX_NONE);
+        shared += load && instruction->space == PTX_SPACE_SHARED;
     }
-    return loads ? length + loads <= MOST_WITH_LOADS : length <= MOST_PLAIN;
+    if (loads)
+        return length + loads <= MOST_WITH_LOADS;
+    return length <= (shared ? MOST_WITH_SHARED + MORE_FOR_SHARED * shared : MOST_PLAIN);
 }
 
 static bool find_loop(const struct code *code, const struct ptx_block *block, struct counting_loop *loop)
@@ -172,15 +176,28 @@ static bool find_loop(const struct code *code, const struct ptx_block *block, st
            is_short(code, loop) && find_counter(code, loop);
 }
 
+/*
+ * A register that accesses of memory have their address from, and that grows by a constant in each turn: of the turns behind the first one, the
+ * offsets of the accesses say so. `leads`: it is the one that grows, at `write`; else it is the sum of that one, `of`, and something that stays.
+ */
+struct growing {
+    bool known, leads;
+    uint32_t write, of;
+    int64_t change; /* of one that leads */
+};
+
 /* What is written: instructions, labels and registers of the function with the loop unrolled. */
 struct unrolling {
     struct code *code;
     const struct counting_loop *loop;
+    struct growing *growing; /* per register of before */
+    int32_t stands_for;      /* instructions of the text that are left out of the turns */
     struct ptx_instruction *instructions;
     struct ptx_label *labels;
     struct ptx_register *registers;
-    uint32_t *renamed; /* per register of before: its name in the turn that is written */
-    bool *seen;        /* per register of before: the turn has read or written it */
+    uint32_t *renamed;     /* per register of before: its name in the turn that is written */
+    uint32_t *first_names; /* and in the first turn */
+    bool *seen;            /* per register of before: the turn has read or written it */
     uint32_t count, label_count, register_count;
     bool failed;
 };
@@ -297,7 +314,10 @@ static bool write_limit(struct unrolling *u, struct ahead *ahead)
     return true;
 }
 
-/* go: at least four more turns. */
+/*
+ * go: at least four more turns. Towards an equal bound that is the distance, without a sign: more than three steps of it, and the bound is
+ * neither met nor passed in the next three turns, whether or not the steps divide it.
+ */
 static void write_test(struct unrolling *u, const struct ahead *ahead)
 {
     const struct counting_loop *loop = u->loop;
@@ -311,7 +331,8 @@ static void write_test(struct unrolling *u, const struct ahead *ahead)
             add_three(u, PTX_OP_SUB, type, 0, left, loop->change > 0 ? loop->bound : counter,
                       loop->change > 0 ? counter : loop->bound);
         }
-        add_three(u, PTX_OP_SETP, type, PTX_COMPARISON_GT, go, left, number_operand(TURNS - 1, bits));
+        int64_t step = loop->change > 0 ? loop->change : -loop->change;
+        add_three(u, PTX_OP_SETP, type, PTX_COMPARISON_GT, go, left, number_operand((TURNS - 1) * step, bits));
         return;
     }
     add_three(u, PTX_OP_SETP, loop->type, loop->relation, go, counter, ahead->limit);
@@ -373,6 +394,124 @@ static void name_registers(struct unrolling *u)
     }
 }
 
+/* Does the operand take an offset, whatever it is? As in addresses.c: addresses of 32 bits wrap unless they are of shared or local memory. */
+static bool takes_offset(const struct ptx_instruction *access, const struct ptx_operand *operand, uint32_t bits,
+                         int64_t change)
+{
+    bool plain = access->opcode == PTX_OP_LD || access->opcode == PTX_OP_ST || access->opcode == PTX_OP_ATOM ||
+                 access->opcode == PTX_OP_RED;
+    bool narrow = access->space == PTX_SPACE_SHARED || access->space == PTX_SPACE_LOCAL;
+    int64_t most = CODE_MOST_OFFSET - TURNS * (change < 0 ? -change : change);
+    return plain && operand->kind == PTX_OPERAND_ADDRESS && operand->offset < most && operand->offset > -most &&
+           (bits == 64 || (narrow && change > 0));
+}
+
+/* Reads of a register in the loop by accesses that take offsets. */
+static uint32_t address_reads(const struct code *code, const struct counting_loop *loop, uint32_t index, int64_t change)
+{
+    uint32_t reads = 0;
+    for (uint32_t i = loop->first; i < loop->branch; i++) {
+        const struct ptx_instruction *access = &code->instructions[i];
+        for (uint32_t k = 0; k < access->operand_count; k++)
+            reads += access->operands[k].index == index &&
+                     takes_offset(access, &access->operands[k], code_bits(code, index), change);
+    }
+    return reads;
+}
+
+/* Reads of a register that leads by sums that only accesses have their address from; these are noted. */
+static uint32_t note_sums(struct unrolling *u, uint32_t leader)
+{
+    const struct counting_loop *loop = u->loop;
+    uint32_t reads = 0;
+    for (uint32_t i = loop->first; i < loop->branch; i++) {
+        const struct ptx_instruction *sum = &u->code->instructions[i];
+        uint32_t bits = code_bits(u->code, leader);
+        if (sum->opcode != PTX_OP_ADD || sum->guard != PTX_NONE || sum->operand_count != 3 || sum->carry || sum->sat ||
+            sum->carry_flag != PTX_NONE || !ptx_type_is_integer(sum->types[0]) || ptx_types[sum->types[0]].bits != bits)
+            continue;
+        const struct ptx_operand *to = &sum->operands[0], *left = &sum->operands[1], *right = &sum->operands[2];
+        if (left->kind != PTX_OPERAND_REGISTER || right->kind != PTX_OPERAND_REGISTER || to->index == leader ||
+            (left->index == leader) == (right->index == leader) ||
+            accesses_of(u->code, loop, left->index == leader ? right->index : left->index).writes)
+            continue;
+        struct accesses written = accesses_of(u->code, loop, to->index);
+        if (written.writes != 1 || !written.reads || u->code->definitions[to->index].instruction != i ||
+            u->code->definitions[to->index].reads != written.reads ||
+            address_reads(u->code, loop, to->index, u->growing[leader].change) != written.reads)
+            continue;
+        u->growing[to->index] = (struct growing){true, false, i, leader, 0};
+        reads++;
+    }
+    return reads;
+}
+
+static void find_growing(struct unrolling *u)
+{
+    const struct counting_loop *loop = u->loop;
+    for (uint32_t i = loop->first; i < loop->branch; i++) {
+        const struct ptx_instruction *step = &u->code->instructions[i];
+        if ((step->opcode != PTX_OP_ADD && step->opcode != PTX_OP_SUB) || step->operand_count != 3)
+            continue;
+        uint32_t index = step->operands[0].index;
+        struct growing growing = {true, true, i, index, 0};
+        if (!is_step(step, index, code_bits(u->code, index), &growing.change) ||
+            accesses_of(u->code, loop, index).writes != 1)
+            continue;
+        u->growing[index] = growing;
+        uint32_t others = index == loop->counter; /* the test */
+        others += address_reads(u->code, loop, index, growing.change) + note_sums(u, index);
+        u->growing[index].known = accesses_of(u->code, loop, index).reads == 1 + others;
+    }
+}
+
+/* What an address has to have added in a turn, while the registers that lead grow in the last one alone. */
+static int64_t grown(const struct unrolling *u, const struct growing *growing, uint32_t turn, uint32_t index)
+{
+    const struct growing *leader = &u->growing[growing->of];
+    bool behind = (growing->leads ? index : growing->write) > leader->write;
+    return growing->leads && behind && turn == TURNS - 1 ? 0 : leader->change * (turn + behind);
+}
+
+static const struct growing *growing_of(const struct unrolling *u, uint32_t index)
+{
+    const struct growing *growing = &u->growing[index];
+    return growing->known && u->growing[growing->of].known ? growing : NULL;
+}
+
+/* true: the turn has it no more. In the last turn, what leads grows by all four. */
+static bool leave_out(struct unrolling *u, uint32_t turn, uint32_t index)
+{
+    const struct ptx_instruction *instruction = &u->code->instructions[index];
+    const struct growing *growing = NULL;
+    if (code_writes_first(instruction) && instruction->operands[0].kind == PTX_OPERAND_REGISTER)
+        growing = growing_of(u, instruction->operands[0].index);
+    if (!growing || growing->write != index || (growing->leads ? turn == TURNS - 1 : turn == 0))
+        return false;
+    u->stands_for += instruction->merged + 1;
+    return true;
+}
+
+/* The copy at the end of what is written: its addresses, and its step if it is one of a register that leads. */
+static void grow(struct unrolling *u, uint32_t turn, uint32_t index)
+{
+    const struct ptx_instruction *original = &u->code->instructions[index];
+    struct ptx_instruction *copy = &u->instructions[u->count - 1];
+    for (uint32_t k = 0; k < copy->operand_count && !u->failed; k++) {
+        const struct ptx_operand *operand = &original->operands[k];
+        const struct growing *growing =
+            operand->kind == PTX_OPERAND_ADDRESS || (k == 0 && operand->kind == PTX_OPERAND_REGISTER)
+                ? growing_of(u, operand->index)
+                : NULL;
+        if (growing && operand->kind == PTX_OPERAND_ADDRESS) {
+            code_operands(copy)[k].offset += grown(u, growing, turn, index);
+        } else if (growing && growing->leads && growing->write == index) {
+            uint64_t *by = &code_operands(copy)[2].bits;
+            *by = (uint64_t)(code_bits(u->code, operand->index) == 32 ? (int32_t)*by : (int64_t)*by) * TURNS;
+        }
+    }
+}
+
 static void write_turns(struct unrolling *u)
 {
     const struct counting_loop *loop = u->loop;
@@ -385,13 +524,18 @@ static void write_turns(struct unrolling *u)
         memset(u->seen, 0, before * sizeof *u->seen);
         if (!last)
             name_registers(u);
+        for (uint32_t i = 0; i < before; i++)
+            if (turn == 0 || !growing_of(u, i) || u->growing[i].leads)
+                u->first_names[i] = u->renamed[i];
+            else
+                u->renamed[i] = u->first_names[i];
         for (uint32_t i = loop->first; i < loop->branch; i++) {
-            if (i == loop->test && !last)
-                continue;
-            copy_instruction(u, i);
-            if (i == loop->step && !last) /* stands for the test and the branch of its turn as well */
-                u->instructions[u->count - 1].merged +=
-                    (int16_t)(code[loop->test].merged + code[loop->branch].merged + 2);
+            if (i == loop->test && !last) {
+                u->stands_for += code[i].merged + code[loop->branch].merged + 2;
+            } else if (!leave_out(u, turn, i)) {
+                copy_instruction(u, i);
+                grow(u, turn, i);
+            }
         }
     }
 }
@@ -420,8 +564,11 @@ static void write_function(struct unrolling *u)
     write_test(u, &ahead);
     add_branch(u, one, ahead.go, true);
     u->labels[four].instruction = u->count;
+    find_growing(u);
     write_turns(u);
     write_test(u, &ahead);
+    u->instructions[u->count - 1].merged += (int16_t)u->stands_for; /* runs for all lanes that came to the turns */
+    u->failed |= u->stands_for > INT16_MAX / 2;
     add_branch(u, four, ahead.go, false);
     u->instructions[u->count - 1].merged = branch->merged;
     add_branch(u, one, branch->guard, branch->guard_negated);
@@ -460,13 +607,15 @@ static bool unroll(struct code *code, const struct counting_loop *loop)
     struct unrolling u = {
         .code = code, .loop = loop, .label_count = code->function.label_count, .register_count = registers};
     u.seen = calloc(registers + 1, sizeof *u.seen);
-    u.renamed = calloc(registers + 1, sizeof *u.renamed);
+    u.renamed = calloc(2 * ((size_t)registers + 1), sizeof *u.renamed);
+    u.growing = calloc(registers + 1, sizeof *u.growing);
     u.instructions = ARENA_ARRAY(code->arena, struct ptx_instruction, most);
     u.labels = ARENA_ARRAY(code->arena, struct ptx_label, u.label_count + 4);
     u.registers = ARENA_ARRAY(code->arena, struct ptx_register, most_registers);
     struct definition *definitions = ARENA_ARRAY(code->arena, struct definition, most_registers + 1);
-    bool done = u.seen && u.renamed && u.instructions && u.labels && u.registers && definitions;
+    bool done = u.seen && u.renamed && u.growing && u.instructions && u.labels && u.registers && definitions;
     if (done) {
+        u.first_names = u.renamed + registers + 1;
         memcpy(u.labels, code->labels, u.label_count * sizeof *u.labels);
         memcpy(u.registers, code->function.registers, registers * sizeof *u.registers);
         struct ptx_operand back = code->instructions[loop->branch].operands[0];
@@ -489,6 +638,7 @@ static bool unroll(struct code *code, const struct counting_loop *loop)
     }
     free(u.seen);
     free(u.renamed);
+    free(u.growing);
     return done;
 }
 

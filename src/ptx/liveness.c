@@ -360,7 +360,7 @@ enum corun_status ptx_liveness_create(const struct ptx_function *function, const
 {
     size_t points = (size_t)function->instruction_count + 2;
     size_t registers = (size_t)function->register_count + 1;
-    struct constants constants = {function, calloc(registers, 1), calloc(registers, sizeof(bool))};
+    struct constants constants = {function, calloc(registers, 1), ARENA_ARRAY(arena, bool, registers)};
     struct summary summary = {.function = function, .is_constant = constants.is_constant};
     summary.intervals = ARENA_ARRAY(arena, struct ptx_interval, (size_t)function->register_count + 1);
     summary.change = calloc(points, sizeof *summary.change);
@@ -375,11 +375,10 @@ enum corun_status ptx_liveness_create(const struct ptx_function *function, const
         cover_parameters(function, summary.intervals, function->signature.parameters,
                          function->signature.parameter_count);
         *liveness = (struct ptx_liveness){summary.intervals, highest(summary.change, points),
-                                          highest(summary.kept_change, points)};
+                                          highest(summary.kept_change, points), constants.is_constant};
     }
     free(summary.change);
     free(summary.kept_change);
     free(constants.writes);
-    free(constants.is_constant);
     return status;
 }

@@ -22,6 +22,7 @@ struct ptx_liveness {
     uint32_t pressure;
     /* The same without those that an assembler need not keep: constants, addresses of variables, parameters of the kernel. */
     uint32_t kept_pressure;
+    const bool *constants; /* per register: one that need not be kept */
 };
 
 /* The result is allocated in `arena`. OK or MEMORY. */

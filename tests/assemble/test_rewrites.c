@@ -214,12 +214,12 @@ static void test_unroll(void **state)
         {"L: " TURN "add.s32 %r9, %r9, -1;\nsetp.ne.s32 %p1, %r9, 0;\n@%p1 bra L;\n", 5},
         {"L: " TURN "add.s32 %r1, %r1, 3;\nsetp.lt.u32 %p1, %r1, 600;\n@%p1 bra L;\n", 5},
         {"L: " TURN "sub.s32 %r9, %r9, 2;\nsetp.gt.s32 %p1, %r9, %r1;\n@%p1 bra L;\n", 5},
-        /* away from the bound; a bound that moves; a step that is not known; two steps; ne by more than one; a barrier; asked not to */
+        {"L: " TURN "add.s32 %r9, %r9, -2;\nsetp.ne.s32 %p1, %r9, 0;\n@%p1 bra L;\n", 5},
+        /* away from the bound; a bound that moves; a step that is not known; two steps; a barrier; asked not to */
         {"L: " TURN "add.s32 %r1, %r1, -1;\nsetp.lt.s32 %p1, %r1, %r9;\n@%p1 bra L;\n", 1},
         {"L: " TURN "add.s32 %r1, %r1, 1;\nadd.s32 %r9, %r9, -1;\nsetp.lt.s32 %p1, %r1, %r9;\n@%p1 bra L;\n", 1},
         {"L: " TURN "add.s32 %r1, %r1, %r9;\nsetp.lt.s32 %p1, %r1, %r9;\n@%p1 bra L;\n", 1},
         {"L: " TURN "add.s32 %r1, %r1, 1;\nadd.s32 %r1, %r1, 1;\nsetp.lt.s32 %p1, %r1, %r9;\n@%p1 bra L;\n", 1},
-        {"L: " TURN "add.s32 %r9, %r9, -2;\nsetp.ne.s32 %p1, %r9, 0;\n@%p1 bra L;\n", 1},
         {"L: " TURN "bar.sync 0;\nadd.s32 %r1, %r1, 1;\nsetp.lt.s32 %p1, %r1, %r9;\n@%p1 bra L;\n", 1},
         {"L: .pragma \"nounroll\";\n" TURN "add.s32 %r1, %r1, 1;\nsetp.lt.s32 %p1, %r1, %r9;\n@%p1 bra L;\n", 1},
         /* three turns before the end would wrap */
@@ -235,6 +235,71 @@ static void test_unroll(void **state)
 }
 
 /* Each turn has names of its own for all that it writes, several registers with one instruction. */
+/* Addresses that grow with the turns, and sums with them: once in four turns, and in the rest; offsets say the others. */
+static void test_unroll_that_grows(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *turn;
+        uint32_t sums; /* add.s64 */
+        const char *last;
+    } rows[] = {
+        {"ld.global.f32 %f2, [%d1+4];\nadd.s64 %d1, %d1, 16;\n", 2, "[%d1+52]"},
+        {"add.s64 %d1, %d1, 16;\nld.global.f32 %f2, [%d1+4];\n", 2, "[%d1+36]"},
+        {"sub.s64 %d1, %d1, 16;\nld.global.f32 %f2, [%d1+4];\n", 0, "[%d1+-28]"},
+        {"add.s64 %d3, %d1, %d2;\nld.global.f32 %f2, [%d3];\nadd.s64 %d1, %d1, 8;\n", 4, "+24]"},
+        {"add.s64 %d1, %d1, 8;\nadd.s64 %d3, %d2, %d1;\nld.global.f32 %f2, [%d3];\n", 4, "+32]"},
+        /* read as a value; a sum of what moves; a sum that is read as a value */
+        {"ld.global.f32 %f2, [%d1+4];\nst.global.u64 [%d2], %d1;\nadd.s64 %d1, %d1, 16;\n", 5, "[%d1+4]"},
+        {"add.s64 %d3, %d1, %d4;\nld.global.u64 %d4, [%d3];\nadd.s64 %d1, %d1, 8;\n", 10, "[%d3]"},
+        {"add.s64 %d3, %d1, %d2;\nst.global.u64 [%d3], %d3;\nadd.s64 %d1, %d1, 8;\n", 10, "[%d3]"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *body;
+        assert_true(
+            asprintf(
+                &body,
+                "ld.param.u64 %%d1, [a];\nld.param.u64 %%d2, [a];\nmov.u64 %%d4, 8;\nld.param.u32 %%r9, [n];\nL: %s"
+                "add.s32 %%r9, %%r9, -4;\nsetp.ne.s32 %%p1, %%r9, 0;\n@%%p1 bra L;\nst.global.u64 [%%d2], "
+                "%%d1;\nret;\n",
+                rows[i].turn) > 0);
+        struct ptx_module *module = parse(body);
+        assert_int_equal(assemble_module(module, ASSEMBLE_UNROLL), CORUN_OK);
+        char *text = print_body(module);
+        if (count_of(text, "add.s64") != rows[i].sums || !strstr(text, rows[i].last))
+            fail_msg("not %u sums, or no %s:\n%s\n%s", rows[i].sums, rows[i].last, body, text);
+        ptx_module_destroy(module);
+        free(text);
+        free(body);
+    }
+}
+
+/* Loads of shared memory make longer loops worth it. */
+static void test_unroll_of_shared(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t loads, sums, turns;
+    } rows[] = {{0, 18, 5}, {0, 19, 1}, {1, 22, 5}, {1, 23, 1}, {4, 31, 5}, {4, 32, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char body[4096], *at = body;
+        at += sprintf(at, "ld.param.u64 %%d1, [a];\nld.param.u32 %%r9, [n];\nL:");
+        for (uint32_t k = 0; k < rows[i].loads; k++)
+            at += sprintf(at, "ld.shared.f32 %%f%u, [tile+%u];\n", k + 2, 16 * k);
+        for (uint32_t k = 0; k < rows[i].sums; k++)
+            at += sprintf(at, "add.f32 %%f1, %%f1, %%f%u;\n", 2 + k % 4);
+        sprintf(
+            at,
+            "add.s32 %%r9, %%r9, -1;\nsetp.ne.s32 %%p1, %%r9, 0;\n@%%p1 bra L;\nst.global.f32 [%%d1], %%f1;\nret;\n");
+        struct ptx_module *module = parse(body);
+        assert_int_equal(assemble_module(module, ASSEMBLE_UNROLL), CORUN_OK);
+        char *text = print_body(module);
+        assert_int_equal(count_of(text, "add.f32"), rows[i].turns * rows[i].sums);
+        ptx_module_destroy(module);
+        free(text);
+    }
+}
+
 static void test_unroll_of_vectors(void **state)
 {
     (void)state;
@@ -411,6 +476,38 @@ static uint32_t most_sums_that_wait(uint32_t rewrites)
     return most;
 }
 
+/* Forty loads, each of which is multiplied later: the most that are under way. */
+static uint32_t most_loads_under_way(uint32_t rewrites)
+{
+    enum { LOADS = 40 };
+    char body[LOADS * 128], *at = body;
+    at += sprintf(at, ".reg .f32 %%l<%d>;\nld.param.u64 %%d1, [a];\nmov.f32 %%f1, 0f3F800000;\n", LOADS);
+    for (int i = 0; i < LOADS; i++)
+        at += sprintf(at, "ld.global.f32 %%l%d, [%%d1+%d];\nfma.rn.f32 %%f1, %%l%d, %%l%d, %%f1;\n", i, 4 * i, i, i);
+    sprintf(at, "st.global.f32 [%%d1], %%f1;\nret;\n");
+    struct ptx_module *module = parse(body);
+    assert_int_equal(assemble_module(module, rewrites), CORUN_OK);
+    uint32_t waiting = 0, most = 0;
+    for (uint32_t i = 0; i < module->functions[0]->instruction_count; i++) {
+        const struct ptx_instruction *instruction = &module->functions[0]->instructions[i];
+        waiting += instruction->opcode == PTX_OP_LD && instruction->space == PTX_SPACE_GLOBAL;
+        waiting -= instruction->opcode == PTX_OP_FMA;
+        most = waiting > most ? waiting : most;
+    }
+    ptx_module_destroy(module);
+    return most;
+}
+
+/* 26 registers and the assembler's own are those of full occupancy; the sum has one. Cycles are saved by more, so that spare gives none up. */
+static void test_occupancy(void **state)
+{
+    (void)state;
+    assert_int_equal(most_loads_under_way(ASSEMBLE_NOTHING), 1);
+    assert_int_equal(most_loads_under_way(ASSEMBLE_SCHEDULE), 40);
+    assert_int_equal(most_loads_under_way(ASSEMBLE_SCHEDULE | ASSEMBLE_SPARE), 40);
+    assert_in_range(most_loads_under_way(ASSEMBLE_SCHEDULE | ASSEMBLE_OCCUPANCY), 20, 25);
+}
+
 /* The block takes as long within the registers of full occupancy: 26, and the sum that is stored next. */
 static void test_spare(void **state)
 {
@@ -488,6 +585,8 @@ int main(void)
         cmocka_unit_test(test_fuse),
         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_unroll),
+        cmocka_unit_test(test_unroll_that_grows),
+        cmocka_unit_test(test_unroll_of_shared),
         cmocka_unit_test(test_unroll_of_vectors),
         cmocka_unit_test(test_predicate),
         cmocka_unit_test(test_schedule),
@@ -499,6 +598,7 @@ int main(void)
         cmocka_unit_test(test_combine_aligns),
         cmocka_unit_test(test_gather),
         cmocka_unit_test(test_spare),
+        cmocka_unit_test(test_occupancy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -117,6 +117,7 @@ static void equals_ptx(void **state)
                                      ASSEMBLE_SUMS,
                                      ASSEMBLE_GATHER,
                                      ASSEMBLE_SPARE | ASSEMBLE_SCHEDULE,
+                                     ASSEMBLE_OCCUPANCY | ASSEMBLE_SCHEDULE,
                                      ASSEMBLE_EVERYTHING & ~ASSEMBLE_SCHEDULE,
                                      ASSEMBLE_EVERYTHING & ~ASSEMBLE_UNROLL,
                                      ASSEMBLE_EVERYTHING};
