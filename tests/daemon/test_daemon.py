@@ -1133,6 +1133,7 @@ class Users(Daemon):
         goals = ("share", "--isolated", "400", "--goal", "40%", "--", PROGRAMS / "own_goal", "40")
         first = self.as_user(54322, *goals)
         self.wait_for(lambda: any(client["launches"] for client in self.told()["clients"]))
+        os.killpg(first.pid, signal.SIGSTOP)  # still there, however long the others take to come
         status, _, said = self.end(self.as_user(54322, *goals))
         self.assertNotEqual(status, 0)
         self.assertIn(b"more programs", said)
@@ -1140,6 +1141,7 @@ class Users(Daemon):
         self.assertIn(b"share of the GPU", said)
         status, _, said = self.end(self.as_user(54322, "share", "--goal", "ipc=1", "--", PROGRAMS / "own_goal", "1"))
         self.assertIn(b"--isolated", said)
+        os.killpg(first.pid, signal.SIGCONT)
         self.assertEqual(self.end(first)[0], 0)
         self.assertEqual(self.end(self.as_user(54322, *goals))[0], 0)
         self.stop_daemon()
