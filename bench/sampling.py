@@ -36,7 +36,8 @@ LONG = ["black-scholes@small,repeats=120", "histogram@small,images=120", "stenci
 
 # More launches of those whose runs of a second are held up by the launches that are timed at least.
 LARGER = ["3dconv@small,ni=800", "cp@small,atoms=30720", "sha1@small,blocks=480", "ray-tracing@small,frames=480", "dvc@small,frames=480",
-          "fractal-flame@small,batches=480"]
+          "fractal-flame@small,batches=480", "pathfinder@small,rows=28800", "cg@small,n=400,steps=400", "tea@medium,bytes=80000000",
+          "lbm@small,ny=16,nz=8,steps=480", "lbm@small,ny=16,nz=8,steps=960"]
 
 
 def run(corun, workload, options, folder):
