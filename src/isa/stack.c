@@ -40,15 +40,17 @@ uint32_t stack_limit(const struct corun_warp *warp, uint32_t mask)
 static bool allocate(struct corun_warp *warp, const struct operation *op, uint32_t lane, uint32_t *given)
 {
     const struct corun_kernel *kernel = warp->tb->launch->kernel;
-    uint64_t frames = warp->frame + kernel->functions[warp->function].frame_bytes;
-    uint64_t bytes = read_lane(warp, op, lane), align = (uint64_t)op->offset;
-    uint64_t left = kernel->local_bytes - frames - *given;
-    if (bytes > left || *given + ((bytes + align - 1) & ~(align - 1)) > kernel->local_bytes - frames) {
+    const uint64_t frames = (uint64_t)warp->frame + kernel->functions[warp->function].frame_bytes;
+    const uint64_t room = kernel->local_bytes - frames, left = room - *given;
+    const uint64_t bytes = read_lane(warp, op, lane), align = (uint64_t)op->offset;
+    /* At that alignment: what was given before may end at a smaller one. */
+    const uint64_t all = bytes > left ? UINT64_MAX : (*given + bytes + align - 1) & ~(align - 1);
+    if (all > room) {
         fault_raise(warp, lane, "stack overflow: alloca of %llu bytes, of which %llu are left",
                     (unsigned long long)bytes, (unsigned long long)left);
         return false;
     }
-    *given = (uint32_t)((*given + bytes + align - 1) & ~(align - 1));
+    *given = (uint32_t)all;
     return true;
 }
 

@@ -137,10 +137,14 @@ static void test_too_much_alloca(void **state)
     (void)state;
     static const char *const kernels[] = {
         KERNEL("mov.u64 %rd1, 1000000000000;\nalloca.u64 %rd2, %rd1;"),
-        KERNEL("stacksave.u64 %rd1;\nsub.u64 %rd1, %rd1, 8;\nstackrestore.u64 %rd1;")};
+        KERNEL("stacksave.u64 %rd1;\nsub.u64 %rd1, %rd1, 8;\nstackrestore.u64 %rd1;"),
+        /* as much as is left, but not at that alignment: its beginning would lie in the frame */
+        KERNEL(".local .b8 own[16];\nst.local.u32 [own], %t;\nalloca.u64 %rd1, 8;\nmov.u64 %rd1, 16608;\nalloca.u64 "
+               "%rd2, %rd1, 32;\n")};
     static const char *const messages[] = {"stack overflow: alloca of 1000000000000 bytes, of which 16384 are left",
-                                           "stackrestore of 0x3ff8, which stacksave has not given"};
-    for (unsigned i = 0; i < 2; i++) {
+                                           "stackrestore of 0x3ff8, which stacksave has not given",
+                                           "stack overflow: alloca of 16608 bytes, of which 16616 are left"};
+    for (unsigned i = 0; i < 3; i++) {
         struct runner runner;
         runner_load(&runner, kernels[i]);
         assert_int_equal(runner_try(&runner, 1), CORUN_FAULT);
