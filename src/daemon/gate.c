@@ -462,6 +462,7 @@ static uint64_t look_partition(struct gate *gate, uint64_t now)
         } else if (has_part(gate, client, now)) {
             sum += has_goal(client) ? client->rate.goal_value * division.goal : division.other;
             uint32_t end = (uint32_t)(sum * BOARD_SMS + 0.5);
+            end = end > from ? end : from + 1; /* none at all would mean whole launches */
             end = end < BOARD_SMS ? end : BOARD_SMS;
             set_sms(client, board_sms(from, end));
             from = end;

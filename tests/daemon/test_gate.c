@@ -728,6 +728,9 @@ static void test_sms(void **unused)
     (void)gate_look(&gate, 40 * US);
     assert_sms(a, 64, 0, 2); /* who has no goal is not left without any */
     assert_sms(b, 64, 2, 64);
+    gate_promise(&gate, a, CORUN_GOAL_FRACTION, 0.0001, NULL);
+    (void)gate_look(&gate, 45 * US);
+    assert_sms(a, 64, 0, 1); /* the smallest part is still one: none would be whole launches */
     gate_promise(&gate, a, CORUN_GOAL_FRACTION, 0.25, NULL);
     gate_promise(&gate, b, CORUN_GOAL_FRACTION, 0.25, NULL);
     (void)gate_look(&gate, 50 * US);
