@@ -93,7 +93,7 @@ struct corun_launch_description {
      * set to zero, at which they meet (%envreg1, %envreg2). The machine must be able to hold all of them at once.
      */
     uint64_t meeting_address;
-    struct corun_dim3 cluster; /* thread blocks of a cluster; 0, 0, 0: what the kernel requires (.reqnctapercluster), or no clusters */
+    struct corun_dim3 cluster; /* its thread blocks; 0, 0, 0: as the kernel requires (.reqnctapercluster), or none */
     bool cluster_balanced;     /* as of struct corun_grid */
 };
 

@@ -41,7 +41,7 @@ static int compare_bodies(const struct graph_condition *old, const struct graph_
     int result = old->kind == new->kind && old->address == new->address && old->bodies.count == new->bodies.count
                      ? UPDATED
                      : SHAPE_CHANGED;
-    for (size_t b = 0; b < new->bodies.count &&result == UPDATED; b++)
+    for (size_t b = 0; result == UPDATED && b < new->bodies.count; b++)
         result = compare(old->bodies.data[b], new->bodies.data[b], different);
     return result;
 }
@@ -69,8 +69,9 @@ static int take_over(struct process *process, struct graph *executable, const st
     for (size_t i = 0; i < graph->nodes.count; i++) {
         struct graph_node *old = executable->nodes.data[i], *new = graph->nodes.data[i];
         int error = new->child ? take_over(process, old->child, new->child) : CUDA_SUCCESS;
-        for (size_t b = 0; new->condition &&b < new->condition->bodies.count &&error == CUDA_SUCCESS; b++)
-            error = take_over(process, old->condition->bodies.data[b], new->condition->bodies.data[b]);
+        const struct graph_condition *condition = new->condition;
+        for (size_t b = 0; error == CUDA_SUCCESS && condition && b < condition->bodies.count; b++)
+            error = take_over(process, old->condition->bodies.data[b], condition->bodies.data[b]);
         struct task *task = new->task ? task_copy(new->task) : NULL;
         if (error != CUDA_SUCCESS || (new->task && !task))
             return CUDA_ERROR_OUT_OF_MEMORY;
