@@ -162,6 +162,7 @@ static bool loads_through_l1(const struct ptx_instruction *instruction)
     case PTX_OP_LDU:
     case PTX_OP_TEX:
     case PTX_OP_TEX_LEVEL:
+    case PTX_OP_TEX_GRAD:
     case PTX_OP_TLD4:
         return true;
     default:

@@ -213,6 +213,8 @@ static void told_in_shared_memory(void **state)
     } rows[] = {{LOADS, true},
                 {LOOPS("ld.global.u32 %r, [%d];\n"), true},
                 {LOOPS("ld.u32 %r, [%d];\n"), true},
+                {LOOPS("tex.1d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d, {%f0}];\n"), true},
+                {LOOPS("tex.grad.1d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d, {%f0}], %f1, %f2;\n"), true},
                 {LOOPS("call loops;\n"), true},
                 {"call loops;\n", true},
                 {LOOPS("ld.const.u32 %r, [fixed];\n"), false},
@@ -229,7 +231,7 @@ static void told_in_shared_memory(void **state)
                                   ".func loops() { .reg .u32 %r; .reg .pred %p; .local .b32 own; mov.u32 %r, 0;\n" LOADS
                                   "ret; }\n"
                                   ".visible .entry k(.param .u64 out) { .reg .u32 %r; .reg .u64 %d; .reg .pred %p;\n"
-                                  ".local .b32 own; ld.param.u64 %d, [out];\nmov.u32 %r, %tid.x;\n"
+                                  ".reg .f32 %f<4>; .local .b32 own; ld.param.u64 %d, [out];\nmov.u32 %r, %tid.x;\n"
                                   "setp.eq.u32 %p, %r, 3;\n",
                              rows[i / 2].body);
         struct rewrite_case item =
