@@ -71,6 +71,49 @@ bool barrier_ends_kernel(const struct corun_warp *warp, uint32_t pc)
             (op->kind == OPERATION_RETURN && pc - kernel->first_operation < kernel->operation_count));
 }
 
+/* Do lanes at `pc` run from there to the end of the kernel, with nothing between that waits for others or chooses a way? */
+static bool runs_to_end(const struct corun_warp *warp, uint32_t pc)
+{
+    for (;;) {
+        const struct operation *op = &warp->code[pc];
+        if (barrier_ends_kernel(warp, pc))
+            return true;
+        switch ((enum operation_kind)op->kind) {
+        case OPERATION_LANES:
+        case OPERATION_LOAD:
+        case OPERATION_STORE:
+        case OPERATION_ATOMIC:
+        case OPERATION_SPECIAL_REGISTER:
+            pc++;
+            break;
+        case OPERATION_BRANCH:
+            if (op->guard != NO_PREDICATE || op->target <= pc)
+                return false;
+            pc = op->target;
+            break;
+        default:
+            return false;
+        }
+    }
+}
+
+bool barrier_gives_way(struct corun_warp *warp, const struct operation *op)
+{
+    struct simt_stack *stack = &warp->stack;
+    if (op->extra[0] != BARRIER_ALIGNED || op->variant == BARRIER_WARPGROUP)
+        return false;
+    for (uint32_t i = stack->depth; i-- > 0;) {
+        const struct simt_entry *entry = &stack->entries[i];
+        if (!simt_is_path(stack, i) || entry->waits || barrier_ends_kernel(warp, entry->pc) ||
+            !runs_to_end(warp, entry->pc))
+            continue;
+        simt_raise(stack, i);
+        call_settle(warp);
+        return true;
+    }
+    return false;
+}
+
 /* The lanes that have not ended and are not among `mask`; *line is where the first of them is. */
 static uint32_t lanes_elsewhere(const struct corun_warp *warp, uint32_t mask, uint32_t *line)
 {

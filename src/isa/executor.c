@@ -170,6 +170,10 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
     case OPERATION_MEETING:
         meeting_come(warp, op, mask);
         return;
+    case OPERATION_BARRIER:
+        if (warp->stack.depth && barrier_gives_way(warp, op))
+            return;
+        break;
     case OPERATION_SURFACE: /* with no lane, too: the access behind it asks its predicate */
         good = surface_address(warp, op, mask);
         break;

@@ -278,6 +278,8 @@ bool barrier_arrive(struct corun_warp *warp, const struct operation *op, uint32_
 void barrier_met(struct corun_tb *tb, uint32_t barrier);
 /* Is an operation the end of the kernel itself? Lanes that wait for others there have ended as far as a GPU is concerned. */
 bool barrier_ends_kernel(const struct corun_warp *warp, uint32_t pc);
+/* The top is at a barrier. Another path that has only to run to the kernel's end becomes the top: its lanes end before. */
+bool barrier_gives_way(struct corun_warp *warp, const struct operation *op);
 /* All warps that have not ended wait at barriers: one line that says which wait where. Valid until the thread block ends. */
 const char *barrier_deadlock(struct corun_tb *tb, struct corun_place *place);
 

@@ -390,6 +390,24 @@ static void test_who_is_at_the_end(void **state)
     runner_free(&runner);
 }
 
+/* Lanes that store and end, the taken ones of the branch being those that go to the barrier: what they stored is there behind it. */
+static void test_who_ends_before_a_barrier(void **state)
+{
+    (void)state;
+    struct runner runner;
+    const uint32_t *words =
+        run_whole(&runner,
+                  KERNEL(".shared .align 4 .b32 buffer[64];\nmov.u32 %r11, buffer;\nshl.b32 %r10, %t, 2;\nadd.u32 "
+                         "%r10, %r10, %r11;\n"
+                         "setp.lt.u32 %p1, %t, 4;\n@%p1 bra STAY;\nst.shared.u32 [%r10], 77;\nret;\nSTAY:\n"
+                         "bar.sync 0;\nld.shared.u32 %r2, [%r10+64];\nst.global.u32 [%mine], %r2;"),
+                  32);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(words[i], 77);
+    assert_int_equal(words[4], 0);
+    runner_free(&runner);
+}
+
 /* ---- programs made at random ---- */
 
 enum kind { FILL, BALLOT, SHUFFLE, ADD, MATCH, EXCHANGE, KINDS };
@@ -629,6 +647,7 @@ int main(void)
         cmocka_unit_test(test_function_with_two_ends),
         cmocka_unit_test(test_who_cannot_come),
         cmocka_unit_test(test_who_is_at_the_end),
+        cmocka_unit_test(test_who_ends_before_a_barrier),
         cmocka_unit_test(test_random_programs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
