@@ -205,10 +205,37 @@ static void hold(struct corun_warp *warp, const struct meeting *meeting)
     }
 }
 
+/* Of the lanes `mask` those with the mask of the first one. */
+static uint32_t alike(const struct corun_warp *warp, const struct operation *op, uint32_t mask)
+{
+    const uint32_t *names = names_of(warp, op);
+    const uint32_t first = names[lowest_bit(mask)];
+    uint32_t same = 0;
+    for (uint32_t rest = mask; rest; rest &= rest - 1)
+        same |= names[lowest_bit(rest)] == first ? rest & -rest : 0;
+    return same;
+}
+
+/*
+ * Lanes of one path that name different masks, some of which are elsewhere, come one group after the other: a lane that waits for
+ * another one's next operation must not hold up that one's first. The groups are one path again behind the operation.
+ */
+static uint32_t part_by_mask(struct corun_warp *warp, const struct operation *op, uint32_t mask)
+{
+    struct simt_stack *stack = &warp->stack;
+    const uint32_t same = alike(warp, op, mask);
+    if (same == mask || stack->depth + 2u >= SIMT_ENTRIES(warp->tb->launch->kernel->call_depth))
+        return mask;
+    simt_diverge(stack, same, stack->pc, stack->pc, stack->pc + 1);
+    return same;
+}
+
 void meeting_come(struct corun_warp *warp, const struct operation *op, uint32_t mask)
 {
     struct simt_stack *stack = &warp->stack;
     bool all = mask == CORUN_FULL_MASK || (stack->depth == 0 && mask == stack->mask);
+    if (mask && !all && named_by(warp, op, mask) & ~mask & live_lanes(warp))
+        mask = part_by_mask(warp, op, mask);
     if (!mask || all || !(named_by(warp, op, mask) & ~mask & live_lanes(warp))) {
         if (mask && op->run)
             op->run(op, &warp->lanes, mask);

@@ -295,6 +295,29 @@ static void test_recursion(void **state)
     runner_free(&runner);
 }
 
+/* Each lane meets the one before it and then the one behind it: whoever waits for a lane's second meeting does not hold up its first. */
+static void test_chain_of_pairs(void **state)
+{
+    (void)state;
+    struct runner runner;
+    const uint32_t *words =
+        run_whole(&runner,
+                  KERNEL("mad.lo.u32 %r1, %t, %t, 5;\nmov.u32 %r2, 0;\nmov.u32 %r3, 0;\nadd.u32 %r4, %t, -1;\n"
+                         "add.u32 %r5, %t, 1;\nmov.u32 %r6, 3;\nshl.b32 %r7, %r6, %r4;\nshl.b32 %r8, %r6, %t;\n"
+                         "setp.eq.u32 %p1, %t, 0;\nsetp.eq.u32 %p2, %t, 31;\n"
+                         "@%p1 bra SECOND;\nshfl.sync.idx.b32 %r2, %r1, %r4, 31, %r7;\n"
+                         "SECOND:\n@%p2 bra END;\nshfl.sync.idx.b32 %r3, %r1, %r5, 31, %r8;\n"
+                         "END:\nactivemask.b32 %r9;\nst.global.u32 [%mine], %r2;\nst.global.u32 [%mine+128], %r3;\n"
+                         "st.global.u32 [%mine+256], %r9;\n"),
+                  32);
+    for (uint32_t i = 0; i < 32; i++) {
+        assert_int_equal(words[i], i > 0 ? (i - 1) * (i - 1) + 5 : 0);
+        assert_int_equal(words[32 + i], i < 31 ? (i + 1) * (i + 1) + 5 : 0);
+        assert_int_equal(words[64 + i], 0xffffffffu); /* all are together behind it */
+    }
+    runner_free(&runner);
+}
+
 /* A function with two ends that never meet, each with the operation; called where half of the warp is elsewhere. */
 static void test_function_with_two_ends(void **state)
 {
@@ -644,6 +667,7 @@ int main(void)
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_producer_and_consumer),
         cmocka_unit_test(test_recursion),
+        cmocka_unit_test(test_chain_of_pairs),
         cmocka_unit_test(test_function_with_two_ends),
         cmocka_unit_test(test_who_cannot_come),
         cmocka_unit_test(test_who_is_at_the_end),

@@ -137,6 +137,18 @@ __global__ void aggregated(int *counters, unsigned *to)
     to[i] = (unsigned)place;
 }
 
+/* Each thread meets the one before it, and then the one behind it. */
+__global__ void chain(unsigned *to)
+{
+    const int lane = threadIdx.x, mine = lane * lane + 5;
+    int before = 0, behind = 0;
+    if (lane > 0)
+        before = __shfl_sync(3u << (lane - 1), mine, lane - 1);
+    if (lane < 31)
+        behind = __shfl_sync(3u << lane, mine, lane + 1);
+    to[lane] = (unsigned)(before * 2000 + behind);
+}
+
 #ifdef TOOLKIT
 namespace cg = cooperative_groups;
 
@@ -244,6 +256,10 @@ int main()
     CHECK(cudaMemcpy(got, to, sizeof got, cudaMemcpyDeviceToHost));
     for (int i = 0; i < 32; i++)
         EXPECT(got[i] == (unsigned)(i % 3 == 0 ? i / 3 : i - i / 3 - 1 + 100));
+    chain<<<1, 32>>>(to);
+    CHECK(cudaMemcpy(got, to, sizeof got, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < 32; i++)
+        EXPECT(got[i] == (unsigned)((i > 0 ? (i - 1) * (i - 1) + 5 : 0) * 2000 + (i < 31 ? (i + 1) * (i + 1) + 5 : 0)));
 #ifdef TOOLKIT
     groups<<<1, 32>>>(to);
     CHECK(cudaMemcpy(got, to, sizeof got, cudaMemcpyDeviceToHost));
