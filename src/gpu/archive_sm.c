@@ -87,7 +87,6 @@ static void archive_causes(struct corun_archive *archive, struct sm *sm)
         struct stall_causes *causes = &sm->causes[s];
         ARCHIVE(archive, causes->since);
         ARCHIVE(archive, causes->count);
-        ARCHIVE(archive, causes->issued);
         if (causes->count > CORUN_MAX_APPLICATIONS + 1)
             archive_fail(archive, CORUN_SYNTAX, "%u causes", causes->count);
         for (uint32_t i = 0; i < causes->count && archive_fine(archive); i++)

@@ -59,8 +59,8 @@ struct sm {
     uint32_t present[CORUN_MAX_APPLICATIONS];           /* applications that have live warps, listed */
     uint32_t present_count;
     uint32_t scheduler_count;
-    uint64_t changed_warps; /* whose state is another than when causes were looked up; all: what else causes hang on */
-    bool issued_before;     /* an instruction, in the cycle for which causes were looked up last */
+    uint64_t
+        changed_warps; /* whose state, or what else a cause depends on, is another than when causes were looked up */
     struct stall_causes causes[MAX_SCHEDULERS];
     uint64_t resident_since; /* cycle up to which residency has been accounted for */
     uint64_t pipe_free[PIPE_COUNT][MAX_PIPES_PER_KIND];

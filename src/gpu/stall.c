@@ -88,32 +88,44 @@ void stall_forget(struct sm *sm)
     sm->changed_warps = ~UINT64_C(0);
 }
 
-static void look_up(struct sm *sm, uint32_t scheduler, uint32_t issued)
+static void count_issue_cycle(struct sm *sm, uint32_t scheduler, uint32_t issued)
 {
     struct stall_causes *causes = &sm->causes[scheduler];
     flush(sm, causes);
-    causes->issued = issued;
-    causes->count = sm->present_count;
+    causes->count = 0;
+    sm->changed_warps |= sm->schedulers[scheduler].warps;
+    if (sm->present_count == 1 && sm->present[0] == issued) {
+        ++sm->application_counters[issued]->issue_cycles;
+        return;
+    }
     for (uint32_t i = 0; i < sm->present_count; i++)
-        causes->counters[i] = counter_for(sm, scheduler, sm->present[i], issued);
+        ++*counter_for(sm, scheduler, sm->present[i], issued);
     if (sm->present_count > 1)
-        causes->counters[causes->count++] = counter_of_scheduler(sm, scheduler, issued);
+        ++*counter_of_scheduler(sm, scheduler, issued);
+}
+
+static void look_up(struct sm *sm, uint32_t scheduler)
+{
+    struct stall_causes *causes = &sm->causes[scheduler];
+    flush(sm, causes);
+    causes->count = 0;
+    for (uint32_t i = 0; i < sm->present_count; i++)
+        causes->counters[causes->count++] = counter_for(sm, scheduler, sm->present[i], NOTHING);
+    if (sm->present_count > 1)
+        causes->counters[causes->count++] = counter_of_scheduler(sm, scheduler, NOTHING);
 }
 
 void stall_account(struct sm *sm, const uint32_t *issued, bool any)
 {
     uint64_t changed = sm->changed_warps;
-    if (!any && !changed && !sm->issued_before)
+    if (!any && !changed)
         return;
     sm->changed_warps = 0;
-    sm->issued_before = any;
     for (uint32_t s = 0; s < sm->scheduler_count; s++) {
-        uint32_t by = any ? issued[s] : NOTHING;
-        uint64_t others = changed & sm->schedulers[s].warps;
-        if (by != NOTHING && changed != ~UINT64_C(0))
-            others &= ~sm->application_warps[by]; /* whatever its own warps do, this is a cycle in which it issues */
-        if (others || by != sm->causes[s].issued || !sm->causes[s].count)
-            look_up(sm, s, by);
+        if (any && issued[s] != NOTHING)
+            count_issue_cycle(sm, s, issued[s]);
+        else if (changed & sm->schedulers[s].warps || !sm->causes[s].count)
+            look_up(sm, s);
     }
 }
 

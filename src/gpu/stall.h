@@ -7,15 +7,11 @@
 
 struct sm;
 
-/*
- * Of one scheduler: what its cycles are counted as from `since` on, until a state changes of a warp of another application than the one
- * that issues, or another one issues.
- */
+/* Of one scheduler: what its cycles are counted as from `since` on, until a state changes. */
 struct stall_causes {
     uint64_t since;
     uint64_t *counters[CORUN_MAX_APPLICATIONS + 1];
-    uint32_t count;  /* 0: not looked up */
-    uint32_t issued; /* the application that issues in these cycles, NOTHING: none */
+    uint32_t count; /* 0: not looked up */
 };
 
 /*
