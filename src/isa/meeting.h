@@ -10,6 +10,9 @@
  * operands of its own instruction, and each path goes on behind its own. A path that has waited is one instruction of the warp, issued when
  * its lanes came; that the others came later takes no further one.
  *
+ * Lanes of one path may name different masks. Where some of those that they name are elsewhere, lanes with one mask come as a path by themselves,
+ * which is one more instruction of the warp, and are together again behind the operation.
+ *
  * Lanes that wait behind the branch for the path that names them are let go if the mask is one that the kernel computes: a loop may have been unrolled
  * with a loop for the rest behind it, to which some lanes go at once. They go on from one place that all come to after the other
  * until they come to the operation, and meet the path there or behind it. They are not let go past a barrier or the end of a function. Nor
