@@ -190,13 +190,16 @@ struct corun_issue {
     uint16_t lane_sm[CORUN_WARP_LANES];   /* of lanes in CORUN_SPACE_CLUSTER: the SM that has that shared memory */
 };
 
-/* A part of a copy under way: bytes of one line of global memory. */
+/* A part of a copy under way: bytes of one line of global memory, or bytes for the shared memory of another thread block. */
 struct corun_copy_part {
-    uint64_t address;
-    uint32_t bytes;
-    uint8_t kind;    /* CORUN_LOAD, CORUN_STORE or CORUN_ATOMIC */
-    uint32_t ticket; /* ATOMIC: to be given to `perform` and `complete` */
-    uint32_t lanes;  /* ATOMIC: to be given to `perform` */
+    uint64_t address; /* GLOBAL */
+    uint32_t bytes;   /* CLUSTER: 0 for what only tells a barrier */
+    uint8_t kind;     /* GLOBAL: CORUN_LOAD, CORUN_STORE or CORUN_ATOMIC */
+    uint8_t
+        space; /* CORUN_SPACE_GLOBAL, or CORUN_SPACE_CLUSTER: it has a ticket, and parts for one SM are performed in order */
+    uint16_t sm;     /* CLUSTER: that has that shared memory */
+    uint32_t ticket; /* ATOMIC, CLUSTER: to be given to `perform` and `complete` */
+    uint32_t lanes;  /* ATOMIC, CLUSTER: to be given to `perform` */
 };
 
 enum corun_outcome {
@@ -260,11 +263,12 @@ struct corun_source_operations {
     /*
      * A copy that `issue` has started. `copy_next` gives its next part, within a line of `line_bytes` bytes; false: there is none, and what
      * the copy reads in the SM has been read. `copy_done`, after that: all parts have been answered; what the copy writes in the SM is
-     * written, and who waits for it is told. Called on behalf of the SM where its thread block is. NULL: the source has no copies.
+     * written, and who waits for it is told. False: the copy has further parts now, for other thread blocks, which `copy_next` gives. Called
+     * on behalf of the SM where its thread block is. NULL: the source has no copies.
      */
     bool (*copy_next)(const struct corun_grid *grid, uint32_t sm, uint32_t copy, uint32_t line_bytes,
                       struct corun_copy_part *part);
-    void (*copy_done)(const struct corun_grid *grid, uint32_t sm, uint32_t copy);
+    bool (*copy_done)(const struct corun_grid *grid, uint32_t sm, uint32_t copy);
     /*
      * The thread blocks of a cluster exist from here on, that of rank r for SM sms[r]; tb_begin of each follows. They exist, and others may use
      * their shared memory, until cluster_end, also behind tb_end. Called while no SM runs. OK or MEMORY. Loads, stores and atomics in shared memory

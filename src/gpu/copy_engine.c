@@ -2,6 +2,7 @@
 /* Copies wait in order; that at the head makes its requests, then the next one does. Replies end copies in any order. */
 #include "gpu/copy_engine.h"
 
+#include "gpu/cluster_network.h"
 #include "gpu/coalescer.h"
 #include "gpu/sm.h"
 
@@ -60,6 +61,20 @@ static bool more_parts(struct copy_engine *engine)
     return true;
 }
 
+/* Behind the copies that have requests to make. */
+static void enqueue(struct sm *sm, uint32_t number)
+{
+    struct copy_engine *engine = &sm->copy_engine;
+    const struct copy_under_way *copy = &engine->copies[number - 1];
+    if (engine->first)
+        engine->copies[engine->last - 1].next = number;
+    else
+        engine->first = number;
+    engine->last = number;
+    if (engine->first == number && !engine->blocked)
+        wake_by(&sm->wakes, WAKE_COPY, copy->ready > engine->next_send ? copy->ready : engine->next_send);
+}
+
 void copy_engine_accept(struct sm *sm, uint32_t slot, const struct machine_op *op, uint64_t start)
 {
     struct copy_engine *engine = &sm->copy_engine;
@@ -82,13 +97,7 @@ void copy_engine_accept(struct sm *sm, uint32_t slot, const struct machine_op *o
                                     .application = warp->application,
                                     .grouped = op->flags & CORUN_STORE};
     warp->copies++;
-    if (engine->first)
-        engine->copies[engine->last - 1].next = number;
-    else
-        engine->first = number;
-    engine->last = number;
-    if (engine->first == number && !engine->blocked)
-        wake_by(&sm->wakes, WAKE_COPY, copy->ready > engine->next_send ? copy->ready : engine->next_send);
+    enqueue(sm, number);
 }
 
 /* Groups are done, or their sources have been read: who waits for that looks again. */
@@ -112,10 +121,15 @@ static void settle(struct sm *sm, uint32_t number)
     const struct copy_under_way copy = engine->copies[number - 1];
     if (!copy.sent || copy.answers)
         return;
+    if (!copy.dropped && !copy.grid->operations->copy_done(copy.grid, sm->index, copy.copy)) {
+        engine->copies[number - 1].sent = false;
+        engine->copies[number - 1].ready = sm->now;
+        enqueue(sm, number);
+        return;
+    }
     give_copy(engine, number);
     if (copy.dropped)
         return;
-    copy.grid->operations->copy_done(copy.grid, sm->index, copy.copy);
     sm->progress_cycle[copy.application] = sm->now;
     struct sm_warp *warp = &sm->warps[copy.warp];
     if (warp->generation != copy.generation)
@@ -148,17 +162,44 @@ static struct transaction transaction_of(const struct corun_copy_part *part, uin
     return transaction;
 }
 
+static uint32_t take_part(struct copy_engine *engine, uint32_t number, uint32_t ticket)
+{
+    uint32_t token = engine->free_part - 1;
+    engine->free_part = engine->parts[token].next;
+    engine->parts[token] = (struct copy_part){number - 1, ticket, 0};
+    engine->copies[number - 1].answers++;
+    return token;
+}
+
+/* Sectors of a part for another thread block, which the cluster network brings; it takes a turn of the banks there for each line. */
+static void send_remote(struct sm *sm, uint32_t number, const struct corun_copy_part *part)
+{
+    const struct copy_under_way *copy = &sm->copy_engine.copies[number - 1];
+    struct packet packet = {
+        .cycle = sm->now,
+        .cluster = {.target = part->sm,
+                    .bank_cycles = 1,
+                    .request_sectors = (uint8_t)((part->bytes + CLUSTER_SECTOR_BYTES - 1) / CLUSTER_SECTOR_BYTES)},
+        .lanes = part->lanes,
+        .ticket = part->ticket,
+        .token = take_part(&sm->copy_engine, number, part->ticket),
+        .kernel = copy->kernel,
+        .sm = (uint16_t)sm->index,
+        .kind = PACKET_CLUSTER,
+        .application = copy->application,
+        .client = CLIENT_COPY,
+    };
+    port_send(&sm->port, &packet);
+}
+
 /* There is room in the port. */
 static void send(struct sm *sm, uint32_t number, const struct corun_copy_part *part)
 {
     const struct corun_gpu_config *c = sm->config;
-    struct copy_engine *engine = &sm->copy_engine;
-    struct copy_under_way *copy = &engine->copies[number - 1];
+    const struct copy_under_way *copy = &sm->copy_engine.copies[number - 1];
     struct transaction transaction = transaction_of(part, c->l2_line_bytes);
-    uint32_t token = engine->free_part - 1;
     bool atomic = part->kind == CORUN_ATOMIC, reads = part->kind == CORUN_LOAD;
-    engine->free_part = engine->parts[token].next;
-    engine->parts[token] = (struct copy_part){number - 1, atomic ? part->ticket : NOTHING, 0};
+    uint32_t token = take_part(&sm->copy_engine, number, atomic ? part->ticket : NOTHING);
     struct packet packet = {
         .cycle = sm->now,
         .address = transaction.line,
@@ -184,7 +225,6 @@ static void send(struct sm *sm, uint32_t number, const struct corun_copy_part *p
     }
     port_send(&sm->port, &packet);
     copy->counters->global_sectors += count_bits(packet.sectors);
-    copy->answers++;
 }
 
 /* The next request of the copy at the head; false: it has made them all. */
@@ -196,7 +236,7 @@ static bool make_request(struct sm *sm)
     struct corun_copy_part part;
     if (!copy->dropped &&
         copy->grid->operations->copy_next(copy->grid, sm->index, copy->copy, sm->config->l2_line_bytes, &part)) {
-        send(sm, number, &part);
+        (part.space == CORUN_SPACE_CLUSTER ? send_remote : send)(sm, number, &part);
         return true;
     }
     pop(engine);

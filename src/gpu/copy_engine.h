@@ -4,7 +4,8 @@
  *
  * A warp that starts copies goes on. The engine asks the source for the parts of each, a line at most, and sends a request for one part
  * every `bulk_copy_interval` cycles, past the L1. Replies come in any order; when the last one of a copy is there, the source is told, and
- * what it copied is seen. Copies of stores belong to groups of their warp, and a warp may wait for groups. Groups are those of threads in
+ * what it copied is seen. What a copy brings to other thread blocks of a cluster are further requests, which go through the cluster
+ * network: those of a load when its own replies are there. Copies of stores belong to groups of their warp, and a warp may wait for groups. Groups are those of threads in
  * PTX, of warps here: so a wait may take longer than it must, where several threads of a warp have groups of their own. A warp that
  * ends waits for its copies. What a copy does in shared memory takes no turn of the banks.
  */

@@ -273,7 +273,9 @@ static void archive_pending(struct corun_archive *archive, struct pending *pendi
 static void archive_bulk_copy(struct corun_archive *archive, const struct place *place, struct bulk_copy *copy)
 {
     static const struct archive_hole holes[] = {ARCHIVE_HOLE(struct bulk_copy, work),
-                                                ARCHIVE_HOLE(struct bulk_copy, warp)};
+                                                ARCHIVE_HOLE(struct bulk_copy, warp),
+                                                /* of clusters, which are refused while they are in flight */
+                                                ARCHIVE_HOLE(struct bulk_copy, elsewhere)};
     uint32_t grid = !archive->reads && copy->warp ? number_of_grid(place, copy->warp) : 0, work = 0;
     uint64_t warp = grid ? executor_warp_number(copy->warp) : 0;
     ARCHIVE(archive, grid);

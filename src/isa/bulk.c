@@ -3,6 +3,7 @@
 #include "isa/bulk.h"
 
 #include "base/bits.h"
+#include "isa/bulk_elsewhere.h"
 #include "isa/bulk_rows.h"
 #include "isa/executor.h"
 
@@ -166,6 +167,7 @@ static bool ask(struct corun_warp *warp, struct bulk_copy *copy, uint32_t lane)
     bool inside = work->kind == BULK_WITHIN || work->kind == BULK_REDUCE_WITHIN;
     uint64_t source = inside ? address_of(warp, &work->source, lane) : 0;
     uint64_t told = barrier ? address_of(warp, &work->barrier, lane) : 0;
+    uint32_t mask = work->multicast ? (uint16_t)value_of(warp, work->mask, true, lane) : 0;
     copy->lane = lane;
     copy->line = warp->tb->launch->kernel->instructions[warp->stack.pc].line;
     copy->shared = (uint32_t)shared;
@@ -173,13 +175,11 @@ static bool ask(struct corun_warp *warp, struct bulk_copy *copy, uint32_t lane)
     copy->barrier = (uint32_t)told;
     if (shared >> 32 || source >> 32)
         return check_shared(warp, lane, "it", shared >> 32 ? shared : source, 16, 1);
-    if (barrier && !check_shared(warp, lane, "the barrier", told, BARRIER_BYTES, BARRIER_BYTES))
+    if (told >> 32)
+        return check_shared(warp, lane, "the barrier", told, BARRIER_BYTES, BARRIER_BYTES);
+    if (!bulk_elsewhere_ask(warp, copy, lane, mask) ||
+        (barrier && !check_shared(warp, lane, "the barrier", copy->barrier, BARRIER_BYTES, BARRIER_BYTES)))
         return false;
-    if (work->multicast && (uint16_t)value_of(warp, work->mask, true, lane) != 1) {
-        fault_raise(warp, lane, "not supported: a bulk copy to other thread blocks of a cluster (mask 0x%x)",
-                    (unsigned)(uint16_t)value_of(warp, work->mask, true, lane));
-        return false;
-    }
     if (!(work->rank ? ask_tensor(warp, copy, lane) : ask_bytes(warp, copy, lane)))
         return false;
     return check_global(warp, copy, lane);
@@ -207,6 +207,7 @@ static uint32_t pool_take(struct bulk_pool *pool)
 
 static void pool_give(struct bulk_pool *pool, uint32_t index)
 {
+    free(pool->copies[index].elsewhere.bytes);
     pool->copies[index] = (struct bulk_copy){.next = pool->free};
     pool->free = index + 1;
     pool->used--;
@@ -239,6 +240,8 @@ bool bulk_copy_is_good(const struct bulk_copy *copy)
 
 void bulk_pool_free(struct bulk_pool *pool)
 {
+    for (uint32_t i = 0; i < pool->count; i++)
+        free(pool->copies[i].elsewhere.bytes);
     free(pool->copies);
     *pool = (struct bulk_pool){0};
 }
@@ -267,8 +270,9 @@ bool bulk_issue(struct corun_warp *warp, const struct operation *op, uint32_t ma
             bulk_move_untimed(sm, &copy);
             continue;
         }
-        uint32_t index = pool_take(&sm->bulk);
+        uint32_t index = bulk_elsewhere_prepare(&copy) ? pool_take(&sm->bulk) : NONE;
         if (index == NONE) {
+            free(copy.elsewhere.bytes);
             fault_raise(warp, lowest_bit(mask), "the host is out of memory");
             return false;
         }
@@ -330,13 +334,14 @@ static bool next_of(struct executor_sm *sm, struct bulk_copy *copy, uint32_t lin
         bytes = bytes < room ? bytes : (uint32_t)room;
         part->kind = part_kind(copy->work);
         uint32_t most = part->kind == CORUN_ATOMIC ? CORUN_WARP_LANES * tensor_type_bytes(copy->map.type) : UINT32_MAX;
-        *part = (struct corun_copy_part){address, bytes < most ? bytes : most, part->kind, 0, 0};
+        *part = (struct corun_copy_part){
+            .address = address, .bytes = bytes < most ? bytes : most, .kind = part->kind, .space = CORUN_SPACE_GLOBAL};
         if (part->kind == CORUN_ATOMIC && !reduce_part(sm, copy, &row, part))
             return false;
         copy->at += part->bytes;
         return true;
     }
-    return false;
+    return bulk_elsewhere_next(sm, copy, line_bytes, part);
 }
 
 bool bulk_next(struct executor_sm *sm, uint32_t index, uint32_t line_bytes, struct corun_copy_part *part)
@@ -350,13 +355,26 @@ bool bulk_next(struct executor_sm *sm, uint32_t index, uint32_t line_bytes, stru
     return false;
 }
 
-void bulk_done(struct executor_sm *sm, uint32_t index)
+/* The thread block's own part of a copy whose replies are there. */
+static void settle_own(struct executor_sm *sm, struct bulk_copy *copy)
 {
-    for (uint32_t i = index, next; i != NONE; i = next) {
-        const struct bulk_copy *copy = &sm->bulk.copies[i];
-        next = copy->next - 1;
-        if (copy->work->kind == BULK_LOAD || copy->work->kind == BULK_WITHIN || copy->work->kind == BULK_REDUCE_WITHIN)
-            bulk_move(sm, copy);
+    uint8_t kind = copy->work->kind;
+    bool tells = kind == BULK_LOAD || kind == BULK_WITHIN || kind == BULK_REDUCE_WITHIN;
+    if (tells && !copy->elsewhere.only && !copy->elsewhere.here)
+        bulk_move(sm, copy);
+    copy->elsewhere.here = true;
+}
+
+bool bulk_done(struct executor_sm *sm, uint32_t index)
+{
+    bool further = false;
+    for (uint32_t i = index; i != NONE; i = sm->bulk.copies[i].next - 1) {
+        further |= bulk_elsewhere_begin(sm, &sm->bulk.copies[i]);
+        settle_own(sm, &sm->bulk.copies[i]);
+    }
+    for (uint32_t i = further ? NONE : index, next; i != NONE; i = next) {
+        next = sm->bulk.copies[i].next - 1;
         pool_give(&sm->bulk, i);
     }
+    return !further;
 }

@@ -9,7 +9,8 @@
  *
  * A box of a tensor is rows of elements that lie side by side, dimension 1 fastest; in shared memory each row stands behind the one
  * before, in units of 16 bytes that the swizzle exchanges by the bits of their address. Elements outside of the tensor are not read
- * and not written, and filled in in shared memory. im2col (PTX ISA, "Im2col mode"): a row is the channels of a pixel; pixels follow
+ * and not written, and filled in in shared memory. With a mask, or an address in another thread block of the cluster, shared memory and barriers
+ * are those of the thread blocks that this names. im2col (PTX ISA, "Im2col mode"): a row is the channels of a pixel; pixels follow
  * each other within the bounding box, the first of its dimensions fastest, and then in the next image; offsets are added at the end.
  */
 #ifndef CORUN_ISA_BULK_H
@@ -54,6 +55,16 @@ struct bulk_work {
     uint16_t coordinate[TENSOR_MOST_RANK], offset[3];
 };
 
+/* What a copy brings to the shared memory of other thread blocks of the cluster (isa/bulk_elsewhere.h). */
+struct bulk_elsewhere {
+    uint8_t *bytes;  /* of a load: what goes on to them; NULL: they do not wait for it */
+    uint64_t at;     /* has been sent to all of them; beyond the bytes their barriers are told */
+    uint32_t rank;   /* the next of them that gets what is there */
+    uint16_t others; /* a bit for each rank; 0: there is none */
+    bool only;       /* the thread block itself gets nothing */
+    bool here;       /* all replies of the copy are there */
+};
+
 /* What one lane asked for. */
 struct bulk_copy {
     const struct bulk_work *work;
@@ -67,6 +78,7 @@ struct bulk_copy {
     uint32_t rows, row_bytes;
     uint32_t row, at; /* what has been requested so far */
     struct tensor_map map;
+    struct bulk_elsewhere elsewhere;
 };
 
 /* Copies under way on an SM. */
@@ -79,7 +91,8 @@ struct bulk_pool {
 bool bulk_issue(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result,
                 bool timed);
 bool bulk_next(struct executor_sm *sm, uint32_t copy, uint32_t line_bytes, struct corun_copy_part *part);
-void bulk_done(struct executor_sm *sm, uint32_t copy);
+/* False: there are further parts, for other thread blocks. */
+bool bulk_done(struct executor_sm *sm, uint32_t copy);
 
 /* What a checkpoint says of a copy can be: nothing of it is outside of the thread block's shared memory. */
 bool bulk_copy_is_good(const struct bulk_copy *copy);

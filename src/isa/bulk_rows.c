@@ -2,12 +2,12 @@
 /* Rows of boxes and of pixels; bytes from global to shared memory and back. */
 #include "isa/bulk_rows.h"
 
+#include "isa/bulk_elsewhere.h"
 #include "isa/executor.h"
 
 #include <string.h>
 
-#define PLAIN_ROW_BYTES 2048u /* no tensor: as much as the widest row of one */
-#define UNIT_BYTES 16u        /* that a swizzle keeps together */
+#define PLAIN_ROW_BYTES BULK_ROW_BYTES /* no tensor: as much as the widest row of one */
 
 void bulk_rows_of_bytes(struct bulk_copy *copy)
 {
@@ -94,17 +94,22 @@ struct bulk_row bulk_row(const struct bulk_copy *copy, uint32_t index)
     return (struct bulk_row){address, (uint32_t)(first - copy->origin[0]) * element, (uint32_t)(end - first) * element};
 }
 
-/* Where the unit that begins `at` bytes behind the beginning of a row is in shared memory. */
-static uint8_t *unit_of(const struct bulk_copy *copy, uint32_t row, uint32_t at)
+uint8_t *bulk_unit(const struct bulk_copy *copy, const struct corun_tb *tb, uint32_t row, uint32_t at)
 {
     uint32_t address = copy->shared + row * copy->row_bytes + at;
-    return copy->warp->tb->shared + tensor_swizzled(copy->map.swizzle, address);
+    return tb->shared + tensor_swizzled(copy->map.swizzle, address);
+}
+
+/* In the thread block itself. */
+static uint8_t *unit_of(const struct bulk_copy *copy, uint32_t row, uint32_t at)
+{
+    return bulk_unit(copy, copy->warp->tb, row, at);
 }
 
 uint64_t bulk_element(const struct bulk_copy *copy, uint32_t row, uint32_t at, uint32_t width)
 {
     uint64_t value = 0;
-    memcpy(&value, unit_of(copy, row, at / UNIT_BYTES * UNIT_BYTES) + at % UNIT_BYTES, width);
+    memcpy(&value, unit_of(copy, row, at / BULK_UNIT_BYTES * BULK_UNIT_BYTES) + at % BULK_UNIT_BYTES, width);
     return value;
 }
 
@@ -160,9 +165,8 @@ static uint32_t bytes_of_row(const struct bulk_copy *copy, uint32_t row)
     return left < copy->row_bytes ? (uint32_t)left : copy->row_bytes;
 }
 
-static void load_row(struct executor_sm *sm, const struct bulk_copy *copy, uint32_t index)
+uint32_t bulk_read_row(struct executor_sm *sm, const struct bulk_copy *copy, uint32_t index, uint8_t *bytes)
 {
-    uint8_t bytes[PLAIN_ROW_BYTES];
     struct bulk_row row = bulk_row(copy, index);
     uint32_t count = bytes_of_row(copy, index), element = tensor_type_bytes(copy->map.type);
     if (row.bytes < count) {
@@ -172,8 +176,15 @@ static void load_row(struct executor_sm *sm, const struct bulk_copy *copy, uint3
     }
     if (row.bytes)
         read_row(sm, copy, &row, bytes + row.skip);
-    for (uint32_t i = 0; i < count; i += UNIT_BYTES)
-        memcpy(unit_of(copy, index, i), bytes + i, UNIT_BYTES);
+    return count;
+}
+
+static void load_row(struct executor_sm *sm, const struct bulk_copy *copy, uint32_t index)
+{
+    uint8_t bytes[BULK_ROW_BYTES];
+    uint32_t count = bulk_read_row(sm, copy, index, bytes);
+    for (uint32_t i = 0; i < count; i += BULK_UNIT_BYTES)
+        memcpy(unit_of(copy, index, i), bytes + i, BULK_UNIT_BYTES);
 }
 
 static void store_row(struct executor_sm *sm, const struct bulk_copy *copy, uint32_t index)
@@ -184,8 +195,8 @@ static void store_row(struct executor_sm *sm, const struct bulk_copy *copy, uint
     uint8_t *host = row.bytes ? memory_find(sm->memory, &cache, row.address, row.bytes) : NULL;
     if (!host)
         return;
-    for (uint32_t i = 0; i < bytes_of_row(copy, index); i += UNIT_BYTES)
-        memcpy(bytes + i, unit_of(copy, index, i), UNIT_BYTES);
+    for (uint32_t i = 0; i < bytes_of_row(copy, index); i += BULK_UNIT_BYTES)
+        memcpy(bytes + i, unit_of(copy, index, i), BULK_UNIT_BYTES);
     if (sm->direct || !store_buffer_write(&sm->stores, row.address, host, bytes + row.skip, row.bytes))
         memcpy(host, bytes + row.skip, row.bytes);
 }
@@ -255,7 +266,9 @@ void bulk_move_untimed(struct executor_sm *sm, const struct bulk_copy *copy)
         if (reduces)
             reduce_row(sm, copy, i);
     }
-    bulk_move(sm, copy);
+    if (!copy->elsewhere.only)
+        bulk_move(sm, copy);
+    bulk_elsewhere_now(sm, copy);
 }
 
 /* ---- reductions ---- */
@@ -267,7 +280,8 @@ void bulk_move_untimed(struct executor_sm *sm, const struct bulk_copy *copy)
      : (type) == TENSOR_F64  ? PTX_TYPE_F64 \
                              : PTX_TYPE_F32)
 #define REDUCTION(type, bytes, floating, change) \
-    [(type) * (ATOMIC_XOR + 1) + (change)] = {.destination = OPERAND_DISCARD, \
+    [(type) * (ATOMIC_XOR + 1) + (change)] = {.kind = OPERATION_ATOMIC, \
+                                              .destination = OPERAND_DISCARD, \
                                               .width_bytes = (bytes), \
                                               .space = CORUN_SPACE_GLOBAL, \
                                               .extend = (floating) ? EXTEND_FLOAT : SIGN(type), \

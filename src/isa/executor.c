@@ -655,9 +655,9 @@ static bool copy_next(const struct corun_grid *grid, uint32_t sm, uint32_t copy,
     return bulk_next(sm_of(grid, sm), copy, line_bytes, part);
 }
 
-static void copy_done(const struct corun_grid *grid, uint32_t sm, uint32_t copy)
+static bool copy_done(const struct corun_grid *grid, uint32_t sm, uint32_t copy)
 {
-    bulk_done(sm_of(grid, sm), copy);
+    return bulk_done(sm_of(grid, sm), copy);
 }
 
 static void commit(const struct corun_grid *grid, uint32_t sm)

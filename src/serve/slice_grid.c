@@ -38,10 +38,10 @@ static bool copy_next(const struct corun_grid *grid, uint32_t sm, uint32_t copy,
     return whole->operations->copy_next(whole, sm, copy, line_bytes, part);
 }
 
-static void copy_done(const struct corun_grid *grid, uint32_t sm, uint32_t copy)
+static bool copy_done(const struct corun_grid *grid, uint32_t sm, uint32_t copy)
 {
     const struct corun_grid *whole = slice_of(grid)->whole;
-    whole->operations->copy_done(whole, sm, copy);
+    return whole->operations->copy_done(whole, sm, copy);
 }
 
 static void commit(const struct corun_grid *grid, uint32_t sm)

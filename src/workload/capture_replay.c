@@ -41,7 +41,7 @@ static bool copy_next_shifted(const struct corun_grid *grid, uint32_t sm, uint32
                               struct corun_copy_part *part)
 {
     bool found = executor_operations.copy_next(grid, sm, copy, line_bytes, part);
-    if (found)
+    if (found && part->space == CORUN_SPACE_GLOBAL)
         part->address += shift_of(grid->code_address);
     return found;
 }

@@ -251,7 +251,7 @@ static const struct wrong wrongs[] = {
     {AT_MAP TENSOR_LOAD " [room], [%rd1, {0, 0}], [b+4];",
      "misaligned bulk copy: the barrier at shared address 0x1004, which is not a multiple of 8", NULL},
     {AT_MAP TENSOR_LOAD ".multicast::cluster [room], [%rd1, {0, 0}], [b], 3;",
-     "not supported: a bulk copy to other thread blocks of a cluster (mask 0x3)", NULL},
+     "bulk copy: to thread blocks 0x3 of a cluster of 1", NULL},
     {AT_MAP "cp.reduce.async.bulk.tensor.2d.global.shared::cta.min.bulk_group [%rd1, {0, 0}], [room];",
      "bulk reduction: PTX has none of this kind for the elements of the tensor map", spoil_type},
     {"cp.async.bulk.global.shared::cta.bulk_group [%out+8], [room], 16;",

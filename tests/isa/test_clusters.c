@@ -143,6 +143,95 @@ static void test_memory_barriers(void **state)
     runner_free(&runner);
 }
 
+/* What the words at out + 8192 are. */
+static uint32_t value_of(uint32_t index)
+{
+    return index * 2654435761u + 12345;
+}
+
+static void write_values(struct runner *runner, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t value = value_of(i);
+        assert_int_equal(corun_memory_write(runner->memory, runner->out + 8192 + 4 * i, &value, 4), CORUN_OK);
+    }
+}
+
+/*
+ * Each thread block of a cluster of 4 loads 16 words for those of a mask: all, or all but itself. Its barrier is told of what comes to it from all of
+ * them, and of nothing else: the bytes that are expected are exact.
+ */
+static void test_multicast(void **state)
+{
+    (void)state;
+    static const char text[] = CLUSTERED(
+        "", MINE "setp.ne.u32 %p1, %t, 0;\n@%p1 bra MEET;\nmbarrier.init.shared.b64 [bar], 1;\n"
+                 "and.b32 %r1, %rank, 1;\nmul.lo.u32 %r1, %r1, 64;\nsub.u32 %r1, 256, %r1;\n"
+                 "mbarrier.arrive.expect_tx.shared.b64 _, [bar], %r1;\nfence.mbarrier_init.release.cluster;\n"
+                 "MEET: " MEET "@%p1 bra WAIT;\n"
+                 "and.b32 %r1, %rank, 1;\nshl.b32 %r1, %r1, %rank;\nxor.b32 %r1, %r1, 15;\n.reg .b16 %h1;\ncvt.u16.u32 "
+                 "%h1, %r1;\n"
+                 "mul.wide.u32 %rd1, %rank, 64;\nadd.u64 %rd1, %rd1, %out;\nadd.u64 %rd1, %rd1, 8192;\n"
+                 "mov.u32 %r2, own;\nmad.lo.u32 %r2, %rank, 64, %r2;\nmov.u32 %r3, bar;\n"
+                 "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r2], [%rd1], "
+                 "64, [%r3], %h1;\n"
+                 "WAIT: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p3, [bar], 0;\n@!%p3 bra WAIT;\n"
+                 "mov.u32 %r4, own;\nmad.lo.u32 %r4, %t, 8, %r4;\nld.shared.v2.u32 {%r5, %r6}, [%r4];\n"
+                 "mul.wide.u32 %rd2, %t, 4;\nadd.u64 %rd2, %rd2, %mine;\nmul.wide.u32 %rd3, %rank, 128;\nadd.u64 %rd2, "
+                 "%rd2, %rd3;\n"
+                 "st.global.v2.u32 [%rd2], {%r5, %r6};\nmbarrier.arrive.shared.b64 %rd5, [bar];\n" MEET);
+    struct runner runner;
+    runner_load(&runner, text);
+    write_values(&runner, 64);
+    struct corun_launch_description description = {.kernel = corun_module_kernel(runner.module, "k"),
+                                                   .grid = {4, 1, 1},
+                                                   .block = {32, 1, 1},
+                                                   .parameters = &runner.out,
+                                                   .parameter_bytes = 8,
+                                                   .cluster = {4, 1, 1}};
+    struct corun_grid *launch = NULL;
+    assert_int_equal(corun_grid_create(runner.instance, &description, runner.list, &launch), CORUN_OK);
+    assert_int_equal(corun_run_functional(launch, 100000, runner.list, runner_print, &runner, &runner.count), CORUN_OK);
+    corun_grid_destroy(launch);
+    for (uint32_t rank = 0; rank < 4; rank++)
+        for (uint32_t i = 0; i < 64; i++) {
+            bool left_out = i / 16 == rank && rank % 2;
+            assert_int_equal(runner_words(&runner)[64 * rank + i], left_out ? 0 : value_of(i));
+        }
+    runner_free(&runner);
+}
+
+/* Each thread block sends 64 bytes of its shared memory to its right neighbour, and adds 16 words to what its left one has. */
+static void test_remote_copies(void **state)
+{
+    (void)state;
+    static const char text[] = CLUSTERED(
+        "", MINE
+        "mov.u32 %r1, own;\nshl.b32 %r2, %t, 2;\nadd.u32 %r1, %r1, %r2;\nmad.lo.u32 %r3, %rank, 1000, %t;\n"
+        "st.shared.u32 [%r1], %r3;\nst.shared.u32 [%r1+512], %r3;\nsetp.ne.u32 %p1, %t, 0;\n@%p1 bra MEET;\n"
+        "mbarrier.init.shared.b64 [bar], 1;\nmbarrier.arrive.expect_tx.shared.b64 _, [bar], 128;\n"
+        "fence.mbarrier_init.release.cluster;\nMEET: " MEET "@%p1 bra WAIT;\n"
+        "add.u32 %r4, %rank, 1;\nand.b32 %r4, %r4, 3;\nmov.u32 %r5, own;\nadd.u32 %r6, %r5, 256;\nmov.u32 %r7, bar;\n"
+        "mapa.shared::cluster.u32 %r8, %r6, %r4;\nmapa.shared::cluster.u32 %r9, %r7, %r4;\n"
+        "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r8], [%r5+16], 64, [%r9];\n"
+        "add.u32 %r4, %rank, 3;\nand.b32 %r4, %r4, 3;\nadd.u32 %r6, %r5, 512;\n"
+        "mapa.shared::cluster.u32 %r8, %r6, %r4;\nmapa.shared::cluster.u32 %r9, %r7, %r4;\n"
+        "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%r8], [%r5], 64, "
+        "[%r9];\n"
+        "WAIT: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p3, [bar], 0;\n@!%p3 bra WAIT;\n"
+        "ld.shared.u32 %r10, [%r1+256];\nst.global.u32 [%mine], %r10;\n"
+        "ld.shared.u32 %r10, [%r1+512];\nst.global.u32 [%mine+1024], %r10;\n" MEET);
+    struct runner runner;
+    assert_int_equal(run(&runner, text, (struct corun_dim3){4, 1, 1}, 32, (struct corun_dim3){4, 1, 1}), CORUN_OK);
+    for (uint32_t rank = 0; rank < 4; rank++)
+        for (uint32_t t = 0; t < 32; t++) {
+            uint32_t left = (rank + 3) % 4, right = (rank + 1) % 4, old = rank * 1000 + t;
+            assert_int_equal(runner_words(&runner)[32 * rank + t], t < 16 ? left * 1000 + t + 4 : 0);
+            assert_int_equal(runner_words(&runner)[256 + 32 * rank + t], t < 16 ? old + right * 1000 + t : old);
+        }
+    runner_free(&runner);
+}
+
 /* Halves of a warp come to the barrier of the cluster one after the other, and threads that have ended do not come. */
 static void test_parts_of_warps(void **state)
 {
@@ -196,7 +285,27 @@ static void test_refusals(void **state)
     static const char never[] = CLUSTERED(
         "", "setp.eq.u32 %p1, %rank, 0;\n@%p1 bra ONE;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\nret;\n"
             "ONE: barrier.cluster.arrive;\nbarrier.cluster.wait;\nbarrier.cluster.arrive;\nbar.sync 1, 64;\n");
+#define SEND(target, bar_target, what) \
+    CLUSTERED("", "mov.u32 %r1, own;\nmov.u32 %r2, bar;\nmov.u32 %r3, " target ";\nmov.u32 %r4, " bar_target ";\n" \
+                  "mapa.shared::cluster.u32 %r5, %r1, %r3;\nmapa.shared::cluster.u32 %r6, %r2, %r4;\n" what)
+#define COPY "cp.async.bulk.shared::cluster."
+#define TOLD "mbarrier::complete_tx::bytes"
+    static const char two_barriers[] = SEND("1", "0", COPY "shared::cta." TOLD " [%r5], [%r1], 16, [%r6];\n");
+    static const char too_far[] = SEND("2", "2", COPY "shared::cta." TOLD " [%r5], [%r1], 16, [%r6];\n");
+    static const char from_there[] = SEND("1", "0", COPY "shared::cta." TOLD " [%r1], [%r5], 16, [%r6];\n");
+    static const char none[] = SEND("0", "0", COPY "global." TOLD ".multicast::cluster [%r1], [%out], 16, [%r2], 0;\n");
+    static const char third[] =
+        SEND("0", "0", COPY "global." TOLD ".multicast::cluster [%r1], [%out], 16, [%r2], 5;\n");
     const struct refusal rows[] = {
+        {two_barriers,
+         {2, 1, 1},
+         {2, 1, 1},
+         CORUN_FAULT,
+         "to thread block 1 of the cluster, and the barrier is that of 0"},
+        {too_far, {2, 1, 1}, {2, 1, 1}, CORUN_FAULT, "bulk copy: to thread blocks 0x4 of a cluster of 2"},
+        {from_there, {2, 1, 1}, {2, 1, 1}, CORUN_FAULT, "the source is in the shared memory of thread block 1"},
+        {none, {2, 1, 1}, {2, 1, 1}, CORUN_FAULT, "to thread blocks 0x0 of a cluster of 2"},
+        {third, {2, 1, 1}, {2, 1, 1}, CORUN_FAULT, "to thread blocks 0x5 of a cluster of 2"},
         {plain, {6, 1, 1}, {4, 1, 1}, CORUN_ARGUMENT, "kernel k: grid (6,1,1) is no multiple of clusters of (4,1,1)"},
         {plain,
          {32, 1, 1},
@@ -238,6 +347,7 @@ int main(void)
         cmocka_unit_test(test_special_registers), cmocka_unit_test(test_ring),
         cmocka_unit_test(test_mixed_lanes),       cmocka_unit_test(test_memory_barriers),
         cmocka_unit_test(test_parts_of_warps),    cmocka_unit_test(test_cluster_of_one),
+        cmocka_unit_test(test_multicast),         cmocka_unit_test(test_remote_copies),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clusters of thread blocks: a histogram over the shared memory of a cluster, its parts sent around a ring, errors of launches, and what functions
- * and devices say of clusters. With an argument: the device has none.
+ * Clusters of thread blocks: a histogram over the shared memory of a cluster, its parts sent around a ring, a tile of a tensor that the thread blocks
+ * of a cluster load for each other, errors of launches, and what functions and devices say of clusters. With an argument: the device has none.
  */
 #include "driver_test.h"
 
@@ -30,7 +30,11 @@ int cuFuncGetAttribute(int *value, int attribute, void *function);
 int cuDeviceGetAttribute(int *value, int attribute, int device);
 int cuOccupancyMaxActiveClusters(int *clusters, void *function, const struct config *config);
 int cuOccupancyMaxPotentialClusterSize(int *size, void *function, const struct config *config);
+int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address, const uint64_t *sizes,
+                           const uint64_t *strides, const unsigned *box, const unsigned *steps, int interleave,
+                           int swizzle, int promotion, int fill);
 
+enum { TILE_ROWS = 64, ROW_BYTES = 128, TILE = TILE_ROWS * ROW_BYTES, SENT = 256, SHARED_BY = 4, TILES = 2 };
 enum { BLOCKS = 64, THREADS = 128, EACH = 16, BINS = 1024, VALUES = BLOCKS * THREADS * EACH };
 
 /*
@@ -81,6 +85,37 @@ static const char histogram_text[] =
     "look: setp.eq.u32 %p3, %r11, %r1; @%p3 bra skip; ld.shared.u32 %r13, [%r12]; max.u32 %r5, %r5, %r13;\n"
     "skip: add.u32 %r12, %r12, 4; add.u32 %r11, %r11, 1; setp.lt.u32 %p3, %r11, 8; @%p3 bra look;\n"
     "add.u64 %d5, %d2, %d1; st.global.u32 [%d5], %r5;\nlast: barrier.cluster.arrive; barrier.cluster.wait; ret;\n}\n"
+    /*
+     * Each of four thread blocks loads a quarter of a tile for all of them; then each sends the first bytes of what it has to its right neighbour, with
+     * its rank in front.
+     */
+    ".visible .entry share(.param .align 64 .b8 map[128], .param .u64 to)\n.explicitcluster\n.reqnctapercluster 4\n{\n"
+    ".reg .pred %p<4>; .reg .b32 %r<16>; .reg .b64 %d<8>;\n.shared .align 1024 .b8 room[8448]; .shared .align 8 .b64 "
+    "bar[2];\n"
+    "mov.b64 %d0, map; cvta.param.u64 %d0, %d0; ld.param.u64 %d1, [to]; mov.u32 %r0, %tid.x; mov.u32 %r1, "
+    "%cluster_ctarank;\n"
+    "mov.u32 %r2, %clusterid.x; setp.ne.u32 %p0, %r0, 0; @%p0 bra ready;\n"
+    "mbarrier.init.shared.b64 [bar], 1; mbarrier.init.shared.b64 [bar+8], 1; mbarrier.arrive.expect_tx.shared.b64 _, "
+    "[bar], 8192;\n"
+    "mbarrier.arrive.expect_tx.shared.b64 _, [bar+8], 256; fence.mbarrier_init.release.cluster;\n"
+    "ready: barrier.cluster.arrive.release; barrier.cluster.wait.acquire; @%p0 bra wait;\n"
+    "mov.u32 %r3, room; mad.lo.u32 %r3, %r1, 2048, %r3; shl.b32 %r4, %r2, 6; mad.lo.u32 %r4, %r1, 16, %r4; mov.u32 "
+    "%r5, bar;\n"
+    "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r3], [%d0, {0, "
+    "%r4}], "
+    "[%r5], 15;\n"
+    "wait: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra wait;\n"
+    "bar.sync 0; @%p0 bra second; st.shared.u32 [room], %r1; add.u32 %r6, %r1, 1; and.b32 %r6, %r6, 3; mov.u32 %r7, "
+    "room;\n"
+    "add.u32 %r8, %r7, 8192; mapa.shared::cluster.u32 %r8, %r8, %r6; mov.u32 %r5, bar; add.u32 %r9, %r5, 8;\n"
+    "mapa.shared::cluster.u32 %r9, %r9, %r6; fence.proxy.async;\n"
+    "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r8], [%r7], 256, [%r9];\n"
+    "second: mbarrier.try_wait.parity.shared.b64 %p1, [bar+8], 0; @!%p1 bra second;\n"
+    "mov.u32 %r10, %ctaid.x; mul.wide.u32 %d2, %r10, 8448; add.u64 %d2, %d2, %d1; shl.b32 %r11, %r0, 2;\n"
+    "next: setp.ge.u32 %p2, %r11, 8448; @%p2 bra done; mov.u32 %r12, room; add.u32 %r12, %r12, %r11; ld.shared.u32 "
+    "%r13, [%r12];\n"
+    "cvt.u64.u32 %d3, %r11; add.u64 %d3, %d3, %d2; st.global.u32 [%d3], %r13; add.u32 %r11, %r11, 512; bra next;\n"
+    "done: barrier.cluster.arrive; barrier.cluster.wait; ret;\n}\n"
     /* Works between its arrival and its wait, which finds the barrier met. */
     ".visible .entry late(.param .u64 from, .param .u64 to)\n{\n.reg .pred %p; .reg .b32 %r<3>;\n"
     "mov.u32 %r0, 0; mov.u32 %r1, %tid.x;\nbarrier.cluster.arrive;\n"
@@ -133,6 +168,32 @@ static void ring(void)
             largest = values[k] > largest ? values[k] : largest;
         CHECK(result[i] == largest);
     }
+}
+
+/* Row by row, and in each row the units of 16 bytes exchanged by the number of the row, as a swizzle of 128 bytes has them. */
+static void share(void)
+{
+    static unsigned char wanted[TILE + SENT], got[SHARED_BY * TILES][TILE + SENT];
+    _Alignas(64) unsigned char map[128];
+    const uint64_t sizes[] = {ROW_BYTES / 2, TILES * TILE_ROWS}, strides[] = {ROW_BYTES};
+    const unsigned box[] = {ROW_BYTES / 2, TILE_ROWS / SHARED_BY}, steps[] = {1, 1};
+    address_t all;
+    GOOD(cuMemAlloc_v2(&all, sizeof got));
+    GOOD(cuTensorMapEncodeTiled(map, 6, 2, (void *)(uintptr_t)from, sizes, strides, box, steps, 0, 3, 0, 0));
+    void *arguments[] = {map, &all};
+    GOOD(cuLaunchKernel(function_of("share"), SHARED_BY * TILES, 1, 1, 128, 1, 1, 0, NULL, arguments, NULL));
+    GOOD(cuMemcpyDtoH_v2(got, all, sizeof got));
+    for (unsigned block = 0; block < SHARED_BY * TILES; block++) {
+        const unsigned char *tile = (const unsigned char *)values + block / SHARED_BY * TILE;
+        const unsigned rank = block % SHARED_BY, left = (rank + SHARED_BY - 1) % SHARED_BY;
+        for (unsigned i = 0; i < TILE; i++)
+            wanted[i / 128 * 128 + (i / 16 % 8 ^ i / 128 % 8) * 16 + i % 16] = tile[i];
+        memcpy(wanted + TILE, wanted, SENT);
+        memcpy(wanted, &rank, 4);
+        memcpy(wanted + TILE, &left, 4);
+        CHECK(memcmp(wanted, got[block], sizeof wanted) == 0);
+    }
+    GOOD(cuMemFree_v2(all));
 }
 
 /* Warps begin anew: what earlier launches had of barriers is forgotten. */
@@ -228,6 +289,7 @@ int main(int argc, char **argv)
     for (unsigned cluster = 1; cluster <= 8; cluster *= 2)
         histogram(cluster, (int)cluster % 3);
     ring();
+    share();
     late();
     errors();
     histogram(16, 2);
