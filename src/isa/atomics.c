@@ -80,21 +80,30 @@ static uint64_t add_float(const struct operation *op, uint64_t old, uint64_t b, 
 }
 
 /* Halves: a number rather than NaN, and -0 is less than +0. */
-static bool is_less_half(const struct operation *op, uint32_t left, uint32_t right)
+static bool is_less_half(struct half_format format, uint32_t left, uint32_t right)
 {
-    struct half_format format = op->extra[1] == PTX_TYPE_BF16 ? HALF_BF16 : HALF_F16;
     double a = half_value(left, format), b = half_value(right, format);
     return a < b || (a == b && signbit(a) > signbit(b));
 }
 
 static uint64_t extreme_half(const struct operation *op, uint32_t old, uint32_t b)
 {
-    struct half_format format = op->extra[1] == PTX_TYPE_BF16 ? HALF_BF16 : HALF_F16;
+    bool brain = op->extra[1] == PTX_TYPE_BF16 || op->extra[1] == PTX_TYPE_BF16X2;
+    struct half_format format = brain ? HALF_BF16 : HALF_F16;
     bool old_nan = isnan(half_value(old, format)), new_nan = isnan(half_value(b, format));
     if (old_nan || new_nan)
         return old_nan && new_nan ? HALF_NAN : old_nan ? b : old;
     bool least = op->extra[0] == ATOMIC_MINIMUM;
-    return is_less_half(op, least ? b : old, least ? old : b) ? b : old;
+    return is_less_half(format, least ? b : old, least ? old : b) ? b : old;
+}
+
+/* Of one half, or of two in a word, each by itself. */
+static uint64_t extreme_halves(const struct operation *op, uint64_t old, uint64_t b)
+{
+    uint64_t result = extreme_half(op, (uint32_t)old & 0xffffu, (uint32_t)b & 0xffffu);
+    if (op->width_bytes == 4)
+        result |= extreme_half(op, (uint32_t)(old >> 16) & 0xffffu, (uint32_t)(b >> 16) & 0xffffu) << 16;
+    return result;
 }
 
 static bool is_less(const struct operation *op, uint64_t left, uint64_t right)
@@ -158,11 +167,11 @@ static uint64_t compute(const struct operation *op, uint64_t old, uint64_t b, ui
         return old == 0 || old > b ? b : old - 1;
     case ATOMIC_MINIMUM:
         if (op->extend & EXTEND_FLOAT)
-            return extreme_half(op, (uint32_t)old & 0xffffu, (uint32_t)b & 0xffffu);
+            return extreme_halves(op, old, b);
         return is_less(op, b, old) ? b : old;
     case ATOMIC_MAXIMUM:
         if (op->extend & EXTEND_FLOAT)
-            return extreme_half(op, (uint32_t)old & 0xffffu, (uint32_t)b & 0xffffu);
+            return extreme_halves(op, old, b);
         return is_less(op, old, b) ? b : old;
     case ATOMIC_AND:
         return old & b;

@@ -120,8 +120,9 @@ static const char *wrong_atomic(const struct ptx_instruction *instruction)
         return instruction->atomic == PTX_ATOMIC_ADD ? NULL : "sums up with .add only";
     if (type == PTX_TYPE_B16 && instruction->atomic != PTX_ATOMIC_CAS)
         return "takes type .b16 with .cas only";
-    if (ptx_type_is_half(type) && instruction->atomic != PTX_ATOMIC_ADD)
-        return "only adds this type";
+    bool orders = instruction->atomic == PTX_ATOMIC_MIN || instruction->atomic == PTX_ATOMIC_MAX;
+    if (ptx_type_is_half(type) && instruction->atomic != PTX_ATOMIC_ADD && !(orders && instruction->noftz))
+        return orders ? "needs .noftz with this type" : "only adds and orders this type";
     switch (instruction->atomic) {
     case PTX_ATOMIC_ADD:
         if (ptx_type_is_half(type) && !instruction->noftz)
@@ -129,7 +130,9 @@ static const char *wrong_atomic(const struct ptx_instruction *instruction)
         return ptx_types[type].kind == PTX_KIND_BITS || type == PTX_TYPE_S64 ? "does not add this type" : NULL;
     case PTX_ATOMIC_MIN:
     case PTX_ATOMIC_MAX:
-        return is_float || ptx_types[type].kind == PTX_KIND_BITS ? "does not order this type" : NULL;
+        return (is_float && !ptx_type_is_half(type)) || ptx_types[type].kind == PTX_KIND_BITS
+                   ? "does not order this type"
+                   : NULL;
     case PTX_ATOMIC_INC:
     case PTX_ATOMIC_DEC:
         return type == PTX_TYPE_U32 ? NULL : "takes type .u32 only";
@@ -262,6 +265,8 @@ static const char *wrong_vector_atomic(const struct ptx_instruction *instruction
 {
     if (instruction->types[0] != PTX_TYPE_F32 && !ptx_type_is_half(instruction->types[0]))
         return "takes vectors of .f32, .f16, .bf16, .f16x2 and .bf16x2 only";
+    if (instruction->vector == PTX_VECTOR_V8 && ptx_types[instruction->types[0]].bits > 16)
+        return "takes vectors of eight elements of 16 bits only";
     return instruction->space == PTX_SPACE_GLOBAL ? NULL : "takes vectors in .global only";
 }
 

@@ -143,7 +143,9 @@ static bool set_suffix(struct parser *parser, const struct mnemonic *mnemonic, s
 {
     const struct ptx_opcode_row *row = &ptx_opcodes[instruction->opcode];
     const struct name *name = word->name->stands_for ? word->name->stands_for : word->name;
-    bool twice = false;
+    bool twice = false, atomic = instruction->opcode == PTX_OP_ATOM || instruction->opcode == PTX_OP_RED;
+    if (!atomic && !strcmp(name->text, "v8"))
+        return not_supported(parser, mnemonic);
     if (set_warpgroup_shape(instruction, name->text))
         return true;
     if (set_field(instruction, word->name, &twice) || (name != word->name && set_field(instruction, name, &twice)))
@@ -241,7 +243,17 @@ static bool parse_address(struct parser *parser, struct ptx_operand *operand)
     return parse_integer(parser, &operand->bits);
 }
 
-static bool parse_vector(struct parser *parser, struct parsed_operand *parsed)
+/* What stands from `open` to `end`, quoted and shortened, for messages. */
+static void show_vector(const char *end, const char *open, char text[64])
+{
+    size_t length = (size_t)(end - open), most = 40, shown = length < most ? length : most;
+    snprintf(text, 64, "'%.*s%s'", (int)shown, open, shown < length ? "..." : "");
+    for (char *at = text; *at; at++)
+        *at = *at == '\n' || *at == '\t' || *at == '\r' ? ' ' : *at;
+}
+
+/* Behind the opening brace, which is at `open`. */
+static bool parse_vector(struct parser *parser, const char *open, struct parsed_operand *parsed)
 {
     struct ptx_operand elements[MAX_FRAGMENT];
     uint16_t count = 0;
@@ -256,6 +268,8 @@ static bool parse_vector(struct parser *parser, struct parsed_operand *parsed)
             return false;
         elements[count++] = element.operand;
     } while (parser_accept(parser, ','));
+    if (parser->token.kind == '}')
+        show_vector(parser->token.text + 1, open, parsed->text);
     parsed->operand.kind = PTX_OPERAND_VECTOR;
     parsed->operand.element_count = count;
     parsed->operand.elements = parser_copy(parser, elements, count * sizeof *elements);
@@ -353,9 +367,11 @@ bool parse_operand(struct parser *parser, bool label, struct parsed_operand *par
     case '[':
         parser_next(parser);
         return parse_address(parser, &parsed->operand) && parser_expect(parser, ']', "']'");
-    case '{':
+    case '{': {
+        const char *open = parser->token.text;
         parser_next(parser);
-        return parse_vector(parser, parsed);
+        return parse_vector(parser, open, parsed);
+    }
     case '!': {
         struct lexer before = parser->lexer;
         struct token mark = parser->token;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * atom and red of a vector. PTX promises atomicity of each element, not of the vector, so an operation of each element stands in its place,
- * in ascending order of addresses.
+ * in ascending order of addresses. For minima and maxima of halves NVIDIA has that operation in vectors only.
  */
 #include "ptx/parser.h"
+
+#include <stdio.h>
 
 static bool is_same_register(const struct ptx_operand *left, const struct ptx_operand *right)
 {
@@ -36,25 +38,29 @@ static bool check_elements_of(struct parser *parser, const struct parsed_operand
 {
     if (operand->operand.kind == PTX_OPERAND_VECTOR && operand->operand.element_count == count)
         return true;
-    return check_mismatch(parser, operand, count == 2 ? "a vector of 2 elements" : "a vector of 4 elements");
+    char wanted[32];
+    snprintf(wanted, sizeof wanted, "a vector of %u elements", count);
+    return check_mismatch(parser, operand, wanted);
 }
 
 /* Operand `which` of the operation of an element: that element of a vector, or its address. */
 static struct parsed_operand take_element(const struct parsed_operand *operand, uint32_t element, uint32_t bytes)
 {
     struct parsed_operand taken = *operand;
-    if (operand->operand.kind == PTX_OPERAND_VECTOR)
+    if (operand->operand.kind == PTX_OPERAND_VECTOR) {
         taken.operand = operand->operand.elements[element];
-    else
+        snprintf(taken.text, sizeof taken.text, "element %u of %.40s", element, operand->text);
+    } else {
         taken.operand.offset =
             (int64_t)((uint64_t)operand->operand.offset + (uint64_t)element * bytes); /* as addresses: around */
+    }
     return taken;
 }
 
 bool parse_vector_atomic(struct parser *parser, struct ptx_instruction *instruction,
                          const struct parsed_operand *operands, uint32_t count, const char *mnemonic)
 {
-    const uint32_t elements = instruction->vector == PTX_VECTOR_V2 ? 2 : 4,
+    const uint32_t elements = 2u << (instruction->vector - PTX_VECTOR_V2),
                    bytes = ptx_types[instruction->types[0]].bits / 8, results = instruction->opcode == PTX_OP_ATOM;
     struct ptx_instruction single = *instruction;
     single.vector = PTX_SUFFIX_NONE;

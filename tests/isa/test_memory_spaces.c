@@ -253,6 +253,44 @@ static void test_atomics_of_vectors(void **state)
     runner_free(&runner);
 }
 
+/* Minima and maxima of halves: a number rather than NaN, and -0 is less than 0. */
+static void test_extremes_of_vectors(void **state)
+{
+    (void)state;
+    static const uint16_t old[8] = {0x3c00, 0xc000, 0x8000, 0x0000, 0x7e00, 0x4200, 0x7e00, 0x7c00};
+    static const uint16_t with[8] = {0x4000, 0x3c00, 0x0000, 0x8000, 0x4200, 0x7e00, 0xfe00, 0xfc00};
+    static const uint16_t least[8] = {0x3c00, 0xc000, 0x8000, 0x8000, 0x4200, 0x4200, 0x7fff, 0xfc00};
+    static const uint16_t most[8] = {0x4000, 0x3c00, 0x0000, 0x0000, 0x4200, 0x4200, 0x7fff, 0x7c00};
+    struct runner runner;
+    runner_load(
+        &runner,
+        KERNEL(".reg .b16 %q<16>;\nld.global.v4.b16 {%q0, %q1, %q2, %q3}, [%out+16];\n"
+               "ld.global.v4.b16 {%q4, %q5, %q6, %q7}, [%out+24];\nld.global.v4.b32 {%r0, %r1, %r2, %r3}, [%out+16];\n"
+               "red.global.min.noftz.v8.f16 [%out+64], {%q0, %q1, %q2, %q3, %q4, %q5, %q6, %q7};\n"
+               "atom.global.v8.f16.max.noftz {%q8, %q9, %q10, %q11, %q12, %q13, %q14, %q15}, [%out+80], "
+               "{%q0, %q1, %q2, %q3, %q4, %q5, %q6, %q7};\nst.global.v4.b16 [%out+128], {%q8, %q9, %q10, %q11};\n"
+               "st.global.v4.b16 [%out+136], {%q12, %q13, %q14, %q15};\n"
+               "red.relaxed.gpu.global.v4.f16x2.min.noftz [%out+96], {%r0, %r1, %r2, %r3};\n"
+               "atom.global.v4.f16x2.max.noftz {%r4, %r5, %r6, %r7}, [%out+112], {%r0, %r1, %r2, %r3};\n"
+               "st.global.v4.b32 [%out+144], {%r4, %r5, %r6, %r7};\n"
+               "mov.b32 %r8, 0x3f80c000;\nmov.b32 %r9, 0xff804000;\nst.global.v2.b32 [%out+160], {%r8, %r8};\n"
+               "red.global.v2.bf16x2.min.noftz [%out+160], {%r9, %r9};\nmov.b16 %q0, 0x7fc0;\n"
+               "red.global.v2.bf16.max.noftz [%out+164], {%q0, %q0};"));
+    assert_int_equal(corun_memory_write(runner.memory, runner.out + 16, with, sizeof with), CORUN_OK);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(corun_memory_write(runner.memory, runner.out + 64 + 16 * i, old, sizeof old), CORUN_OK);
+    assert_int_equal(runner_try(&runner, 1), CORUN_OK);
+    const uint8_t *bytes = (const uint8_t *)runner_words(&runner);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_memory_equal(bytes + 64 + 32 * i, least, sizeof least);
+        assert_memory_equal(bytes + 80 + 32 * i, most, sizeof most);
+        assert_memory_equal(bytes + 128 + 16 * i, old, sizeof old);
+    }
+    assert_int_equal(runner_words(&runner)[40], 0xff80c000);
+    assert_int_equal(runner_words(&runner)[41], 0xff80c000);
+    runner_free(&runner);
+}
+
 static void test_atomics(void **state)
 {
     (void)state;
@@ -482,6 +520,7 @@ int main(void)
         cmocka_unit_test(test_generic_lanes_disagree),
         cmocka_unit_test(test_atomics),
         cmocka_unit_test(test_atomics_of_vectors),
+        cmocka_unit_test(test_extremes_of_vectors),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_mapped_pages),
         cmocka_unit_test(test_memory_interface),

@@ -50,15 +50,24 @@ static const struct {
     {ENTRY("red.shared.add.v2.f32 [%rd1], {%f2, %f2};"), CORUN_SYNTAX,
      "9:1: 'red.shared.add.v2.f32' takes vectors in .global only\n"},
     {ENTRY("red.global.add.v4.f32 [%rd1], {%f2, %f2};"), CORUN_SYNTAX,
-     "9:31: expected a vector of 4 elements, found '{'\n"},
+     "9:31: expected a vector of 4 elements, found '{%f2, %f2}'\n"},
     {ENTRY("red.global.add.v2.f32 [%rd1];"), CORUN_SYNTAX, "9:29: 'red.global.add.v2.f32' takes 2 operands, found 1\n"},
     {ENTRY("atom.global.add.v2.f32 {%f1, %f2}, [%rd1], {%f3, %rd1};"), CORUN_SYNTAX,
-     "9:44: expected a floating point register of 32 bits for .f32 or a constant, found '{' of type .b64\n"},
+     "9:44: expected a floating point register of 32 bits for .f32 or a constant, found element 1 of '{%f3, %rd1}' of "
+     "type .b64\n"},
     {ENTRY("atom.global.add.v2.f32 {%f1, %f2}, [%rd1], {%f2, %f1};"), CORUN_UNSUPPORTED,
      "9:24: not supported: an atomic operation of a vector whose element 0 has its result where a later element has "
      "its source\n"},
-    {ENTRY("red.global.add.noftz.v8.f16 [%rd1], {%h1, %h1, %h1, %h1, %h1, %h1, %h1, %h1};"), CORUN_UNSUPPORTED,
-     "9:1: not supported: red.global.add.noftz.v8.f16\n"},
+    {ENTRY("red.global.add.noftz.v8.f16x2 [%rd1], {%r1, %r1, %r1, %r1, %r1, %r1, %r1, %r1};"), CORUN_SYNTAX,
+     "9:1: 'red.global.add.noftz.v8.f16x2' takes vectors of eight elements of 16 bits only\n"},
+    {ENTRY("red.global.min.v2.f32 [%rd1], {%f1, %f1};"), CORUN_SYNTAX,
+     "9:1: 'red.global.min.v2.f32' does not order this type\n"},
+    {ENTRY("atom.global.max.v4.f16 {%h1, %h1, %h1, %h1}, [%rd1], {%h1, %h1, %h1, %h1};"), CORUN_SYNTAX,
+     "9:1: 'atom.global.max.v4.f16' needs .noftz with this type\n"},
+    {ENTRY("ld.global.v8.b32 {%r1, %r1, %r1, %r1, %r1, %r1, %r1, %r1}, [%rd1];"), CORUN_UNSUPPORTED,
+     "9:1: not supported: ld.global.v8.b32\n"},
+    {ENTRY("red.global.add.noftz.v8.f16 [%rd1], {%h1, %h1, %h1,\n%h1, %h1, %h1, %h1};"), CORUN_SYNTAX,
+     "9:37: expected a vector of 8 elements, found '{%h1, %h1, %h1, %h1, %h1, %h1, %h1}'\n"},
     {ENTRY("st.const.u32 [%rd1], %r2;"), CORUN_SYNTAX, "9:1: 'st.const.u32' cannot store to .const\n"},
     /* operands */
     {ENTRY("add.u32 %r1, %r2;"), CORUN_SYNTAX, "9:1: 'add.u32' takes 3 operands, found 2\n"},
@@ -136,7 +145,8 @@ static const struct {
     {ENTRY("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%rd1, {%f2}], [%r3];"), CORUN_SYNTAX,
      "9:55: expected coordinates that are registers of 32 bits or constants, found '['\n"},
     {ENTRY("cp.async.bulk.prefetch.tensor.3d.L2.global.im2col [%rd1, {%r2, %r2, %r2}], {%h1, %h1};"), CORUN_SYNTAX,
-     "9:76: expected a vector with an offset of 16 bits for each dimension but the first and the last, found '{'\n"},
+     "9:76: expected a vector with an offset of 16 bits for each dimension but the first and the last, found '{%h1, "
+     "%h1}'\n"},
     {ENTRY("cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4 [%rd1, {%r2, %r2}];"), CORUN_SYNTAX,
      "9:43: '.tile::gather4' is not a suffix of 'cp.async.bulk.prefetch.tensor'\n"},
     {ENTRY("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s64 [%rd1], [%r1], 16;"), CORUN_SYNTAX,
@@ -170,7 +180,7 @@ static const struct {
     {ENTRY("wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.xor.popc {%r1,%r2,%r3,%r4}, %rd1, %rd1, 1;"), CORUN_SYNTAX,
      "9:1: 'wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.xor.popc' needs .and.popc with type .b1\n"},
     {ENTRY("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3}, %rd1, %rd1, 1, 1, 1, 0, 0;"), CORUN_SYNTAX,
-     "9:51: expected a vector of 4 registers of 32 bits for .f32, found '{'\n"},
+     "9:51: expected a vector of 4 registers of 32 bits for .f32, found '{%f1,%f2,%f3}'\n"},
     {ENTRY("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3,%f4}, %r1, %rd1, 1, 1, 1, 0, 0;"),
      CORUN_SYNTAX, "9:70: expected a register of 64 bits for .b64 or a constant, found '%r1' of type .b32\n"},
     {ENTRY("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3,%f4}, %rd1, 5, 1, 1, 1, 0, 0;"),
@@ -183,7 +193,7 @@ static const struct {
     {ENTRY("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3,%f4}, %rd1, %rd1, 1, 1, 1, 0, 2;"),
      CORUN_SYNTAX, "9:94: expected 0, or 1 for a transposed matrix, found '2'\n"},
     {ENTRY("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1}, [%r1];"), CORUN_SYNTAX,
-     "9:42: expected a vector of 2 registers of 32 bits for .b32, found '{'\n"},
+     "9:42: expected a vector of 2 registers of 32 bits for .b32, found '{%r1}'\n"},
     {ENTRY("ldmatrix.sync.aligned.m8n8.shared.b16 {%r1}, [%r1];"), CORUN_SYNTAX,
      "9:1: 'ldmatrix.sync.aligned.m8n8.shared.b16' needs .x1, .x2 or .x4\n"},
     {ENTRY("mma.sync.aligned.m16n8k8.row.row.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3}, {%f1,%f2,%f3,%f4};"),
@@ -197,7 +207,7 @@ static const struct {
     {ENTRY("mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r1,%r2}, {%r1,%r2}, {%r3,%r4}, {%r1,%r2}, %r5, 4;"),
      CORUN_SYNTAX, "9:103: expected a selector from 0 to 3, found '4'\n"},
     {ENTRY("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%f3}, {%f1,%f2,%f3};"),
-     CORUN_SYNTAX, "9:87: expected a vector of 4 registers of 32 bits for .f32, found '{'\n"},
+     CORUN_SYNTAX, "9:87: expected a vector of 4 registers of 32 bits for .f32, found '{%f1,%f2,%f3}'\n"},
     {ENTRY(".reg .b1 %x;"), CORUN_UNSUPPORTED, "9:6: not supported: .b1 here\n"},
     {ENTRY("bar.red.u32 %r1, 0, %p1;"), CORUN_SYNTAX, "9:1: 'bar.red.u32' needs .popc, .and or .or\n"},
     {HEAD ".global .samplerref t;\n", CORUN_UNSUPPORTED, "4:9: not supported: .samplerref here\n"},
@@ -205,7 +215,7 @@ static const struct {
     {ENTRY("add.u32 %r1;\nmov.u32 %r1, 1;\nsub.u32 %r1, %r2, %q;\nmul.lo.u32 %r1, {1, %r2}, %r3;\nret"), CORUN_SYNTAX,
      "9:1: 'add.u32' takes 3 operands, found 1\n"
      "11:19: expected a declared name, found '%q'\n"
-     "12:17: expected a register of 32 bits for .u32 or a constant, found '{'\n"
+     "12:17: expected a register of 32 bits for .u32 or a constant, found '{1, %r2}'\n"
      "14:1: expected ';', found '}'\n"},
     /* declarations */
     {"add", CORUN_SYNTAX, "1:1: expected .version at the start of a module, found 'add'\n"},
