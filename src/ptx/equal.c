@@ -144,7 +144,8 @@ static bool equal_function(const struct ptx_function *left, const struct ptx_fun
         if (left->registers[i].type != right->registers[i].type)
             return false;
     for (uint32_t i = 0; i < left->label_count; i++)
-        if (left->labels[i].instruction != right->labels[i].instruction)
+        if (left->labels[i].instruction != right->labels[i].instruction ||
+            left->labels[i].nounroll != right->labels[i].nounroll)
             return false;
     for (uint32_t i = 0; i < left->instruction_count; i++)
         if (!equal_instruction(&left->instructions[i], &right->instructions[i]))

@@ -495,6 +495,39 @@ static bool choose_names(struct printer *printer, const struct ptx_function *fun
     return !printer->out_of_memory;
 }
 
+static int by_place(const void *left, const void *right)
+{
+    const struct ptx_label *a = *(const struct ptx_label *const *)left, *b = *(const struct ptx_label *const *)right;
+    return a->instruction != b->instruction ? (a->instruction > b->instruction) - (a->instruction < b->instruction)
+                                            : (a > b) - (a < b);
+}
+
+/* A pass may have added labels behind all others: they are written where they are. */
+static void put_code(struct printer *printer, const struct ptx_function *function)
+{
+    const struct ptx_label **labels =
+        ARENA_ARRAY(printer->arena, const struct ptx_label *, (size_t)function->label_count + 1);
+    if (!labels) {
+        printer->out_of_memory = true;
+        return;
+    }
+    for (uint32_t i = 0; i < function->label_count; i++)
+        labels[i] = &function->labels[i];
+    qsort(labels, function->label_count, sizeof *labels, by_place);
+    uint32_t next = 0;
+    for (uint32_t i = 0; i <= function->instruction_count; i++) {
+        bool nounroll = false;
+        for (; next < function->label_count && labels[next]->instruction == i; next++) {
+            put(printer, "%s:\n", printer->labels[labels[next] - function->labels]);
+            nounroll |= labels[next]->nounroll;
+        }
+        if (nounroll)
+            put(printer, "    .pragma \"nounroll\";\n");
+        if (i < function->instruction_count)
+            put_instruction(printer, &function->instructions[i]);
+    }
+}
+
 static void put_function(struct printer *printer, const struct ptx_function *function)
 {
     printer->function = function;
@@ -518,13 +551,7 @@ static void put_function(struct printer *printer, const struct ptx_function *fun
         put(printer, "    ");
         put_variable(printer, function->variables[i], printer->variables[i]);
     }
-    uint32_t label = 0;
-    for (uint32_t i = 0; i <= function->instruction_count; i++) {
-        for (; label < function->label_count && function->labels[label].instruction == i; label++)
-            put(printer, "%s:\n", printer->labels[label]);
-        if (i < function->instruction_count)
-            put_instruction(printer, &function->instructions[i]);
-    }
+    put_code(printer, function);
     put(printer, "}\n");
     printer->function = NULL;
 }

@@ -47,6 +47,8 @@ static void hard_cases_come_back(void **state)
     /* a name of a scope that hides one of the module, which is used as well; names that a suffix would collide with */
     round_trip(HEAD ".global .u32 x;\n.global .u32 x$1;\n.entry k() { .reg .u64 a; mov.u64 a, x;\n"
                     "{ .local .u32 x; mov.u64 a, x; } { .local .u32 x; mov.u64 a, x; } mov.u64 a, x$1; }\n");
+    /* a loop that is not to be unrolled */
+    round_trip(ENTRY("add.u32 %r1, %r1, 1; LOOP: .pragma \"nounroll\"; add.u32 %r1, %r1, 1; bra LOOP;"));
     /* addresses of variables that come later, and of itself */
     round_trip(HEAD ".extern .global .u64 b;\n.global .u64 a = b;\n.visible .global .u64 b = a;\n"
                     ".global .u64 c[2] = {0, c};\n");
