@@ -110,8 +110,10 @@ static void print_idle(const struct corun_case_result *result, FILE *stream)
         char name[256], cycles[32];
         if (!ran_nothing(application))
             continue;
+        /* Of an application without a launch, the software machine counts no cycles. */
         fprintf(stream, "%s%s: the window of %s cycles ended before its first kernel began\n", first ? "\n" : "",
-                title(application, name, sizeof name), grouped(application->cycles, cycles));
+                title(application, name, sizeof name),
+                grouped(application->cycles ? application->cycles : result->cycles, cycles));
         first = false;
     }
 }

@@ -263,6 +263,13 @@ static void a_window_that_ends_before_the_first_kernel(void **state)
     assert_non_null(strstr(text, "\n\nbroken: the window of 10 000 cycles ended before its first kernel began\n"));
     assert_null(strstr(text, "sgemm@small: the window"));
     free(text);
+    sample.applications[1].cycles = 0;
+    sample.result.cycles = 12000;
+    stream = open_memstream(&text, &bytes);
+    assert_true(table_case(&sample.result, &(struct report_style){0}, stream));
+    fclose(stream);
+    assert_non_null(strstr(text, "\n\nbroken: the window of 12 000 cycles ended before its first kernel began\n"));
+    free(text);
 }
 
 /* Eleven intervals of 100 and 400 cycles by turns: two of them make a column, and the last one is alone. */
