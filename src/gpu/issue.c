@@ -198,6 +198,15 @@ static inline void spend_quota(struct sm *sm, uint32_t index, uint32_t applicati
         quota_complete(sm, application, lanes, cycle);
 }
 
+/* An atomic that is a loop: its warp goes on behind the last turn, and each turn has instructions of its own. */
+static inline void take_turns(struct sm *sm, uint32_t index, uint32_t slot, const struct machine_op *op, uint32_t turns)
+{
+    if (!turns)
+        return;
+    sm->schedulers[index].free_at += (uint64_t)turns * op->loop * sm->config->warp_issue_cycles;
+    sm->warps[slot].not_before = sm->now + (uint64_t)turns * sm->config->shared_loop_cycles;
+}
+
 void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
 {
     struct scheduler *scheduler = &sm->schedulers[index];
@@ -218,7 +227,7 @@ void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
         issue_rare(sm, slot, op, start);
     else if (op->pipe == PIPE_MEMORY && sm->issue.active && sm->issue.outcome != CORUN_OUTCOME_FAULT &&
              op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC))
-        load_store_accept(sm, slot, op, start);
+        take_turns(sm, index, slot, op, load_store_accept(sm, slot, op, start));
     else
         warp_set_ready(warp, op, ready_entry(start + op->latency, false));
     if (sm->quota.on)

@@ -194,33 +194,57 @@ static uint32_t distinct_addresses(const struct corun_issue *issue, uint32_t lan
 /* What bank conflicts cost a load of several lines beyond its lookups. */
 static uint32_t l1_bank_cycles(const struct sm *sm, uint32_t lanes, uint32_t access_bytes, uint32_t lines)
 {
-    uint32_t cycles = shared_memory_cycles(sm->config, sm->issue.address, lanes, access_bytes, false);
+    uint32_t cycles = shared_memory_cycles(sm->config, sm->issue.address, lanes, access_bytes);
     uint32_t lookups = (uint32_t)divide_up(lines, sm->config->l1_lines_per_cycle);
     return cycles > lookups ? cycles - lookups : 0;
 }
 
-/* Fills the entry with what the lanes of one space ask for. */
-static void add_lanes(struct sm *sm, struct memory_entry *entry, const struct machine_op *op, uint32_t space,
+/* An atomic that is a loop: banks for all its turns, and the latency of each beside its two accesses. Returns its turns. */
+static uint32_t add_loop(struct sm *sm, struct memory_entry *entry, uint32_t lanes, uint32_t access_bytes)
+{
+    const struct corun_gpu_config *c = sm->config;
+    uint32_t cycles, turns = shared_loop_turns(c, sm->issue.address, lanes, access_bytes, &cycles);
+    uint32_t accesses = 2 * turns, beside = accesses + c->collect_cycles, all = turns * c->shared_loop_cycles;
+    entry->counters->shared_accesses += accesses;
+    entry->counters->shared_conflict_cycles += cycles - accesses;
+    entry->bank_cycles = (uint16_t)cycles;
+    all = all > beside ? all + 1 - beside : 1;
+    entry->bank_latency = (uint16_t)(all < UINT16_MAX ? all : UINT16_MAX);
+    return turns;
+}
+
+static void add_shared_lanes(struct sm *sm, struct memory_entry *entry, const struct machine_op *op, uint32_t lanes)
+{
+    const struct corun_gpu_config *c = sm->config;
+    bool atomic = op->flags & CORUN_ATOMIC;
+    uint32_t cycles = 0;
+    for (uint32_t first = 0; first < CORUN_WARP_LANES; first += c->access_lanes) {
+        uint32_t part = c->access_lanes >= 32 ? lanes : lanes & 0xffffu << first;
+        if (part)
+            cycles += (atomic ? shared_atomic_cycles : shared_memory_cycles)(c, sm->issue.address, part, op->access_bytes);
+    }
+    entry->counters->shared_accesses++;
+    entry->counters->shared_conflict_cycles += cycles - 1;
+    entry->bank_cycles = (uint16_t)cycles;
+    entry->bank_latency = (uint16_t)(c->shared_latency + (atomic ? c->shared_atomic_latency : 0));
+}
+
+/* Fills the entry with what the lanes of one space ask for. Returns the turns of the loop that an atomic is, or 0. */
+static uint32_t add_lanes(struct sm *sm, struct memory_entry *entry, const struct machine_op *op, uint32_t space,
                       uint32_t lanes)
 {
     const struct corun_gpu_config *c = sm->config;
     struct corun_counters *counters = entry->counters;
     bool store = op->flags & CORUN_STORE, atomic = op->flags & CORUN_ATOMIC;
     if (!lanes)
-        return;
+        return 0;
     bool gathered = atomic && is_gathered(op, &sm->issue, lanes);
     if (space == CORUN_SPACE_SHARED) {
-        uint32_t cycles = 0;
-        for (uint32_t first = 0; first < CORUN_WARP_LANES; first += c->access_lanes) {
-            uint32_t part = c->access_lanes >= 32 ? lanes : lanes & 0xffffu << first;
-            if (part)
-                cycles += shared_memory_cycles(c, sm->issue.address, part, op->access_bytes, atomic && !gathered);
-        }
-        counters->shared_accesses++;
-        counters->shared_conflict_cycles += cycles - 1;
-        entry->bank_cycles = (uint16_t)cycles;
-        entry->bank_latency = (uint16_t)c->shared_latency;
-        return;
+        lanes = gathered ? lanes & -lanes : lanes;
+        if (op->loop)
+            return add_loop(sm, entry, lanes, op->access_bytes);
+        add_shared_lanes(sm, entry, op, lanes);
+        return 0;
     }
     bool bypass;
     enum client client = client_of(sm, space, op->flags, &bypass);
@@ -230,7 +254,7 @@ static void add_lanes(struct sm *sm, struct memory_entry *entry, const struct ma
         counters->constant_accesses += constant_cycles;
         entry->bank_cycles = (uint16_t)constant_cycles;
         entry->bank_latency = (uint16_t)(first ? c->constant_first_latency : c->constant_latency);
-        return;
+        return 0;
     }
     uint32_t line_bytes = c->l2_line_bytes;
     if (!store && !atomic && !bypass)
@@ -252,6 +276,7 @@ static void add_lanes(struct sm *sm, struct memory_entry *entry, const struct ma
     entry->count = (uint16_t)(entry->count + count);
     entry->client = (uint8_t)client;
     entry->bypass = bypass;
+    return 0;
 }
 
 /* Sectors that lanes touch in the shared memory of one SM. */
@@ -283,19 +308,21 @@ static void add_remote_lanes(struct sm *sm, struct memory_entry *entry, const st
         *transaction = (struct transaction){.line = REMOTE_LINE | target, .lanes = there};
         transaction->touched = sectors_there(&sm->issue, there, op->access_bytes);
         transaction->repeats =
-            shared_memory_cycles(sm->config, sm->issue.address, there, op->access_bytes, op->flags & CORUN_ATOMIC);
+            (op->flags & CORUN_ATOMIC ? shared_atomic_cycles : shared_memory_cycles)(sm->config, sm->issue.address,
+                                                                                      there, op->access_bytes);
         entry->counters->shared_accesses++;
         entry->counters->shared_conflict_cycles += transaction->repeats - 1;
         lanes &= ~there;
     }
 }
 
-void load_store_accept(struct sm *sm, uint32_t slot, const struct machine_op *op, uint64_t start)
+uint32_t load_store_accept(struct sm *sm, uint32_t slot, const struct machine_op *op, uint64_t start)
 {
     struct load_store *unit = &sm->load_store;
     struct sm_warp *warp = &sm->warps[slot];
     struct memory_entry *entry = &unit->entries[(unit->head + unit->count++) & unit->mask];
     const struct corun_grid *grid = sm->tbs[warp->tb].launch->grid;
+    uint32_t turns = 0;
     entry->ready = start;
     entry->generation = warp->generation;
     entry->ticket = sm->issue.ticket;
@@ -310,12 +337,12 @@ void load_store_accept(struct sm *sm, uint32_t slot, const struct machine_op *op
     entry->counters = warp->counters;
     entry->grid = grid;
     if (sm->issue.space != CORUN_SPACE_GENERIC) {
-        add_lanes(sm, entry, op, sm->issue.space, sm->issue.active);
+        turns = add_lanes(sm, entry, op, sm->issue.space, sm->issue.active);
     } else {
         static const uint8_t spaces[] = {CORUN_SPACE_SHARED, CORUN_SPACE_GLOBAL, CORUN_SPACE_LOCAL,
                                          CORUN_SPACE_CONSTANT};
         for (uint32_t i = 0; i < sizeof spaces; i++)
-            add_lanes(sm, entry, op, spaces[i], lanes_in(&sm->issue, spaces[i]));
+            turns += add_lanes(sm, entry, op, spaces[i], lanes_in(&sm->issue, spaces[i]));
     }
     entry->counters->global_transactions += entry->count;
     uint32_t remote = sm->issue.space == CORUN_SPACE_GENERIC ? lanes_in(&sm->issue, CORUN_SPACE_CLUSTER) : 0;
@@ -331,6 +358,7 @@ void load_store_accept(struct sm *sm, uint32_t slot, const struct machine_op *op
     }
     if (op->flags & CORUN_STORE)
         sm->progress_cycle[warp->application] = sm->now;
+    return turns;
 }
 
 static void note_hit(struct sm *sm, uint32_t index, uint64_t done)

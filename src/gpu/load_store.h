@@ -66,8 +66,8 @@ static inline bool load_store_has_room(const struct load_store *unit)
 
 bool load_store_create(struct sm *sm);
 void load_store_destroy(struct sm *sm);
-/* Takes over a memory instruction that was just issued (sm->issue); operands are collected at `start`. */
-void load_store_accept(struct sm *sm, uint32_t warp, const struct machine_op *op, uint64_t start);
+/* Takes over a memory instruction that was just issued (sm->issue); operands are collected at `start`. Turns of the loop that it is, or 0. */
+uint32_t load_store_accept(struct sm *sm, uint32_t warp, const struct machine_op *op, uint64_t start);
 /* Serves the first instruction, if it can be served now. */
 void load_store_tick(struct sm *sm);
 /* When load_store_tick has something to do; NEVER: after a reply, or when there is an instruction. */

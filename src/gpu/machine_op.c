@@ -142,7 +142,7 @@ static void set_slots(const struct corun_gpu_config *c, const struct corun_instr
                       struct machine_op *op)
 {
     op->slots = (uint16_t)c->warp_issue_cycles;
-    if (!c->expansions)
+    if (!c->expansions || instruction->flags & CORUN_COMPARED)
         return;
     op->slots = (uint16_t)(op->slots * (1 + instruction->further));
     op->latency = (uint16_t)(op->latency + instruction->chain * (c->collect_cycles + c->fp32_mul_latency));
@@ -167,6 +167,20 @@ static void set_gathered(const struct corun_gpu_config *c, const struct corun_in
         further = redux ? REDUX : alone ? TREE : SCAN;
     op->gathered = further == 0 ? 0 : instruction->flags & CORUN_GATHERED || redux ? 1 : CORUN_WARP_LANES;
     op->slots = (uint16_t)(op->slots * (1 + further));
+}
+
+/* Those of shared memory that banks do not perform. A lock is taken, its word is changed, the lock is given back, and the next lane comes. */
+static void set_loop(const struct corun_gpu_config *c, const struct corun_instruction *instruction,
+                     struct machine_op *op)
+{
+    enum { LOCK = 4 };
+    bool shared = instruction->space == CORUN_SPACE_SHARED || instruction->space == CORUN_SPACE_GENERIC;
+    if (!c->shared_loop_cycles || !shared || !(instruction->flags & CORUN_ATOMIC))
+        return;
+    if (c->shared_locks)
+        op->loop = LOCK;
+    else if (instruction->flags & CORUN_COMPARED)
+        op->loop = (uint8_t)(1 + instruction->further);
 }
 
 static void add_once(uint16_t *list, uint8_t *count, uint16_t entry)
@@ -233,6 +247,7 @@ void machine_ops_build(const struct corun_gpu_config *config, const struct corun
         op->interval = (uint16_t)timing.interval;
         set_slots(config, instruction, op);
         set_gathered(config, instruction, op);
+        set_loop(config, instruction, op);
         if (config->mixed_pipes)
             mix_pipes(config, instruction, op);
         op->special_interval = special_interval(config, instruction);

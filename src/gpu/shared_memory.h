@@ -7,6 +7,15 @@
 
 /* Cycles that the banks are taken by the lanes' accesses, >= 1. */
 uint32_t shared_memory_cycles(const struct corun_gpu_config *config, const uint64_t *addresses, uint32_t lanes,
-                              uint32_t access_bytes, bool atomic);
+                              uint32_t access_bytes);
+/* The same of an atomic that the banks perform: lanes at one address one after the other. */
+uint32_t shared_atomic_cycles(const struct corun_gpu_config *config, const uint64_t *addresses, uint32_t lanes,
+                              uint32_t access_bytes);
+/*
+ * An atomic that is a loop of a load, an operation and a compare-and-swap, in each turn of which one lane of each address is done: how many
+ * turns there are, and *cycles that the banks are taken by all of them.
+ */
+uint32_t shared_loop_turns(const struct corun_gpu_config *config, const uint64_t *addresses, uint32_t lanes,
+                           uint32_t access_bytes, uint32_t *cycles);
 
 #endif

@@ -225,6 +225,37 @@ enum atomic_operation decode_change(enum ptx_suffix word)
     }
 }
 
+/*
+ * Instructions in a turn of the loop that an atomic of shared memory is, 0 where it is one instruction: ptxas 13.0 for sm_75 and sm_80. A
+ * load, the operation, a compare-and-swap, a comparison and a branch; 64 bits take two comparisons, and what has no instruction of 64 bits
+ * two of 32; a half of a word is put into its word, which the swap before has brought.
+ */
+static uint32_t turn_of_atomic(const struct ptx_instruction *instruction)
+{
+    enum { TURN = 5, TURN_HALF = 6, TURN_DOUBLE = 6, TURN_WIDE = 7, TURN_WIDE_CHOICE = 8 };
+    enum ptx_type type = instruction->types[0];
+    bool wide = ptx_types[type].bits == 64;
+    if (instruction->opcode != PTX_OP_ATOM && instruction->opcode != PTX_OP_RED)
+        return 0;
+    switch (instruction->atomic) {
+    case PTX_ATOMIC_EXCH:
+    case PTX_ATOMIC_CAS:
+        return 0;
+    case PTX_ATOMIC_MIN:
+    case PTX_ATOMIC_MAX:
+        if (wide)
+            return TURN_WIDE_CHOICE;
+        break;
+    default:
+        break;
+    }
+    if (ptx_type_is_half(type))
+        return ptx_types[type].bits == 16 ? TURN_HALF : TURN;
+    if (ptx_type_is_float(type))
+        return wide ? TURN_DOUBLE : TURN;
+    return wide ? TURN_WIDE : 0;
+}
+
 static void decode_atomic(struct decoder *decoder)
 {
     const struct ptx_instruction *instruction = decoder->instruction;
@@ -248,7 +279,11 @@ static void decode_atomic(struct decoder *decoder)
     uint32_t gathered = instruction->gathered == PTX_GATHER_COUNT    ? CORUN_GATHERED
                         : instruction->gathered == PTX_GATHER_VALUES ? CORUN_GATHERED_VALUES
                                                                      : 0;
-    describe(decoder, op, CORUN_ATOMIC | (reduction ? CORUN_REDUCTION : 0) | gathered);
+    bool may_be_shared = place.space == CORUN_SPACE_SHARED || place.space == CORUN_SPACE_GENERIC;
+    uint32_t turn = may_be_shared ? turn_of_atomic(instruction) : 0;
+    describe(decoder, op, CORUN_ATOMIC | (reduction ? CORUN_REDUCTION : 0) | (turn ? CORUN_COMPARED : 0) | gathered);
+    if (turn)
+        decode_last(decoder)->further = (uint8_t)(turn - 1);
 }
 
 void decode_emit_fence(struct decoder *decoder)

@@ -590,11 +590,60 @@ static void gathered_atomics_are_one_operation(void **state)
     assert_in_range(apart, 32 * rounds, 32 * rounds + 1000);
     assert_in_range(atomics_at_one_address(&config, CORUN_SPACE_GLOBAL, CORUN_GATHERED), rounds, rounds + 1000);
     assert_in_range(atomics_at_one_address(&config, CORUN_SPACE_GLOBAL, CORUN_GATHERED_VALUES), rounds, rounds + 1000);
-    /* of shared memory: a cycle each, beside the slots of one scheduler of four, 1 + 5 a warp */
+    /* of shared memory: a cycle for the first lane and two for each other one, beside the slots of one scheduler of four, 1 + 5 a warp */
     uint32_t lanes = CORUN_REDUCTION;
-    assert_in_range(atomics_at_one_address(&config, CORUN_SPACE_SHARED, lanes), 4 * 20 * 32 - 100, 4 * 20 * 32 + 100);
+    config.shared_atomic_interval = 2;
+    assert_in_range(atomics_at_one_address(&config, CORUN_SPACE_SHARED, lanes), 4 * 20 * 63 - 100, 4 * 20 * 63 + 100);
     assert_in_range(atomics_at_one_address(&config, CORUN_SPACE_SHARED, lanes | CORUN_GATHERED), 20 * 6 - 10,
                     20 * 6 + 100);
+}
+
+/* One warp's atomics of shared memory with a result, each address that of the one before, `stride` bytes from lane to lane. */
+static uint64_t chain_of_atomics(const struct corun_gpu_config *config, uint32_t flags, uint64_t stride,
+                                uint64_t *accesses)
+{
+    struct script *script = script_new(1, 1);
+    for (uint32_t i = 0; i < 10; i++) {
+        uint32_t at = script_memory(script, CORUN_ATOMIC | flags, CORUN_SPACE_SHARED, 2, 2, 0, stride);
+        script->code[at].further = flags & CORUN_COMPARED ? 4 : 0;
+    }
+    script_compute(script, CORUN_UNIT_INT, CORUN_OPERATION_ADD, 3, 2, 2); /* waits for the last one */
+    script_end(script, 0, 1);
+    struct corun_counters counters;
+    uint64_t cycles = script_run(config, script, &counters);
+    *accesses = counters.shared_accesses;
+    free(script);
+    return cycles;
+}
+
+static void sums_in_shared_memory_are_loops(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    config.sms = 1;
+    config.shared_latency = 22;
+    config.shared_atomic_interval = 2;
+    config.shared_atomic_latency = 17;
+    config.shared_loop_cycles = 100;
+    uint64_t accesses, first = chain_of_atomics(&config, 0, 4, &accesses);
+    assert_int_equal(accesses, 10);
+    assert_in_range(first, 10 * (22 + 17), 10 * (22 + 17) + 60);
+    assert_in_range(chain_of_atomics(&config, 0, 0, &accesses), first + 10 * 62, first + 10 * 62);
+    assert_in_range(chain_of_atomics(&config, CORUN_COMPARED, 4, &accesses), 10 * 100, 10 * 100 + 60);
+    assert_int_equal(accesses, 10 * 2);
+    /* a turn for each lane, and its swap waits for those of the lanes that are left: 2 × (31 + 30 + … + 1) */
+    assert_in_range(chain_of_atomics(&config, CORUN_COMPARED, 0, &accesses), 10 * (32 * 100 + 992),
+                    10 * (32 * 100 + 992) + 60);
+    assert_int_equal(accesses, 10 * 32 * 2);
+    /* without a result the warp goes on behind the last turn all the same */
+    assert_in_range(chain_of_atomics(&config, CORUN_COMPARED | CORUN_REDUCTION, 0, &accesses), 10 * 32 * 100,
+                    10 * (32 * 100 + 992) + 60);
+    /* where words are locked, all are loops, and who waits for the lock stores nothing */
+    config.shared_locks = true;
+    assert_in_range(chain_of_atomics(&config, 0, 0, &accesses), 10 * 32 * 100, 10 * 32 * 100 + 60);
+    config.shared_locks = false;
+    config.shared_loop_cycles = 0;
+    assert_int_equal(chain_of_atomics(&config, CORUN_COMPARED, 4, &accesses), first);
 }
 
 static void threads_change_no_digit(void **state)
@@ -769,6 +818,7 @@ int main(void)
         cmocka_unit_test(mshrs_bound_what_is_under_way),
         cmocka_unit_test(atomics_are_performed_once_per_lane),
         cmocka_unit_test(gathered_atomics_are_one_operation),
+        cmocka_unit_test(sums_in_shared_memory_are_loops),
         cmocka_unit_test(threads_change_no_digit),
         cmocka_unit_test(greedy_stays_and_round_robin_turns),
         cmocka_unit_test(instruction_cache_misses_are_counted_and_cost),

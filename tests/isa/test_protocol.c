@@ -413,6 +413,49 @@ static void test_description_of_instructions(void **state)
     runner_free(&runner);
 }
 
+/* Which atomics of shared memory ptxas writes as loops, and how many instructions a turn of them has. */
+static void loops_of_shared_memory_are_known(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint32_t turn;
+    } rows[] = {
+        {"red.shared.add.u32 [words], %r1;", 0},
+        {"atom.shared.exch.b64 %rd1, [words], %rd1;", 0},
+        {"atom.shared.cas.b64 %rd1, [words], %rd1, %rd1;", 0},
+        {"red.shared.inc.u32 [words], %r1;", 0},
+        {"red.global.add.f32 [there], %f1;", 0},
+        {"red.shared.add.f32 [words], %f1;", 5},
+        {"red.shared.add.noftz.f16x2 [words], %r1;", 5},
+        {"red.shared.add.noftz.f16 [words], %h1;", 6},
+        {"atom.shared.add.f64 %d1, [words], %d1;", 6},
+        {"red.shared.add.u64 [words], %rd1;", 7},
+        {"red.shared.xor.b64 [words], %rd1;", 7},
+        {"red.shared.max.s64 [words], %rd1;", 8},
+        {"red.add.f32 [%rd1], %f1;", 5}, /* of generic addresses: if they lead there */
+    };
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[1024];
+        snprintf(text, sizeof text,
+                 ".version 7.0\n.target sm_75\n.address_size 64\n.global .f32 there;\n.entry k(.param .u64 p) {\n"
+                 ".shared .align 8 .b8 words[64];\n.reg .b16 %%h<2>;\n.reg .b32 %%r<2>;\n.reg .b64 %%rd<2>;\n"
+                 ".reg .f32 %%f<2>;\n.reg .f64 %%d<2>;\n%s\nst.shared.b64 [words+8], %%rd1;\nret;\n}\n",
+                 rows[i].text);
+        struct runner runner;
+        runner_load(&runner, text);
+        struct corun_grid *launch =
+            runner_launch(&runner, "k", (struct corun_dim3){1, 1, 1}, (struct corun_dim3){32, 1, 1}, 0, &runner.out, 8);
+        const struct corun_instruction *found = NULL;
+        for (uint32_t pc = 0; pc < launch->code_length && !found; pc++)
+            found = launch->code[pc].flags & CORUN_ATOMIC ? &launch->code[pc] : NULL;
+        assert_non_null(found);
+        assert_int_equal(found->flags & CORUN_COMPARED ? found->further + 1 : 0, rows[i].turn);
+        corun_grid_destroy(launch);
+        runner_free(&runner);
+    }
+}
+
 struct touched {
     uint64_t address;
     uint32_t bytes;
@@ -476,6 +519,7 @@ int main(void)
         cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_special_registers_of_some_lanes),
         cmocka_unit_test(test_description_of_instructions),
+        cmocka_unit_test(loops_of_shared_memory_are_known),
         cmocka_unit_test(test_what_a_run_without_timing_touches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
