@@ -83,17 +83,29 @@ static uint32_t latency_of(const struct ptx_instruction *instruction)
     }
 }
 
+#define NO_VALUE UINT32_MAX
+
+/* What an instruction that is not placed yet will write to a register without a guard, so that the value before ends with its last read. */
+struct later_value {
+    uint32_t reads; /* of it, in the block */
+    uint32_t next;  /* what is written to the register after it; or NO_VALUE */
+};
+
 /* Registers of one block: those that are live behind it, and what the instructions not yet placed still read. */
 struct registers {
     const struct code *code;
     const bool *constants; /* per register: takes none, because its value need not be kept; NULL: all take one */
-    uint32_t *reads;       /* per register: reads by instructions of the block that are not placed */
-    uint64_t *live;        /* holds a value that is needed now */
-    uint64_t *outlive;     /* needed behind the block */
-    uint32_t pressure;     /* 32-bit registers live now */
-    uint32_t peak;         /* the most of them since the block began */
-    int32_t change;        /* of the pressure, by the instruction that is looked at */
-    bool commit;
+    uint32_t *reads;       /* per register: reads of the value that it holds, by instructions that are not placed */
+    uint32_t *later;       /* per register: the value that is written to it next; or NO_VALUE */
+    uint32_t *last;        /* per register: the last value that is written to it in the block; or NO_VALUE */
+    VECTOR(struct later_value) values;
+    uint64_t *live;    /* holds a value that is needed now */
+    uint64_t *outlive; /* needed behind the block */
+    uint32_t pressure; /* 32-bit registers live now */
+    uint32_t peak;     /* the most of them since the block began */
+    int32_t change;    /* of the pressure, by the instruction that is looked at */
+    bool guarded;      /* that instruction */
+    bool commit, failed;
 };
 
 static int32_t words(const struct registers *registers, uint32_t index)
@@ -102,24 +114,49 @@ static int32_t words(const struct registers *registers, uint32_t index)
     return registers->constants && registers->constants[index] ? 0 : (int32_t)(bits + 31) / 32 * (bits > 1);
 }
 
-/* Every read of a register in an instruction is visited; the last one that is left frees it. */
-static void visit_register(void *user, uint32_t index, enum ptx_access access)
+/* Whether somebody still needs what the register holds. */
+static bool is_needed(const struct registers *registers, uint32_t index)
 {
-    struct registers *registers = user;
-    if (access == PTX_READ) {
-        registers->reads[index]--;
-        if (!registers->reads[index] && bits_test(registers->live, index) && !bits_test(registers->outlive, index)) {
-            registers->change -= words(registers, index);
-            if (registers->commit)
-                bits_clear(registers->live, index);
+    return registers->reads[index] || (registers->later[index] == NO_VALUE && bits_test(registers->outlive, index));
+}
+
+static void visit_read(struct registers *registers, uint32_t index)
+{
+    registers->reads[index]--;
+    if (!bits_test(registers->live, index) || is_needed(registers, index))
+        return;
+    registers->change -= words(registers, index);
+    if (registers->commit)
+        bits_clear(registers->live, index);
+}
+
+static void visit_write(struct registers *registers, uint32_t index)
+{
+    uint32_t later = registers->later[index];
+    if (registers->guarded || later == NO_VALUE) {
+        if (bits_test(registers->live, index) || !is_needed(registers, index))
+            return;
+    } else {
+        const struct later_value *value = &registers->values.data[later];
+        if (registers->commit) {
+            registers->reads[index] = value->reads;
+            registers->later[index] = value->next;
         }
-        return;
+        if (!value->reads && (value->next != NO_VALUE || !bits_test(registers->outlive, index)))
+            return;
     }
-    if (bits_test(registers->live, index) || (!registers->reads[index] && !bits_test(registers->outlive, index)))
-        return;
     registers->change += words(registers, index);
     if (registers->commit)
         bits_set(registers->live, index);
+}
+
+/* Every read of a register in an instruction is visited, then every write; the last read that is left frees it. */
+static void visit_register(void *user, uint32_t index, enum ptx_access access)
+{
+    if (access == PTX_READ)
+        visit_read(user, index);
+    else
+        visit_write(user, index);
 }
 
 static void restore_reads(void *user, uint32_t index, enum ptx_access access)
@@ -131,6 +168,7 @@ static void restore_reads(void *user, uint32_t index, enum ptx_access access)
 static int32_t pressure_change(struct registers *registers, const struct ptx_instruction *instruction)
 {
     registers->change = 0;
+    registers->guarded = instruction->guard != PTX_NONE;
     registers->commit = false;
     ptx_instruction_registers(instruction, visit_register, registers);
     ptx_instruction_registers(instruction, restore_reads, registers);
@@ -140,6 +178,7 @@ static int32_t pressure_change(struct registers *registers, const struct ptx_ins
 static void place(struct registers *registers, const struct ptx_instruction *instruction)
 {
     registers->change = 0;
+    registers->guarded = instruction->guard != PTX_NONE;
     registers->commit = true;
     ptx_instruction_registers(instruction, visit_register, registers);
     registers->pressure = (uint32_t)((int32_t)registers->pressure + registers->change);
@@ -262,30 +301,43 @@ static void run_list(struct scheduler *scheduler, uint32_t first, uint32_t count
     }
 }
 
-static void count_read(void *user, uint32_t index, enum ptx_access access)
+static void count_access(void *user, uint32_t index, enum ptx_access access)
 {
     struct registers *registers = user;
-    registers->reads[index] += access == PTX_READ;
+    uint32_t last = registers->last[index], next = (uint32_t)registers->values.count;
+    if (access == PTX_READ) {
+        ++*(last == NO_VALUE ? &registers->reads[index] : &registers->values.data[last].reads);
+    } else if (!registers->guarded) {
+        if (!vector_push(&registers->values, ((struct later_value){0, NO_VALUE}))) {
+            registers->failed = true;
+            return;
+        }
+        *(last == NO_VALUE ? &registers->later[index] : &registers->values.data[last].next) = next;
+        registers->last[index] = next;
+    }
 }
 
-static void forget_reads(void *user, uint32_t index, enum ptx_access access)
+static void forget_access(void *user, uint32_t index, enum ptx_access access)
 {
     struct registers *registers = user;
     (void)access;
     registers->reads[index] = 0;
+    registers->later[index] = registers->last[index] = NO_VALUE;
 }
 
 /* Live registers at the start of a block from its ranges, which are `count` rows from `ranges`. */
 static void enter_block(struct registers *registers, const struct ptx_live_range *ranges, size_t count)
 {
     registers->pressure = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (ranges[i].stays)
             bits_set(registers->outlive, ranges[i].register_index);
-        if (ranges[i].enters && !bits_test(registers->live, ranges[i].register_index)) {
-            bits_set(registers->live, ranges[i].register_index);
-            registers->pressure += (uint32_t)words(registers, ranges[i].register_index);
-        }
+    for (size_t i = 0; i < count; i++) {
+        uint32_t index = ranges[i].register_index;
+        if (!ranges[i].enters || bits_test(registers->live, index) || !is_needed(registers, index))
+            continue;
+        bits_set(registers->live, index);
+        registers->pressure += (uint32_t)words(registers, index);
     }
     registers->peak = registers->pressure;
 }
@@ -305,12 +357,15 @@ static uint32_t try_block(struct scheduler *scheduler, const struct ptx_block *b
     struct registers *registers = &scheduler->registers;
     const struct ptx_instruction *instructions = scheduler->code->instructions;
     scheduler->target = target;
-    for (uint32_t i = block->first; i < block->end; i++)
-        ptx_instruction_registers(&instructions[i], count_read, registers);
+    registers->values.count = 0;
+    for (uint32_t i = block->first; i < block->end; i++) {
+        registers->guarded = instructions[i].guard != PTX_NONE;
+        ptx_instruction_registers(&instructions[i], count_access, registers);
+    }
     enter_block(registers, ranges, range_count);
     run_list(scheduler, block->first, block->end - block->first);
     for (uint32_t i = block->first; i < block->end; i++)
-        ptx_instruction_registers(&instructions[i], forget_reads, registers);
+        ptx_instruction_registers(&instructions[i], forget_access, registers);
     leave_block(registers, ranges, range_count);
     return scheduler->cycle;
 }
@@ -361,7 +416,7 @@ static enum corun_status schedule_block(struct scheduler *scheduler, const struc
         try_block(scheduler, block, ranges, range_count, target);
     memcpy(&scheduler->code->instructions[block->first], scheduler->placed, count * sizeof *scheduler->placed);
     scheduler->target = target;
-    return CORUN_OK;
+    return scheduler->registers.failed ? CORUN_MEMORY : CORUN_OK;
 }
 
 static void keep_range(void *user, const struct ptx_live_range *range)
@@ -428,7 +483,7 @@ enum corun_status code_schedule(struct code *code, uint32_t rewrites)
     struct scheduler scheduler = {
         .code = code, .spare = rewrites & ASSEMBLE_SPARE, .occupancy = rewrites & ASSEMBLE_OCCUPANCY};
     scheduler.registers = (struct registers){.code = code,
-                                             .reads = calloc(registers, sizeof(uint32_t)),
+                                             .reads = calloc(3 * registers, sizeof(uint32_t)),
                                              .live = calloc(BIT_WORDS(registers), sizeof(uint64_t)),
                                              .outlive = calloc(BIT_WORDS(registers), sizeof(uint64_t))};
     scheduler.placed = calloc((size_t)longest + 1, sizeof *scheduler.placed);
@@ -438,6 +493,9 @@ enum corun_status code_schedule(struct code *code, uint32_t rewrites)
         !scheduler.height)
         status = CORUN_MEMORY;
     if (status == CORUN_OK) {
+        scheduler.registers.later = scheduler.registers.reads + registers;
+        scheduler.registers.last = scheduler.registers.later + registers;
+        memset(scheduler.registers.later, 0xff, 2 * registers * sizeof(uint32_t)); /* NO_VALUE */
         scheduler.waits = scheduler.height + longest + 1;
         scheduler.ready = scheduler.waits + longest + 1;
         scheduler.available = scheduler.ready + longest + 1;
@@ -446,6 +504,7 @@ enum corun_status code_schedule(struct code *code, uint32_t rewrites)
     code->changed = true;
     order_destroy(&scheduler.order);
     vector_free(&scheduler.ranges);
+    vector_free(&scheduler.registers.values);
     free(scheduler.registers.reads);
     free(scheduler.registers.live);
     free(scheduler.registers.outlive);
