@@ -7,6 +7,7 @@
 #include "cuda/entry.h"
 #include "cuda/object.h"
 #include "cuda/process.h"
+#include "cuda/user_object.h"
 
 static void begin(struct call *call)
 {
@@ -82,7 +83,9 @@ void *driver_begin_object(struct call *call, const void *handle, enum object_kin
 int call_end(struct call *call)
 {
     corun_per_thread = false;
+    struct user_object *ended = user_objects_take(call->process);
     pthread_mutex_unlock(&call->process->lock);
+    user_objects_end(ended);
     return call->error;
 }
 

@@ -18,6 +18,7 @@ struct device {
     unsigned flags;
     uint64_t physical_bytes; /* of virtual memory management */
     void *pool;              /* the default one, once it was asked for */
+    void *current_pool;      /* that cudaDeviceSetMemPool has named; NULL: the default one */
     /* Its streams and its machine, which the first task makes that takes time. */
     struct stream_scheduler scheduler;
     uint64_t cycle; /* the machine's, from the base of the scheduler on */

@@ -99,6 +99,7 @@ void graph_destroy(struct process *process, struct graph *graph)
         if (stream_idle(track))
             stream_free(process, track);
     }
+    user_references_free(process, &graph->users);
     vector_free(&graph->nodes);
     vector_free(&graph->handles);
     vector_free(&graph->tracks);
@@ -196,7 +197,7 @@ struct graph *graph_copy(struct process *process, struct graph *graph, enum obje
     if (!copy)
         return NULL;
     copy->object.kind = kind;
-    if (!copy_nodes(process, graph, copy)) {
+    if (!user_references_copy(&copy->users, &graph->users, false) || !copy_nodes(process, graph, copy)) {
         graph_destroy(process, copy);
         return NULL;
     }
@@ -256,6 +257,19 @@ static uint32_t assign_tracks(struct graph *graph)
     return count;
 }
 
+/* A task that does nothing has what the launch keeps until then. */
+static int keep_users(struct process *process, const struct graph *graph, struct stream *stream)
+{
+    if (!graph->users.list.count)
+        return CUDA_SUCCESS;
+    struct task *task = task_create(TASK_NOTHING);
+    if (task && user_references_copy(&task->users, &graph->users, true))
+        return stream_ask(process, stream, task);
+    if (task)
+        task_free(process, task);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 static int append_nodes(struct process *process, struct graph *graph, struct stream *stream)
 {
     uint32_t tracks = assign_tracks(graph);
@@ -286,7 +300,7 @@ static int append_nodes(struct process *process, struct graph *graph, struct str
     }
     for (uint32_t t = 0; t < tracks && error == CUDA_SUCCESS; t++)
         error = cross(process, graph->tracks.data[t], stream);
-    return error;
+    return error == CUDA_SUCCESS ? keep_users(process, graph, stream) : error;
 }
 
 int graph_launch(struct process *process, struct graph *graph, struct stream *stream)

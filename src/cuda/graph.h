@@ -45,6 +45,7 @@ struct graph {
     VECTOR(struct graph_node *) nodes;
     VECTOR(struct stream *) tracks;
     VECTOR(struct graph_handle) handles; /* of conditions */
+    struct user_references users;        /* kept as long as the graph, and its launches, are there */
     struct graph *parent;                /* a body: the graph of its node */
     bool owned;                          /* by a node */
     bool frees_on_launch;                /* an executable one: what its last launch has allocated */

@@ -15,6 +15,7 @@
 #include "cuda/process.h"
 #include "cuda/remote.h"
 #include "cuda/stream.h"
+#include "cuda/user_object.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -109,7 +110,9 @@ static void *advance_alone(void *user)
             if (!engine_nudge(process))
                 break;
         bool ended = process->ended;
+        struct user_object *gone = user_objects_take(process);
         pthread_mutex_unlock(&process->lock);
+        user_objects_end(gone);
         if (ended)
             return NULL;
     }

@@ -87,7 +87,7 @@ static void set_managed(struct process *process, struct context *context, const 
         /* A pointer that the host takes of it is good on the device, too. */
         uint64_t same = (uint64_t)(uintptr_t)host;
         if (corun_memory_adopt(context->memory, same, host, bytes) == CORUN_OK) {
-            (void)ranges_add(process, (struct range){same, bytes, RANGE_MANAGED, 0, context, {0}});
+            (void)ranges_add(process, (struct range){same, bytes, RANGE_MANAGED, 0, context, {0}, NULL});
             capture_adopt(process, context, same, bytes, address);
         }
         *(void **)(uintptr_t)variable->host = host;

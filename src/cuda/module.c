@@ -158,7 +158,7 @@ static bool add_variable_ranges(struct process *process, const struct module *mo
         uint64_t address = module->loaded->variable_address[i];
         if (address &&
             !ranges_add(process,
-                        (struct range){address, ptx->variables[i]->bytes, RANGE_MODULE, 0, module->context, {0}}))
+                        (struct range){address, ptx->variables[i]->bytes, RANGE_MODULE, 0, module->context, {0}, NULL}))
             return false;
     }
     return true;

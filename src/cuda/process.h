@@ -75,6 +75,8 @@ struct thread_state {
     int capture_mode;
 };
 
+struct user_object;
+
 struct process {
     pthread_mutex_t lock;
     bool ready, failed, forked, driver_started, functional;
@@ -103,7 +105,7 @@ struct process {
     uint32_t checks;                /* enum corun_check */
     struct parting parting;         /* of all launches */
     struct region region;           /* of those that are timed */
-    bool profiles; /* counts where kernels issue and wait */
+    bool profiles;                  /* counts where kernels issue and wait */
     bool samples;
     struct corun_sampling sampling; /* if it does */
     uint32_t calls_running;
@@ -114,6 +116,7 @@ struct process {
     struct remote *remote;                 /* NULL: the GPUs are in this process */
     struct virtual_memory *virtual_memory; /* NULL until it is used */
     struct pointer_map complained;         /* names of what is absent that were said */
+    struct user_object *user_objects;      /* that nobody refers to any more: their functions are still to be called */
     VECTOR(struct context *) gone;         /* destroyed: threads may still have them on their stack */
 };
 

@@ -12,6 +12,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Index of the first range that begins above `address`. */
@@ -78,6 +79,20 @@ bool ranges_add(struct process *process, struct range range)
     return true;
 }
 
+void pool_bytes_release(struct pool_bytes *pool)
+{
+    if (--pool->references == 0)
+        free(pool);
+}
+
+static void leave_pool(const struct range *range)
+{
+    if (!range->pool)
+        return;
+    range->pool->used -= range->bytes;
+    pool_bytes_release(range->pool);
+}
+
 void ranges_remove(struct process *process, uint64_t address)
 {
     size_t position = first_above(process, address);
@@ -85,6 +100,7 @@ void ranges_remove(struct process *process, uint64_t address)
         return;
     struct range *all = process->ranges.data;
     take_back(process, &all[position - 1]);
+    leave_pool(&all[position - 1]);
     process->ranges.count--;
     memmove(all + position - 1, all + position, (process->ranges.count - (position - 1)) * sizeof *all);
 }
@@ -118,7 +134,7 @@ int memory_allocate(struct process *process, struct context *context, size_t byt
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (corun_memory_allocate(context->memory, bytes, address) != CORUN_OK)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (!ranges_add(process, (struct range){*address, bytes, RANGE_DEVICE, 0, context, {0}})) {
+    if (!ranges_add(process, (struct range){*address, bytes, RANGE_DEVICE, 0, context, {0}, NULL})) {
         corun_memory_free(context->memory, *address);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -144,13 +160,24 @@ int memory_allocate_host(struct process *process, struct context *context, size_
         }
         *address = other;
     }
-    if (!ranges_add(process, (struct range){*address, bytes, kind, flags, context, {0}})) {
+    if (!ranges_add(process, (struct range){*address, bytes, kind, flags, context, {0}, NULL})) {
         corun_memory_free(context->memory, *address);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     name(process, context, *address, kind == RANGE_MANAGED ? "cudaMallocManaged" : "cudaMallocHost");
     capture_allocate_host(process, context, place, *address, bytes);
     return CUDA_SUCCESS;
+}
+
+void memory_count(struct process *process, uint64_t address, struct pool_bytes *pool)
+{
+    size_t position = first_above(process, address);
+    struct range *range = &process->ranges.data[position - 1];
+    range->pool = pool;
+    pool->references++;
+    pool->used += range->bytes;
+    pool->most_used = pool->used > pool->most_used ? pool->used : pool->most_used;
+    pool->most_reserved = pool->used > pool->most_reserved ? pool->used : pool->most_reserved;
 }
 
 int memory_release(struct process *process, uint64_t address, const char *by)
@@ -180,7 +207,7 @@ int memory_register(struct process *process, struct context *context, void *host
     }
     if (corun_memory_adopt(context->memory, address, host, bytes) != CORUN_OK)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!ranges_add(process, (struct range){address, bytes, RANGE_REGISTERED, flags, context, {0}})) {
+    if (!ranges_add(process, (struct range){address, bytes, RANGE_REGISTERED, flags, context, {0}, NULL})) {
         corun_memory_free(context->memory, address);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -19,6 +19,12 @@ enum range_kind {
     RANGE_VIRTUAL     /* mapped by virtual memory management */
 };
 
+/* What a pool of memory has given out and nobody has freed (runtime_pool.c). */
+struct pool_bytes {
+    uint64_t used, most_used, most_reserved;
+    uint32_t references; /* the pool, and each range */
+};
+
 /*
  * Host address and device address are different only for RANGE_HOST and RANGE_MANAGED that could not be put where the
  * device has them.
@@ -32,7 +38,8 @@ struct range {
         bool read_mostly;
         uint8_t preferred, prefetched; /* runtime_memory_advice.c */
         uint32_t accessed_by;
-    } advice; /* of managed memory */
+    } advice;                /* of managed memory */
+    struct pool_bytes *pool; /* that it is from; NULL: none */
 };
 
 /* Memory of a device that the host does not see. What it sees is every context's, at the same address. */
@@ -50,6 +57,10 @@ int memory_allocate(struct process *process, struct context *context, size_t byt
 int memory_allocate_host(struct process *process, struct context *context, size_t bytes, enum range_kind kind,
                          unsigned flags, uint64_t *address);
 int memory_release(struct process *process, uint64_t address, const char *by);
+/* The range at an address is from a pool, which counts it until it is released. */
+void memory_count(struct process *process, uint64_t address, struct pool_bytes *pool);
+/* A reference less. */
+void pool_bytes_release(struct pool_bytes *pool);
 /* A range of a context's memory goes, without anything of the process's own. */
 void memory_forget(struct process *process, struct context *context, uint64_t address, const char *by);
 int memory_register(struct process *process, struct context *context, void *host, size_t bytes, unsigned flags);

@@ -399,6 +399,14 @@ ENTRY(int, cudaStreamSetAttribute, void *handle, int attribute, const void *valu
 ENTRY(int, cudaStreamGetAttribute, void *handle, int attribute, void *value);
 ENTRY(int, cudaStreamCopyAttributes, void *to, void *from);
 
+/* runtime_user_object.c */
+ENTRY(int, cudaUserObjectCreate, void **result, void *value, void (*destroy)(void *), unsigned references,
+      unsigned flags);
+ENTRY(int, cudaUserObjectRetain, void *handle, unsigned count);
+ENTRY(int, cudaUserObjectRelease, void *handle, unsigned count);
+ENTRY(int, cudaGraphRetainUserObject, void *handle, void *value, unsigned count, unsigned flags);
+ENTRY(int, cudaGraphReleaseUserObject, void *handle, void *value, unsigned count);
+
 /* runtime_texture.c */
 ENTRY(int, cudaCreateTextureObject, uint64_t *handle, const struct abi_resource *resource,
       const struct abi_texture *texture, const void *view);

@@ -22,32 +22,44 @@ struct pool {
     struct object object;
     struct device *device;
     uint64_t release_threshold;
+    struct pool_bytes *bytes;
 };
+
+static struct pool *create(struct process *process, struct device *device)
+{
+    struct pool *pool = calloc(1, sizeof *pool);
+    struct pool_bytes *bytes = calloc(1, sizeof *bytes);
+    if (pool && bytes) {
+        *pool = (struct pool){.object = {OBJECT_POOL}, .device = device, .bytes = bytes};
+        bytes->references = 1;
+        if (object_add(process, &pool->object))
+            return pool;
+    }
+    free(pool);
+    free(bytes);
+    return NULL;
+}
 
 static struct pool *default_pool(struct process *process, struct device *device)
 {
-    if (!device->pool) {
-        struct pool *pool = calloc(1, sizeof *pool);
-        if (!pool)
-            return NULL;
-        *pool = (struct pool){.object = {OBJECT_POOL}, .device = device};
-        if (!object_add(process, &pool->object)) {
-            free(pool);
-            return NULL;
-        }
-        device->pool = pool;
-    }
+    if (!device->pool)
+        device->pool = create(process, device);
     return (struct pool *)device->pool;
 }
 
-static int get_pool(void **pool, int device)
+static struct pool *current_pool(struct process *process, struct device *device)
+{
+    return device->current_pool ? (struct pool *)device->current_pool : default_pool(process, device);
+}
+
+static int get_pool(void **pool, int device, bool current)
 {
     struct call call;
     if (runtime_begin_device(&call)) {
         struct device *of = process_device(call.process, device);
         if (!pool || !of)
             call.error = CUDA_ERROR_INVALID_VALUE;
-        else if (!(*pool = default_pool(call.process, of)))
+        else if (!(*pool = (current ? current_pool : default_pool)(call.process, of)))
             call.error = CUDA_ERROR_OUT_OF_MEMORY;
     }
     return runtime_end(&call);
@@ -55,20 +67,25 @@ static int get_pool(void **pool, int device)
 
 ENTRY(int, cudaDeviceGetDefaultMemPool, void **pool, int device)
 {
-    return get_pool(pool, device);
+    return get_pool(pool, device, false);
 }
 
 ENTRY(int, cudaDeviceGetMemPool, void **pool, int device)
 {
-    return get_pool(pool, device);
+    return get_pool(pool, device, true);
 }
 
 ENTRY(int, cudaDeviceSetMemPool, int device, void *pool)
 {
     struct call call;
-    if (runtime_begin_device(&call) &&
-        (!process_device(call.process, device) || !object_find(call.process, pool, OBJECT_POOL)))
-        call.error = CUDA_ERROR_INVALID_VALUE;
+    if (runtime_begin_device(&call)) {
+        struct device *of = process_device(call.process, device);
+        const struct pool *named = object_find(call.process, pool, OBJECT_POOL);
+        if (!of || !named || named->device != of)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        else
+            of->current_pool = pool;
+    }
     return runtime_end(&call);
 }
 
@@ -76,17 +93,10 @@ ENTRY(int, cudaMemPoolCreate, void **result, const void *properties)
 {
     struct call call;
     if (runtime_begin(&call)) {
-        struct pool *pool = result && properties ? calloc(1, sizeof *pool) : NULL;
         if (!result || !properties)
             call.error = CUDA_ERROR_INVALID_VALUE;
-        else if (!pool || !object_add(call.process, &pool->object))
+        else if (!(*result = create(call.process, call.context->device)))
             call.error = CUDA_ERROR_OUT_OF_MEMORY;
-        if (call.error == CUDA_SUCCESS) {
-            *pool = (struct pool){.object = {OBJECT_POOL}, .device = call.context->device};
-            *result = pool;
-        } else {
-            free(pool);
-        }
     }
     return runtime_end(&call);
 }
@@ -99,14 +109,30 @@ ENTRY(int, cudaMemPoolDestroy, void *handle)
         if (!pool || pool == pool->device->pool) {
             call.error = CUDA_ERROR_INVALID_VALUE;
         } else {
+            if (pool->device->current_pool == pool)
+                pool->device->current_pool = NULL;
             object_remove(call.process, &pool->object);
+            pool_bytes_release(pool->bytes); /* what it has given out still counts it */
             free(pool);
         }
     }
     return runtime_end(&call);
 }
 
-enum { POOL_RELEASE_THRESHOLD = 4, POOL_FIRST_COUNT = 5, POOL_LAST_COUNT = 8 };
+enum { POOL_RELEASE_THRESHOLD = 4, POOL_RESERVED, POOL_MOST_RESERVED, POOL_USED, POOL_MOST_USED };
+
+/* A pool keeps nothing that is not used: what is reserved is used. False: there is no such count, or it cannot be set. */
+static bool pool_count(struct pool_bytes *bytes, int attribute, uint64_t *value, bool set)
+{
+    bool most = attribute == POOL_MOST_RESERVED || attribute == POOL_MOST_USED;
+    if (attribute < POOL_RESERVED || attribute > POOL_MOST_USED || (set && (!most || *value)))
+        return false;
+    if (set)
+        *(attribute == POOL_MOST_USED ? &bytes->most_used : &bytes->most_reserved) = bytes->used;
+    else
+        *value = !most ? bytes->used : attribute == POOL_MOST_USED ? bytes->most_used : bytes->most_reserved;
+    return true;
+}
 
 static int pool_attribute(void *handle, int attribute, void *value, bool set)
 {
@@ -121,9 +147,8 @@ static int pool_attribute(void *handle, int attribute, void *value, bool set)
             pool->release_threshold = *(const uint64_t *)value;
         else if (attribute == POOL_RELEASE_THRESHOLD)
             *(uint64_t *)value = pool->release_threshold;
-        else if (attribute >= POOL_FIRST_COUNT && attribute <= POOL_LAST_COUNT && !set)
-            *(uint64_t *)value = call.context->allocated_bytes;
-        else if (attribute < 1 || attribute > POOL_LAST_COUNT)
+        else if ((attribute < 1 || attribute >= POOL_RELEASE_THRESHOLD) &&
+                 !pool_count(pool->bytes, attribute, value, set))
             call.error = CUDA_ERROR_INVALID_VALUE;
     }
     return runtime_end(&call);
@@ -160,17 +185,27 @@ static int allocate_in_graph(struct call *call, struct stream *stream, size_t by
     return error;
 }
 
-static int allocate_in_stream(void **pointer, size_t bytes, void *handle)
+static int allocate_from(struct call *call, struct pool *pool, size_t bytes, uint64_t *address)
+{
+    int error = memory_allocate(call->process, call->context, bytes, address, "cudaMallocAsync");
+    if (error == CUDA_SUCCESS)
+        memory_count(call->process, *address, pool->bytes);
+    return error;
+}
+
+/* From the pool `named` with has_name, else from the current one of the device. */
+static int allocate_in_stream(void **pointer, size_t bytes, const void *named, bool has_name, void *handle)
 {
     struct call call;
     if (runtime_begin(&call)) {
         struct stream *stream;
         uint64_t address = 0;
-        call.error = pointer ? stream_of_handle(&call, handle, &stream) : CUDA_ERROR_INVALID_VALUE;
+        struct pool *pool =
+            has_name ? object_find(call.process, named, OBJECT_POOL) : current_pool(call.process, call.context->device);
+        call.error = pointer && pool ? stream_of_handle(&call, handle, &stream) : CUDA_ERROR_INVALID_VALUE;
         if (call.error == CUDA_SUCCESS && bytes)
-            call.error = stream->capture
-                             ? allocate_in_graph(&call, stream, bytes, &address)
-                             : memory_allocate(call.process, call.context, bytes, &address, "cudaMallocAsync");
+            call.error = stream->capture ? allocate_in_graph(&call, stream, bytes, &address)
+                                         : allocate_from(&call, pool, bytes, &address);
         if (call.error == CUDA_SUCCESS)
             *pointer = (void *)(uintptr_t)address;
     }
@@ -179,13 +214,12 @@ static int allocate_in_stream(void **pointer, size_t bytes, void *handle)
 
 ENTRY(int, cudaMallocAsync, void **pointer, size_t bytes, void *stream)
 {
-    return allocate_in_stream(pointer, bytes, stream);
+    return allocate_in_stream(pointer, bytes, NULL, false, stream);
 }
 
 ENTRY(int, cudaMallocFromPoolAsync, void **pointer, size_t bytes, void *pool, void *stream)
 {
-    (void)pool;
-    return allocate_in_stream(pointer, bytes, stream);
+    return allocate_in_stream(pointer, bytes, pool, true, stream);
 }
 
 ENTRY(int, cudaFreeAsync, void *pointer, void *handle)

@@ -72,6 +72,9 @@ void task_free(struct process *process, struct task *task)
     case TASK_CONDITION:
         graph_condition_release(process, task->condition);
         break;
+    case TASK_NOTHING:
+        user_references_free(process, &task->users);
+        break;
     default:
         break;
     }

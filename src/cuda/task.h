@@ -8,6 +8,7 @@
 #include "cuda/copy.h"
 #include "cuda/launch_cluster.h"
 #include "cuda/parts.h"
+#include "cuda/user_object.h"
 #include "stream/scheduler.h"
 
 struct event;
@@ -72,7 +73,8 @@ struct task {
             unsigned flags;
         } value; /* stream_value.h; SET_CONDITION: address and value */
         struct graph_condition *condition;
-        uint64_t address; /* FREE */
+        uint64_t address;             /* FREE */
+        struct user_references users; /* NOTHING: what is kept until then */
     };
 };
 

@@ -147,7 +147,7 @@ static int adopt(struct process *process, struct virtual_memory *all, struct con
     if (!vector_push(&all->adopted, ((struct adopted){context, address, owner})))
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (corun_memory_adopt(context->memory, address, (void *)(uintptr_t)address, bytes) != CORUN_OK ||
-        (owner && !ranges_add(process, (struct range){address, bytes, RANGE_VIRTUAL, 0, context, {0}})))
+        (owner && !ranges_add(process, (struct range){address, bytes, RANGE_VIRTUAL, 0, context, {0}, NULL})))
         return CUDA_ERROR_OUT_OF_MEMORY;
     return CUDA_SUCCESS;
 }
