@@ -61,7 +61,7 @@ enum corun_tensor_type decode_tensor_type(enum ptx_type type)
 static uint32_t multiply_adds(const struct ptx_matrix *matrix)
 {
     uint32_t products = matrix->form == PTX_MATRIX_MMA && matrix->m == 8 && matrix->a == PTX_TYPE_F16 ? 4 : 1;
-    return products * matrix->m * matrix->n * matrix->k / (matrix->form == PTX_MATRIX_SPARSE ? 2u : 1u);
+    return products * matrix->m * matrix->n * matrix->k / (matrix->sparse ? 2u : 1u);
 }
 
 struct read {
@@ -111,7 +111,7 @@ static void decode_product(struct decoder *decoder)
     add_reads(&read, work.a, ptx_matrix_distinct(matrix, PTX_MATRIX_A), wide);
     add_reads(&read, work.b, ptx_matrix_distinct(matrix, PTX_MATRIX_B), wide);
     add_reads(&read, work.c, ptx_matrix_distinct(matrix, PTX_MATRIX_C), wide);
-    if (matrix->form == PTX_MATRIX_SPARSE) {
+    if (matrix->sparse) {
         work.e = decode_source(decoder, &operands[4], 32);
         work.selector = (uint8_t)operands[5].bits;
         if (!(work.e & OPERAND_CONSTANT))

@@ -50,6 +50,8 @@ static void read_operands(struct decoder *decoder, const struct matrix_work *wor
     for (uint32_t i = 0; i < count; i++)
         decode_reads(machine, work->a[i], work->a_shared);
     decode_reads(machine, work->b[0], true);
+    if (work->matrix.sparse && !(work->e & OPERAND_CONSTANT))
+        decode_reads(machine, work->e, false);
     if (work->adds < decoder->kernel->predicate_slots)
         decode_reads(machine, decoder->kernel->register_slots + work->adds, false);
 }
@@ -62,10 +64,11 @@ static void emit_product(struct decoder *decoder, const struct matrix_work *work
     machine->unit = CORUN_UNIT_TENSOR;
     machine->flags = CORUN_WARPGROUP;
     machine->operation = (uint8_t)decode_tensor_type((enum ptx_type)matrix->a);
-    machine->multiply_adds = (uint16_t)((uint32_t)matrix->m * matrix->n * matrix->k / CORUN_WARP_LANES);
+    uint32_t once = matrix->sparse ? 2 : 1, of_b = ROW_BYTES * once;
+    machine->multiply_adds = (uint16_t)((uint32_t)matrix->m * matrix->n * matrix->k / once / CORUN_WARP_LANES);
     /* each warp reads its rows of A, and all four read B together */
     machine->shared_bytes =
-        (uint16_t)((work->a_shared ? matrix->m * ROW_BYTES : 0) + matrix->n * ROW_BYTES / CORUN_WARPGROUP_WARPS);
+        (uint16_t)((work->a_shared ? matrix->m * ROW_BYTES : 0) + matrix->n * of_b / CORUN_WARPGROUP_WARPS);
     decode_writes(machine, decoder->group_slot, false);
 }
 
@@ -74,16 +77,21 @@ static void decode_product(struct decoder *decoder)
     const struct ptx_instruction *instruction = decoder->instruction;
     const struct ptx_operand *operands = instruction->operands;
     struct matrix_work work = {.saturates = instruction->satfinite,
-                               .a_shared = operands[1].kind == PTX_OPERAND_REGISTER,
-                               .adds = decode_predicate_source(decoder, &operands[3]),
-                               .adds_negated = operands[3].negated && operands[3].kind == PTX_OPERAND_REGISTER};
+                               .a_shared = operands[1].kind == PTX_OPERAND_REGISTER};
     (void)ptx_matrix_find(instruction, &work.matrix); /* the front end has seen that there is one */
+    if (work.matrix.sparse) {
+        work.e = decode_source(decoder, &operands[3], 32);
+        work.selector = (uint8_t)operands[4].bits;
+    }
+    const struct ptx_operand *adds = &operands[work.matrix.sparse ? 5 : 3], *signs = adds + 1;
+    work.adds = decode_predicate_source(decoder, adds);
+    work.adds_negated = adds->negated && adds->kind == PTX_OPERAND_REGISTER;
     uint32_t constants = ptx_matrix_constants(&work.matrix, !work.a_shared);
     if (constants) {
-        work.a_negated = (int64_t)operands[4].bits < 0;
-        work.b_negated = (int64_t)operands[5].bits < 0;
-        work.a_columns = constants == 4 && operands[6].bits;
-        work.b_rows = constants > 2 && operands[2 + constants + 1].bits;
+        work.a_negated = (int64_t)signs[0].bits < 0;
+        work.b_negated = (int64_t)signs[1].bits < 0;
+        work.a_columns = constants == 4 && signs[2].bits;
+        work.b_rows = constants > 2 && signs[constants - 1].bits;
     }
     uint32_t results = decode_fragment(decoder, &operands[0], work.d, MATRIX_RESULTS);
     uint32_t count = decode_fragment(decoder, &operands[1], work.a, MATRIX_REGISTERS);
@@ -104,7 +112,7 @@ bool decode_multiplies_in_groups(const struct decoder *decoder)
     for (uint32_t i = 0; i < decoder->functions.count; i++) {
         const struct ptx_function *function = decoder->functions.data[i].ptx;
         for (uint32_t k = 0; k < function->instruction_count; k++)
-            if (function->instructions[k].opcode == PTX_OP_WGMMA_MMA_ASYNC_SYNC)
+            if (ptx_is_warpgroup_product(function->instructions[k].opcode))
                 return true;
     }
     return false;
@@ -116,6 +124,7 @@ bool decode_warpgroup(struct decoder *decoder)
     bool groups = decoder->group_slot < decoder->kernel->register_slots;
     switch (instruction->opcode) {
     case PTX_OP_WGMMA_MMA_ASYNC_SYNC:
+    case PTX_OP_WGMMA_MMA_ASYNC_SP_SYNC:
         decode_product(decoder);
         return true;
     case PTX_OP_WGMMA_FENCE_SYNC:

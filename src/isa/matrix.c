@@ -70,7 +70,7 @@ static void put(const struct lanes *lanes, const uint16_t *slots, uint32_t bits,
 static uint32_t columns_of(const struct ptx_matrix *matrix, enum ptx_matrix_role role)
 {
     if (role == PTX_MATRIX_A)
-        return matrix->form == PTX_MATRIX_SPARSE ? inner(matrix) / 2 : inner(matrix);
+        return matrix->sparse ? inner(matrix) / 2 : inner(matrix);
     return matrix->n;
 }
 
@@ -140,7 +140,7 @@ void matrix_scatter(const struct lanes *lanes, const struct ptx_matrix *matrix, 
  * metadata of a row are in one lane of a group, in two, or in all four, each with the bits of a share of the columns; where a lane has those of
  * two rows, the lower half is of row `group`.
  */
-static void find_columns(const struct lanes *lanes, const struct matrix_work *work, uint8_t *columns)
+void matrix_find_columns(const struct lanes *lanes, const struct matrix_work *work, uint8_t *columns)
 {
     const struct ptx_matrix *matrix = &work->matrix;
     const uint32_t *metadata = lanes_source(lanes, work->e);
@@ -178,8 +178,8 @@ static struct matrix_values *multiply_whole(const struct lanes *lanes, const str
     matrix_gather(lanes, matrix, PTX_MATRIX_A, work->a, values->a);
     matrix_gather(lanes, matrix, PTX_MATRIX_B, work->b, values->b);
     matrix_gather(lanes, matrix, PTX_MATRIX_C, work->c, values->c);
-    if (matrix->form == PTX_MATRIX_SPARSE)
-        find_columns(lanes, work, values->columns);
+    if (matrix->sparse)
+        matrix_find_columns(lanes, work, values->columns);
     matrix_compute(work, values, unit);
     return values;
 }

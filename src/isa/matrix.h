@@ -41,9 +41,9 @@ struct matrix_work {
     bool a_columns, b_rows;    /* mma.m8n8k4 of f16: a is .col, b is .row */
     bool transposes;           /* tiles */
     uint8_t tiles;
-    uint8_t selector; /* mma.sp */
+    uint8_t selector; /* mma.sp and its like of warpgroups */
     uint16_t d[MATRIX_RESULTS], a[MATRIX_REGISTERS], b[MATRIX_REGISTERS], c[MATRIX_REGISTERS];
-    uint16_t e; /* mma.sp: which elements a has */
+    uint16_t e; /* of these: which elements a has */
     /* wgmma: a and b are 64-bit slots of descriptors, a only where it is not in registers; a_columns, b_rows: they are transposed */
     bool a_shared, a_negated, b_negated;
     uint16_t adds; /* a predicate: d is added to */
@@ -63,7 +63,7 @@ uint32_t matrix_packed(const struct ptx_matrix *matrix, enum ptx_matrix_role rol
 void matrix_multiply(const struct lanes *lanes, const struct matrix_work *work, enum matrix_unit unit);
 
 /*
- * The same of what stands row by row: `a` m x k elements (mma.sp: k / 2 of them, of columns `columns`), `b` k x n, `c` and `d` m x n; an element is the
+ * The same of what stands row by row: `a` m x k elements (sparse: k / 2 of them, of columns `columns`), `b` k x n, `c` and `d` m x n; an element is the
  * low bits of its word. .b1: words of 32 bits along k.
  */
 struct matrix_values {
@@ -77,6 +77,9 @@ void matrix_gather(const struct lanes *lanes, const struct ptx_matrix *matrix, e
                    const uint16_t *slots, uint64_t *values);
 void matrix_scatter(const struct lanes *lanes, const struct ptx_matrix *matrix, const uint16_t *slots,
                     const uint64_t *values);
+
+/* Of a sparse A the columns of its elements, row by row, as the metadata of these lanes say. */
+void matrix_find_columns(const struct lanes *lanes, const struct matrix_work *work, uint8_t *columns);
 
 /* variant of OPERATION_MATRIX_ADDRESS */
 enum matrix_address_variant {

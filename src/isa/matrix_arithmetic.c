@@ -237,8 +237,7 @@ static void decode_factors(const struct ptx_matrix *matrix, const struct matrix_
 {
     enum ptx_type a = widened ? PTX_TYPE_F16 : (enum ptx_type)matrix->a;
     enum ptx_type b = widened ? PTX_TYPE_F16 : (enum ptx_type)matrix->b;
-    uint32_t count_a = matrix->m * matrix->k / (matrix->form == PTX_MATRIX_SPARSE ? 2u : 1u),
-             count_b = (uint32_t)matrix->k * matrix->n;
+    uint32_t count_a = matrix->m * matrix->k / (matrix->sparse ? 2u : 1u), count_b = (uint32_t)matrix->k * matrix->n;
     decode_numbers(values->a, count_a, a, factors->a);
     decode_numbers(values->b, count_b, b, factors->b);
     struct format format_a = format_of(a), format_b = format_of(b);
@@ -313,7 +312,7 @@ struct plan {
 
 static uint32_t compute_element(const struct ptx_matrix *matrix, const struct plan *plan, uint32_t row, uint32_t column)
 {
-    bool sparse = matrix->form == PTX_MATRIX_SPARSE;
+    bool sparse = matrix->sparse;
     uint32_t c = (uint32_t)plan->values->c[row * matrix->n + column];
     const struct dot dot = {.a = plan->factors->a + row * plan->stored,
                             .b = plan->factors->b + column,
@@ -343,19 +342,18 @@ static bool compute_row(const struct ptx_matrix *matrix, const struct plan *plan
         if ((d[column] & 0x7f800000u) == 0x7f800000u)
             return false;
     }
-    const struct matrix_row work = {
-        .significand = plan->factors->parts_of_a.significand + row * plan->stored,
-        .exponent = plan->factors->parts_of_a.exponent + row * plan->stored,
-        .rows = matrix->form == PTX_MATRIX_SPARSE ? plan->values->columns + row * plan->stored : NULL,
-        .b = &plan->factors->parts_of_b,
-        .count = plan->stored,
-        .columns = matrix->n,
-        .fraction_bits = 2 * plan->factors->fraction_bits,
-        .block = plan->block,
-        .kept = plan->kept,
-        .lost = plan->lost,
-        .zero = plan->zero,
-        .to_half = plan->to_half};
+    const struct matrix_row work = {.significand = plan->factors->parts_of_a.significand + row * plan->stored,
+                                    .exponent = plan->factors->parts_of_a.exponent + row * plan->stored,
+                                    .rows = matrix->sparse ? plan->values->columns + row * plan->stored : NULL,
+                                    .b = &plan->factors->parts_of_b,
+                                    .count = plan->stored,
+                                    .columns = matrix->n,
+                                    .fraction_bits = 2 * plan->factors->fraction_bits,
+                                    .block = plan->block,
+                                    .kept = plan->kept,
+                                    .lost = plan->lost,
+                                    .zero = plan->zero,
+                                    .to_half = plan->to_half};
     matrix_add_row(&work, lanes_level_best(), d);
     return true;
 }
@@ -371,7 +369,7 @@ static void compute_floats(const struct matrix_work *work, struct matrix_values 
     struct factors factors;
     const struct plan plan = {.factors = &factors,
                               .values = values,
-                              .stored = matrix->form == PTX_MATRIX_SPARSE ? matrix->k / 2u : matrix->k,
+                              .stored = matrix->sparse ? matrix->k / 2u : matrix->k,
                               .block = (long_blocks ? 256u : 128u) / (eighths ? 16u : ptx_types[matrix->a].bits),
                               .kept = coarse     ? COARSE_BITS
                                       : new_unit ? 25
@@ -442,7 +440,7 @@ static int64_t integer_of(uint64_t value, enum ptx_type type)
 static void compute_integers(const struct matrix_work *work, struct matrix_values *values)
 {
     const struct ptx_matrix *matrix = &work->matrix;
-    bool bits = matrix->a == PTX_TYPE_B1, sparse = matrix->form == PTX_MATRIX_SPARSE;
+    bool bits = matrix->a == PTX_TYPE_B1, sparse = matrix->sparse;
     uint32_t stored = bits ? matrix->k / 32u : sparse ? matrix->k / 2u : matrix->k;
     for (uint32_t row = 0; row < matrix->m; row++)
         for (uint32_t column = 0; column < matrix->n; column++) {

@@ -6,9 +6,10 @@
  * accumulators are written then. PTX lets that happen at any time until a wait for the group; whoever reads accumulators before has
  * the result already.
  *
- * A warp has 16 rows of A and D. A row of A and a column of B are 32 bytes. In shared memory a matrix consists of pieces of 16 bytes, each
+ * A warp has 16 rows of A and D. A row of A and a column of B are 32 bytes; of a sparse A these are the elements that are there, and a column of B is 64. In shared memory a matrix consists of pieces of 16 bytes, each
  * of a row (column), or if it is transposed, of 8 rows (columns) at one place of the inner dimension. Where a piece is, the descriptor says;
- * with a swizzle of 2, 4 or 8 pieces, bits 4 to 6 of the address are combined with bits 7 to 9.
+ * with a swizzle of 2, 4 or 8 pieces, bits 4 to 6 of the address are combined with bits 7 to 9. Which elements a sparse A has, the metadata
+ * of each warp say as those of mma.sp do.
  */
 #include "isa/executor.h"
 
@@ -19,8 +20,9 @@
 #include <string.h>
 
 #define PIECE_BYTES 16u
-#define PIECES 2u    /* of a row */
-#define TOGETHER 32u /* columns of D that are computed at once */
+#define PIECES 2u    /* of a row of A */
+#define TOGETHER 32u /* columns of D that are computed at once, at most */
+#define MOST_OF_B 1024u
 #define NUMBER 0x3fffu
 #define ROW_ELEMENTS 32u /* most */
 
@@ -49,9 +51,8 @@ static uint32_t swizzle(const struct descriptor *matrix, uint32_t address)
 /* Piece `piece` of row (column) `line`. */
 static uint32_t piece_address(const struct descriptor *matrix, uint32_t line, uint32_t piece)
 {
-    uint32_t across = matrix->pieces > 1 ? PIECE_BYTES : matrix->leading;
     return swizzle(matrix, matrix->start + line % 8 * matrix->pieces * PIECE_BYTES + line / 8 * matrix->stride +
-                               piece * across);
+                               piece % matrix->pieces * PIECE_BYTES + piece / matrix->pieces * matrix->leading);
 }
 
 /* Transposed: rows (columns) from 8 * `eight` on at `place` of the inner dimension. */
@@ -78,7 +79,7 @@ static bool read_piece(struct corun_warp *warp, uint32_t address, const char *wh
 /* Where elements go: (line, place of the inner dimension) to values[line * of_line + place * of_place]. */
 struct target {
     uint64_t *values;
-    uint32_t of_line, of_place, bits;
+    uint32_t of_line, of_place, bits, pieces;
 };
 
 static void put(const struct target *target, uint32_t line, uint32_t place, const uint8_t *from)
@@ -94,7 +95,7 @@ static bool load_lines(struct corun_warp *warp, const struct descriptor *matrix,
     uint32_t bytes = target->bits / 8, each = PIECE_BYTES / bytes;
     uint8_t piece[PIECE_BYTES];
     for (uint32_t line = 0; line < count; line++)
-        for (uint32_t i = 0; i < PIECES; i++) {
+        for (uint32_t i = 0; i < target->pieces; i++) {
             if (!read_piece(warp, piece_address(matrix, first + line, i), what, piece))
                 return false;
             for (uint32_t k = 0; k < each; k++)
@@ -109,7 +110,7 @@ static bool load_transposed(struct corun_warp *warp, const struct descriptor *ma
 {
     uint8_t piece[PIECE_BYTES];
     for (uint32_t eight = 0; eight < count / 8; eight++)
-        for (uint32_t place = 0; place < PIECES * PIECE_BYTES / 2; place++) {
+        for (uint32_t place = 0; place < target->pieces * PIECE_BYTES / 2; place++) {
             if (!read_piece(warp, transposed_address(matrix, first / 8 + eight, place), what, piece))
                 return false;
             for (uint32_t line = 0; line < 8; line++)
@@ -136,14 +137,14 @@ struct product {
     const struct matrix_work *work;
     struct corun_warp *warps; /* of the warpgroup */
     struct descriptor a, b;
-    uint32_t bits, inner; /* of an element; elements of a row */
+    uint32_t bits, inner, rows_of_b; /* of an element; elements of a row of A, of a column of B */
     bool adds;
 };
 
 static bool load_rows(struct corun_warp *warp, const struct product *product, uint32_t index, uint64_t *values)
 {
     const struct matrix_work *work = product->work;
-    const struct target target = {values, product->inner, 1, product->bits};
+    const struct target target = {values, product->inner, 1, product->bits, PIECES};
     uint32_t rows = work->matrix.m, first = index * rows;
     if (!work->a_shared)
         matrix_gather(&product->warps[index].lanes, &work->matrix, PTX_MATRIX_A, work->a, values);
@@ -159,12 +160,12 @@ static bool load_columns(struct corun_warp *warp, const struct product *product,
                          uint64_t *values)
 {
     const struct matrix_work *work = product->work;
-    const struct target target = {values, 1, count, product->bits};
+    const struct target target = {values, 1, count, product->bits, work->matrix.sparse ? 2 * PIECES : PIECES};
     if (!(work->b_rows ? load_transposed : load_lines)(warp, &product->b, "wgmma.mma_async: load of b", first, count,
                                                        &target))
         return false;
     if (work->b_negated)
-        negate(values, count * product->inner, product->bits);
+        negate(values, count * product->rows_of_b, product->bits);
     return true;
 }
 
@@ -173,18 +174,22 @@ static bool multiply(struct corun_warp *warp, const struct product *product)
     struct matrix_values values;
     uint64_t rows[CORUN_WARPGROUP_WARPS][PTX_WARPGROUP_ROWS * ROW_ELEMENTS];
     struct matrix_work part = *product->work;
-    uint32_t columns = part.matrix.n, of_result = ptx_types[part.matrix.d].bits == 16 ? 2 : 1;
+    uint32_t columns = part.matrix.n, most = MOST_OF_B / product->rows_of_b,
+             of_result = ptx_types[part.matrix.d].bits == 16 ? 2 : 1;
     for (uint32_t i = 0; i < CORUN_WARPGROUP_WARPS; i++)
         if (!load_rows(warp, product, i, rows[i]))
             return false;
     for (uint32_t first = 0; first < columns; first += part.matrix.n) {
         const uint16_t *results = product->work->d + first / 2 / of_result;
-        part.matrix.n = (uint16_t)(columns - first < TOGETHER ? columns - first : TOGETHER);
+        most = most < TOGETHER ? most : TOGETHER;
+        part.matrix.n = (uint16_t)(columns - first < most ? columns - first : most);
         if (!load_columns(warp, product, first, part.matrix.n, values.b))
             return false;
         for (uint32_t i = 0; i < CORUN_WARPGROUP_WARPS; i++) {
             const struct lanes *lanes = &product->warps[i].lanes;
             memcpy(values.a, rows[i], sizeof rows[i]);
+            if (part.matrix.sparse)
+                matrix_find_columns(lanes, &part, values.columns);
             if (product->adds)
                 matrix_gather(lanes, &part.matrix, PTX_MATRIX_C, results, values.c);
             else
@@ -219,6 +224,7 @@ static bool compute(struct corun_warp *warp, const struct operation *op)
                                     .b = descriptor_of(descriptor_bits(first, work->b[0])),
                                     .bits = bits,
                                     .inner = PIECES * PIECE_BYTES * 8 / bits,
+                                    .rows_of_b = (PIECES * PIECE_BYTES * 8 / bits) << work->matrix.sparse,
                                     .adds = adds(first, work)};
     return multiply(warp, &product);
 }

@@ -106,7 +106,7 @@ static uint16_t read_number(const char **text)
 /* m64n128k16: a warpgroup has too many shapes for a word each. */
 static bool set_warpgroup_shape(struct ptx_instruction *instruction, const char *word)
 {
-    if (instruction->opcode != PTX_OP_WGMMA_MMA_ASYNC_SYNC || instruction->shape || strncmp(word, "m64n", 4) != 0)
+    if (!ptx_is_warpgroup_product(instruction->opcode) || instruction->shape || strncmp(word, "m64n", 4) != 0)
         return false;
     const char *rest = word + 4;
     uint16_t columns = read_number(&rest);
@@ -537,7 +537,7 @@ bool parse_instruction(struct parser *parser, const struct token *word)
     if (!read_mnemonic(parser, word, &mnemonic) || !set_suffixes(parser, &mnemonic, &instruction) ||
         !check_suffixes(parser, &instruction, mnemonic.text, word->place))
         return false;
-    parser->vector_limit = instruction.opcode == PTX_OP_WGMMA_MMA_ASYNC_SYNC ? MAX_FRAGMENT : MAX_VECTOR;
+    parser->vector_limit = ptx_is_warpgroup_product(instruction.opcode) ? MAX_FRAGMENT : MAX_VECTOR;
     instruction.carry_flag = uses_carry_flag(&instruction) ? 0 : PTX_NONE; /* its register follows in the end */
     bool good = instruction.opcode == PTX_OP_CALL           ? parse_call(parser, &instruction)
                 : instruction.opcode == PTX_OP_CREATEPOLICY ? parse_createpolicy(parser, &instruction)

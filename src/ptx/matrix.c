@@ -50,13 +50,12 @@ static bool moves_fragment(uint32_t opcode)
 
 bool ptx_is_matrix(uint32_t opcode)
 {
-    return multiplies(opcode) || moves_fragment(opcode) || opcode == PTX_OP_WGMMA_MMA_ASYNC_SYNC;
+    return multiplies(opcode) || moves_fragment(opcode) || ptx_is_warpgroup_product(opcode);
 }
 
 bool ptx_is_of_matrices(uint32_t opcode)
 {
-    return (opcode >= PTX_OP_LDMATRIX_SYNC && opcode <= PTX_OP_WMMA_STORE_D_SYNC) ||
-           opcode == PTX_OP_WGMMA_MMA_ASYNC_SYNC;
+    return (opcode >= PTX_OP_LDMATRIX_SYNC && opcode <= PTX_OP_WMMA_STORE_D_SYNC) || ptx_is_warpgroup_product(opcode);
 }
 
 /* "m16n8k4": the words of suffixes.def say the numbers. */
@@ -96,18 +95,21 @@ static bool find_warpgroup(const struct ptx_instruction *instruction, struct ptx
 {
     const uint8_t *types = instruction->types;
     uint16_t n = instruction->columns;
+    bool sparse = instruction->opcode == PTX_OP_WGMMA_MMA_ASYNC_SP_SYNC;
     *matrix = (struct ptx_matrix){.form = PTX_MATRIX_WARPGROUP,
                                   .d = types[0],
                                   .a = types[1],
                                   .b = types[2],
                                   .c = types[0],
+                                  .sparse = sparse,
                                   .m = PTX_WARPGROUP_ROWS,
                                   .n = n,
                                   .k = instruction->inner};
     for (size_t i = 0; i < sizeof warpgroup_rows / sizeof *warpgroup_rows; i++) {
         const struct warpgroup_row *row = &warpgroup_rows[i];
         bool wide = n % 8 == 0 && n >= 8 && n <= 256 && (row->columns == EIGHTS || n % 16 == 0 || n <= 24);
-        if (row->inner == matrix->k && wide && has(row->multiplicands, matrix->a) &&
+        bool there = !sparse || !has(row->multiplicands, PTX_TYPE_B1);
+        if (row->inner << sparse == matrix->k && wide && there && has(row->multiplicands, matrix->a) &&
             has(row->multiplicands, matrix->b) && has(row->accumulators, matrix->d))
             return true;
     }
@@ -116,11 +118,11 @@ static bool find_warpgroup(const struct ptx_instruction *instruction, struct ptx
 
 bool ptx_matrix_find(const struct ptx_instruction *instruction, struct ptx_matrix *matrix)
 {
-    if (instruction->opcode == PTX_OP_WGMMA_MMA_ASYNC_SYNC)
+    if (ptx_is_warpgroup_product(instruction->opcode))
         return find_warpgroup(instruction, matrix);
     uint32_t opcode = instruction->opcode;
     enum ptx_type type = (enum ptx_type)instruction->types[0];
-    *matrix = (struct ptx_matrix){.form = (uint8_t)form_of(opcode)};
+    *matrix = (struct ptx_matrix){.form = (uint8_t)form_of(opcode), .sparse = opcode == PTX_OP_MMA_SP_SYNC};
     if (multiplies(opcode))
         set_types(matrix, instruction);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -232,7 +234,7 @@ const char *ptx_matrix_problem(const struct ptx_instruction *instruction)
         return "needs .aligned";
     if (!instruction->shape)
         return "needs a shape";
-    if (opcode == PTX_OP_WGMMA_MMA_ASYNC_SYNC)
+    if (ptx_is_warpgroup_product(opcode))
         return wrong_warpgroup(instruction);
     if (!tiles)
         return multiplies(opcode) ? wrong_product(instruction) : wrong_fragment(instruction);
@@ -265,11 +267,11 @@ enum ptx_type ptx_matrix_element(const struct ptx_matrix *matrix, enum ptx_matri
     return (enum ptx_type)(role == PTX_MATRIX_A ? matrix->a : role == PTX_MATRIX_B ? matrix->b : matrix->c);
 }
 
-/* mma.sp: from how many parts of a group of lanes the metadata may come; 0 for all other instructions. */
+/* mma.sp and wgmma.mma_async.sp: from how many parts of a group of lanes the metadata may come; 0 for all other instructions. */
 static uint32_t count_selectors(const struct ptx_instruction *instruction)
 {
     struct ptx_matrix matrix;
-    if (instruction->opcode != PTX_OP_MMA_SP_SYNC || !ptx_matrix_find(instruction, &matrix))
+    if (!ptx_matrix_find(instruction, &matrix) || !matrix.sparse)
         return 0;
     uint32_t bits = ptx_types[matrix.a].bits;
     uint32_t chunk = bits == 32 ? 2 : bits == 4 ? 8 : 4; /* columns that four bits of metadata are about */
@@ -289,22 +291,29 @@ static const char *wanted_selector(const struct ptx_instruction *instruction, ui
 static const char *wanted_of_warpgroup(const struct ptx_instruction *instruction,
                                        const struct ptx_operand *const *operands, uint32_t count, uint32_t *index)
 {
-    static const char *const counts[] = {"4 operands with these types", "", "6 operands with these types",
-                                         "7 operands, with these types and a in registers",
-                                         "8 operands, with these types and a in shared memory"};
+    static const char *const counts[2][5] = {
+        {"4 operands with these types", "", "6 operands with these types",
+         "7 operands, with these types and a in registers", "8 operands, with these types and a in shared memory"},
+        {"6 operands with these types", "", "8 operands with these types",
+         "9 operands, with these types and a in registers", "10 operands, with these types and a in shared memory"}};
     struct ptx_matrix matrix;
     (void)ptx_matrix_find(instruction, &matrix);
+    uint32_t first = matrix.sparse ? 6 : 4; /* behind the predicate */
     for (*index = 1; *index <= 2; ++*index)
         if (operands[*index]->kind != PTX_OPERAND_REGISTER && (*index == 2 || operands[1]->kind != PTX_OPERAND_VECTOR))
             return "the descriptor of a matrix, in a register of 64 bits";
     uint32_t constants = ptx_matrix_constants(&matrix, operands[1]->kind == PTX_OPERAND_VECTOR);
     *index = count - 1;
-    if (count != 4 + constants)
-        return counts[constants];
-    for (*index = 4; *index < count; ++*index) {
+    if (count != first + constants)
+        return counts[matrix.sparse][constants];
+    *index = 4;
+    const char *selector = matrix.sparse ? wanted_selector(instruction, operands[4]->bits) : NULL;
+    if (selector)
+        return selector;
+    for (*index = first; *index < count; ++*index) {
         int64_t value = (int64_t)operands[*index]->bits;
-        if (*index < 6 ? value != 1 && value != -1 : value != 0 && value != 1)
-            return *index < 6 ? "the sign of a matrix, 1 or -1" : "0, or 1 for a transposed matrix";
+        if (*index < first + 2 ? value != 1 && value != -1 : value != 0 && value != 1)
+            return *index < first + 2 ? "the sign of a matrix, 1 or -1" : "0, or 1 for a transposed matrix";
     }
     return NULL;
 }
@@ -318,6 +327,7 @@ const char *ptx_matrix_wanted(const struct ptx_instruction *instruction, const s
         *index = 5;
         return wanted_selector(instruction, operands[5]->bits);
     case PTX_OP_WGMMA_MMA_ASYNC_SYNC:
+    case PTX_OP_WGMMA_MMA_ASYNC_SP_SYNC:
         return wanted_of_warpgroup(instruction, operands, count, index);
     case PTX_OP_WGMMA_WAIT_GROUP_SYNC:
         return operands[0]->bits > UINT32_MAX ? "a number of groups" : NULL;
@@ -331,7 +341,7 @@ const char *ptx_matrix_wanted(const struct ptx_instruction *instruction, const s
 
 static uint32_t count(const struct ptx_matrix *matrix, enum ptx_matrix_role role, enum ptx_type type)
 {
-    uint32_t columns = role == PTX_MATRIX_A && matrix->form == PTX_MATRIX_SPARSE ? matrix->k / 2u : matrix->k;
+    uint32_t columns = role == PTX_MATRIX_A && matrix->sparse ? matrix->k / 2u : matrix->k;
     uint32_t elements = role == PTX_MATRIX_A   ? matrix->m * columns
                         : role == PTX_MATRIX_B ? matrix->k * (uint32_t)matrix->n
                                                : (uint32_t)matrix->m * matrix->n;

@@ -18,6 +18,7 @@ struct ptx_matrix {
     uint8_t form;       /* enum ptx_matrix_form */
     uint8_t d, a, b, c; /* enum ptx_type */
     bool any_layout;
+    bool sparse; /* A has half of its elements */
     uint16_t m, n, k;
 };
 

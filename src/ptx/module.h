@@ -158,13 +158,19 @@ static inline bool ptx_is_video(uint32_t opcode)
     return (opcode >= PTX_OP_VADD2 && opcode <= PTX_OP_VMAX2) || (opcode >= PTX_OP_VADD4 && opcode <= PTX_OP_VMAX4);
 }
 
+/* Products of a warpgroup, of dense and of sparse matrices. */
+static inline bool ptx_is_warpgroup_product(uint32_t opcode)
+{
+    return opcode == PTX_OP_WGMMA_MMA_ASYNC_SYNC || opcode == PTX_OP_WGMMA_MMA_ASYNC_SP_SYNC;
+}
+
 /* The most types that an operation has; those behind the second one are of the same set. */
 static inline uint32_t ptx_type_limit(uint32_t opcode)
 {
     const struct ptx_opcode_row *row = &ptx_opcodes[opcode];
     bool product = opcode >= PTX_OP_MMA_SYNC && opcode <= PTX_OP_WMMA_MMA_AND_POPC_SYNC;
-    return opcode == PTX_OP_WGMMA_MMA_ASYNC_SYNC || opcode == PTX_OP_CVT_PACK ? 3u
-           : product                                                          ? 4u
+    return ptx_is_warpgroup_product(opcode) || opcode == PTX_OP_CVT_PACK ? 3u
+           : product                                                     ? 4u
                      : (uint32_t)((row->types != 0) + (row->second_types != 0) + ptx_is_video(opcode));
 }
 
@@ -410,7 +416,7 @@ bool ptx_module_equal(const struct ptx_module *left, const struct ptx_module *ri
  * The letters of opcodes.def for `count` operands that are there, one each: fewer than the operation has means that the optional
  * ones are not. `letters` has PTX_MAX_LETTERS places; returns how many it filled.
  */
-#define PTX_MAX_LETTERS 8u
+#define PTX_MAX_LETTERS 10u
 uint32_t ptx_operand_letters(uint16_t opcode, uint32_t count, char *letters);
 
 /* Registers that an instruction reads and writes, each occurrence once; the guard is read. */

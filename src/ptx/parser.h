@@ -13,7 +13,7 @@
 #define MAX_EXPRESSION 200u /* nested parentheses */
 #define MAX_ERRORS 100u     /* then the rest of the text is not looked at */
 #define MAX_SUFFIXES 16u
-#define MAX_OPERANDS 8u
+#define MAX_OPERANDS 10u
 #define MAX_VECTOR 8u
 #define MAX_FRAGMENT 128u /* elements, of an operand of wgmma */
 #define MAX_DIMENSIONS 8u

@@ -668,7 +668,8 @@ static void test_rows(void **state)
     static struct matrix_values rows, elements;
     for (size_t i = 0; i < 4000; i++) {
         size_t shape = i % 5;
-        struct matrix_work work = {.matrix = {.form = i % 7 ? PTX_MATRIX_MMA : PTX_MATRIX_SPARSE, .m = 16, .n = 8}};
+        struct matrix_work work = {
+            .matrix = {.form = i % 7 ? PTX_MATRIX_MMA : PTX_MATRIX_SPARSE, .sparse = i % 7 == 0, .m = 16, .n = 8}};
         work.matrix.a = shapes[shape].a;
         work.matrix.b = shapes[shape].b;
         work.matrix.c = i / 5 % 3 ? PTX_TYPE_F32 : PTX_TYPE_F16;

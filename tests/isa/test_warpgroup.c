@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wgmma: every shape and type against sums that are computed in another way (sums.h), with matrices in shared memory laid out as the table
+ * wgmma: every shape and type, dense and sparse, against sums that are computed in another way (sums.h), with matrices in shared memory laid out as the table
  * of canonical layouts in the PTX ISA has them. Layouts, swizzles, strides, signs and accumulators are drawn; so are inputs, with zeros,
  * subnormal numbers, infinities and NaN among them. Then what goes wrong.
  */
@@ -13,7 +13,8 @@ enum {
     IMAGE_BYTES = 49152,
     RESULT_BYTES = 128 * THREADS * 4,
     A_BYTES = 4 * THREADS * 4,
-    BUFFER_BYTES = IMAGE_BYTES + RESULT_BYTES + A_BYTES,
+    E_BYTES = THREADS * 4,
+    BUFFER_BYTES = IMAGE_BYTES + RESULT_BYTES + A_BYTES + E_BYTES,
     MOST_ROW = 256
 };
 
@@ -44,6 +45,8 @@ struct product {
     const struct kind *d, *a, *b;
     uint32_t n, k;
     bool registers, adds, by_predicate, a_negative, b_negative;
+    bool sparse; /* k counts the columns of a, of which half are there */
+    uint32_t selector;
     struct layout layout_a, layout_b;
     struct sum sum;
 };
@@ -63,9 +66,9 @@ static uint32_t byte_of(const struct layout *layout, const struct kind *kind, ui
 {
     uint32_t bits = kind->bits == 1 ? 32 : (uint32_t)kind->bits, each = 128 / bits, pieces = layout->swizzle;
     uint32_t linear;
-    if (!layout->transposed) /* ((8, m), (T, 2k)) : ((pieces T, stride), (1, leading or T)) */
+    if (!layout->transposed) /* ((8, m), (T, pieces, k)) : ((pieces T, stride), (1, T, leading)) */
         linear = line % 8 * pieces * 16 + line / 8 * layout->stride + place % each * (bits / 8) +
-                 place / each * (pieces == 1 ? layout->leading : 16);
+                 place / each % pieces * 16 + place / each / pieces * layout->leading;
     else if (pieces == 1) /* ((T, 1, m), (8, k)) : ((1, T, stride), (T, leading)) */
         linear = line % each * (bits / 8) + line / each * layout->stride + place % 8 * 16 + place / 8 * layout->leading;
     else /* ((T, pieces, m), (8, k)) : ((1, T, leading), (pieces T, stride)) */
@@ -85,8 +88,8 @@ static uint64_t descriptor_of(const struct layout *layout)
            (uint64_t)codes[layout->swizzle] << 62;
 }
 
-/* In one half of the image; strides are what is needed, and sometimes more. */
-static struct layout draw_layout(const struct kind *kind, uint32_t from, uint32_t lines)
+/* In one half of the image; strides are what is needed, and sometimes more. deep: lines have so many times 32 bytes. */
+static struct layout draw_layout(const struct kind *kind, uint32_t from, uint32_t lines, uint32_t deep)
 {
     struct layout layout = {.transposed = kind->bits == 16 && draw() % 2, .swizzle = 1};
     uint32_t shift = draw() % 4, pieces = 1u << shift, more = draw() % 2 ? 128 : 0, atom = 8 * pieces * 16;
@@ -99,7 +102,9 @@ static struct layout draw_layout(const struct kind *kind, uint32_t from, uint32_
     layout.start = from;
     layout.leading = 16; /* not used */
     if (!layout.transposed) {
-        layout.stride = pieces == 1 ? 256 + more : atom + more;
+        layout.stride = pieces == 1 ? 256 * deep + more : atom + more;
+        if (deep > 1 && pieces == 2) /* a line goes on in another pattern */
+            layout.leading = lines / 8 * layout.stride;
         if (pieces == 1)
             layout.leading = 128;
         if (pieces == 1 && draw() % 2) { /* all pieces of the first half of the rows, then those of the other */
@@ -112,7 +117,7 @@ static struct layout draw_layout(const struct kind *kind, uint32_t from, uint32_
     } else {
         uint32_t across = (lines / 8 + pieces - 1) >> shift;
         bool turned = draw() % 2;
-        layout.leading = turned ? 2 * atom + more : atom;
+        layout.leading = turned ? 2 * deep * atom + more : atom;
         layout.stride = turned ? atom : across * atom + more;
     }
     return layout;
@@ -126,6 +131,8 @@ static uint32_t packed(const struct kind *kind)
 
 /* Rows of A, columns of B and rows of D as they are drawn; elements as they stand, signs not yet changed. */
 static uint64_t rows[64][MOST_ROW], columns[256][MOST_ROW], results[64][256];
+/* Of a sparse A: the column of each element that is there. */
+static uint32_t chosen[64][MOST_ROW];
 
 static void set(uint8_t *memory, uint32_t byte, const struct kind *kind, uint32_t place, uint64_t value)
 {
@@ -135,11 +142,18 @@ static void set(uint8_t *memory, uint32_t byte, const struct kind *kind, uint32_
         memcpy(memory + byte, &value, (size_t)kind->bits / 8);
 }
 
+/* Elements of a row of A that are there. */
+static uint32_t stored(const struct product *product)
+{
+    return product->sparse ? product->k / 2 : product->k;
+}
+
 static void put_matrix(uint8_t *image, const struct product *product, const struct kind *kind,
                        const struct layout *layout, uint32_t lines, uint64_t (*from)[MOST_ROW])
 {
+    uint32_t places = layout == &product->layout_a ? stored(product) : product->k;
     for (uint32_t line = 0; line < lines; line++)
-        for (uint32_t place = 0; place < product->k; place++) {
+        for (uint32_t place = 0; place < places; place++) {
             uint32_t byte = byte_of(layout, kind, line, kind->bits == 1 ? place / 32 : place);
             assert_true(byte + 16 <= IMAGE_BYTES);
             set(image, byte, kind, place, from[line][place]);
@@ -161,13 +175,49 @@ static void place_of_d(uint32_t thread, uint32_t i, uint32_t *row, uint32_t *col
     *column = i / 4 * 8 + lane % 4 * 2 + i % 2;
 }
 
+/* Two of four columns, one of two of tf32; bits that say which. */
+static uint32_t draw_choice(const struct product *product, uint32_t row, uint32_t chunk)
+{
+    if (product->a->bits == 32) {
+        uint32_t second = draw() % 2;
+        chosen[row][chunk] = 2 * chunk + second;
+        return second ? 14 : 4;
+    }
+    uint32_t low = draw() % 3, high = low + 1 + draw() % (3 - low);
+    chosen[row][2 * chunk] = 4 * chunk + low;
+    chosen[row][2 * chunk + 1] = 4 * chunk + high;
+    return low | high << 2;
+}
+
+/*
+ * The metadata of each thread. 8-bit elements: a row and half of its columns; others: half of the columns of two rows, in two of four threads, which the
+ * selector names. What the others have means nothing.
+ */
+static void draw_metadata(const struct product *product, uint32_t *e)
+{
+    uint32_t chunk = product->a->bits == 32 ? 2 : 4, chunks = product->k / chunk, half = chunks / 2;
+    for (uint32_t thread = 0; thread < THREADS; thread++)
+        e[thread] = draw();
+    for (uint32_t row = 0; row < 64; row++)
+        for (uint32_t i = 0; i < chunks; i++) {
+            uint32_t choice = draw_choice(product, row, i), quad = row / 16 * 32 + row % 8 * 4, upper = row / 8 % 2;
+            bool bytes = product->a->bits == 8;
+            uint32_t thread = quad + (bytes ? i / half * 2 + upper : product->selector * 2 + i / half);
+            uint32_t shift = i % half * 4 + (bytes ? 0 : upper * 16);
+            e[thread] = (e[thread] & ~(15u << shift)) | choice << shift;
+        }
+}
+
 static void draw_input(const struct product *product, uint8_t *buffer, bool tame)
 {
     uint32_t *d = (uint32_t *)(buffer + IMAGE_BYTES), *a = d + 128 * THREADS, row, column;
     uint32_t each = packed(product->d), each_a = packed(product->a);
     memset(buffer, 0, BUFFER_BYTES);
-    for (uint32_t i = 0; i < 64 * product->k; i++)
-        rows[i / product->k][i % product->k] = draw_bits(product->a, tame);
+    uint32_t there = stored(product);
+    for (uint32_t i = 0; i < 64 * there; i++)
+        rows[i / there][i % there] = draw_bits(product->a, tame);
+    if (product->sparse)
+        draw_metadata(product, a + 4 * THREADS);
     for (uint32_t i = 0; i < product->n * product->k; i++)
         columns[i / product->k][i % product->k] = draw_bits(product->b, tame);
     for (uint32_t thread = 0; thread < THREADS; thread++) {
@@ -197,7 +247,7 @@ static void put_fragment(struct text *text, const char *name, uint32_t count)
 
 #define DECLARATIONS \
     ".version 8.4\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n" \
-    ".shared .align 1024 .b8 image[49152];\n.reg .b32 %a<4>, %r<128>, %t, %u, %s, %v;\n.reg .f32 %f<128>;\n" \
+    ".shared .align 1024 .b8 image[49152];\n.reg .b32 %a<4>, %r<128>, %t, %u, %s, %v, %e;\n.reg .f32 %f<128>;\n" \
     ".reg .s32 %i<128>;\n.reg .b64 %o, %mine, %x, %y, %da, %db;\n.reg .pred %more, %adds;\nmov.u32 %t, %tid.x;\n"
 #define START \
     DECLARATIONS \
@@ -210,8 +260,8 @@ static void put_fragment(struct text *text, const char *name, uint32_t count)
 static void put_operation(struct text *text, const struct product *product)
 {
     const char *bank = product->d->type == PTX_TYPE_F32 ? "%f" : product->d->type == PTX_TYPE_S32 ? "%i" : "%r";
-    put(text, "wgmma.mma_async.sync.aligned.m64n%uk%u%s.%s.%s.%s%s ", product->n, product->k,
-        product->sum.saturates ? ".satfinite" : "", product->d->word, product->a->word, product->b->word,
+    put(text, "wgmma.mma_async%s.sync.aligned.m64n%uk%u%s.%s.%s.%s%s ", product->sparse ? ".sp" : "", product->n,
+        product->k, product->sum.saturates ? ".satfinite" : "", product->d->word, product->a->word, product->b->word,
         product->a->bits == 1 ? ".and.popc" : "");
     put_fragment(text, bank, product->n * (uint32_t)product->d->bits / 64);
     put(text, ", ");
@@ -219,7 +269,10 @@ static void put_operation(struct text *text, const struct product *product)
         put_fragment(text, "%a", 4);
     else
         put(text, "%%da");
-    put(text, ", %%db, %s", product->by_predicate ? product->adds ? "%adds" : "!%adds" : product->adds ? "1" : "0");
+    put(text, ", %%db");
+    if (product->sparse)
+        put(text, ", %%e, %u", product->selector);
+    put(text, ", %s", product->by_predicate ? product->adds ? "%adds" : "!%adds" : product->adds ? "1" : "0");
     if (product->d->is_float)
         put(text, ", %d, %d", product->a_negative ? -1 : 1, product->b_negative ? -1 : 1);
     if (product->a->bits == 16 && !product->registers)
@@ -241,6 +294,7 @@ static void write_kernel(struct text *text, const struct product *product)
         put(text, "ld.global.%s %%%s%u, [%%mine+%u];\n", type, bank, i, IMAGE_BYTES + i * THREADS * 4);
     for (uint32_t i = 0; i < 4; i++)
         put(text, "ld.global.u32 %%a%u, [%%mine+%u];\n", i, IMAGE_BYTES + RESULT_BYTES + i * THREADS * 4);
+    put(text, "ld.global.u32 %%e, [%%mine+%u];\n", IMAGE_BYTES + RESULT_BYTES + A_BYTES);
     put(text, "wgmma.fence.sync.aligned;\n");
     put_operation(text, product);
     put(text, "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n");
@@ -257,17 +311,17 @@ static void check_output(const struct product *product, const uint8_t *buffer)
     for (uint32_t at = draw() % step; at < THREADS * product->n / 2; at += step) {
         uint32_t thread = at % THREADS, i = at / THREADS;
         place_of_d(thread, i, &row, &column);
-        for (uint32_t k = 0; k < product->k; k++) {
+        for (uint32_t k = 0; k < stored(product); k++) {
             a[k] = rows[row][k] ^ (product->a_negative ? sign : 0);
-            b[k] = columns[column][k] ^ (product->b_negative ? sign : 0);
+            b[k] = columns[column][product->sparse ? chosen[row][k] : k] ^ (product->b_negative ? sign : 0);
         }
-        uint64_t wanted = sum_of(&product->sum, a, b, product->adds ? results[row][column] : 0, (int)product->k);
+        uint64_t wanted = sum_of(&product->sum, a, b, product->adds ? results[row][column] : 0, (int)stored(product));
         uint64_t found =
             field(d[i / each * THREADS + thread] >> i % each * (uint32_t)product->d->bits, product->d->bits);
         if (found != wanted)
-            fail_msg("m64n%uk%u.%s.%s.%s: row %u column %u is %llx, not %llx (swizzles %u%s, %u%s)", product->n,
-                     product->k, product->d->word, product->a->word, product->b->word, row, column,
-                     (unsigned long long)found, (unsigned long long)wanted, product->layout_a.swizzle,
+            fail_msg("m64n%uk%u%s.%s.%s.%s: row %u column %u is %llx, not %llx (swizzles %u%s, %u%s)", product->n,
+                     product->k, product->sparse ? ".sp" : "", product->d->word, product->a->word, product->b->word,
+                     row, column, (unsigned long long)found, (unsigned long long)wanted, product->layout_a.swizzle,
                      product->layout_a.transposed ? " transposed" : "", product->layout_b.swizzle,
                      product->layout_b.transposed ? " transposed" : "");
     }
@@ -310,9 +364,10 @@ static void run_product(struct product *product)
     runner_free(&runner);
 }
 
-static void run_types(uint32_t n, uint32_t k, enum ptx_type d, enum ptx_type a, enum ptx_type b)
+static void run_types(uint32_t n, uint32_t k, enum ptx_type d, enum ptx_type a, enum ptx_type b, bool sparse)
 {
-    struct product product = {.d = kind_of(d), .a = kind_of(a), .b = kind_of(b), .n = n, .k = k};
+    struct product product = {
+        .d = kind_of(d), .a = kind_of(a), .b = kind_of(b), .n = n, .k = sparse ? 2 * k : k, .sparse = sparse};
     bool is_float = product.d->is_float;
     product.registers = draw() % 3 == 0;
     product.adds = draw() % 4;
@@ -320,37 +375,52 @@ static void run_types(uint32_t n, uint32_t k, enum ptx_type d, enum ptx_type a, 
     product.a_negative = is_float && draw() % 4 == 0;
     product.b_negative = is_float && draw() % 4 == 0;
     product.sum.saturates = product.a->bits == 8 && !is_float && draw() % 2;
-    product.layout_a = draw_layout(product.a, 0, 64);
-    product.layout_b = draw_layout(product.b, 14336 + draw() % 64 * 16, n);
+    product.selector = sparse && product.a->bits > 8 ? draw() % 2 : 0;
+    product.layout_a = draw_layout(product.a, 0, 64, 1);
+    product.layout_b = draw_layout(product.b, 14336 + draw() % 64 * 16, n, sparse ? 2 : 1);
     run_product(&product);
 }
 
 enum { EIGHTS, SIXTEENTHS };
 
-static uint32_t run_row(uint32_t k, uint64_t multiplicands, uint64_t accumulators, int widths)
+static uint32_t run_row(uint32_t k, uint64_t multiplicands, uint64_t accumulators, int widths, bool sparse)
 {
     uint32_t tried = 0;
     for (uint32_t a = 0; a < PTX_TYPE_COUNT; a++)
         for (uint32_t b = 0; b < PTX_TYPE_COUNT; b++)
             for (uint32_t d = 0; d < PTX_TYPE_COUNT; d++) {
+                if (sparse && a == PTX_TYPE_B1)
+                    continue;
                 if (!(multiplicands >> a & 1) || !(multiplicands >> b & 1) || !(accumulators >> d & 1))
                     continue;
                 for (uint32_t n = 8; n <= 256; n += widths == SIXTEENTHS && n >= 32 ? 16 : 8) {
-                    run_types(n, k, (enum ptx_type)d, (enum ptx_type)a, (enum ptx_type)b);
+                    run_types(n, k, (enum ptx_type)d, (enum ptx_type)a, (enum ptx_type)b, sparse);
                     tried++;
                 }
             }
     return tried;
 }
 
+static uint32_t run_rows(bool sparse)
+{
+    uint32_t tried = 0;
+#define W(inner, multiplicands, accumulators, columns) \
+    tried += run_row(inner, multiplicands, accumulators, columns, sparse);
+#include "ptx/matrix.def"
+#undef W
+    return tried;
+}
+
 static void test_every_shape(void **state)
 {
     (void)state;
-    uint32_t tried = 0;
-#define W(inner, multiplicands, accumulators, columns) tried += run_row(inner, multiplicands, accumulators, columns);
-#include "ptx/matrix.def"
-#undef W
-    assert_int_equal(tried, 32 * (2 + 1 + 1 + 8) + 18 * (4 + 1));
+    assert_int_equal(run_rows(false), 32 * (2 + 1 + 1 + 8) + 18 * (4 + 1));
+}
+
+static void test_every_sparse_shape(void **state)
+{
+    (void)state;
+    assert_int_equal(run_rows(true), 32 * (2 + 1 + 1 + 8) + 18 * 4);
 }
 
 /* What goes wrong */
@@ -418,6 +488,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_shape),
+        cmocka_unit_test(test_every_sparse_shape),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_whole_products),
     };
