@@ -672,12 +672,6 @@ bool access_store(struct corun_warp *warp, const struct operation *op, uint32_t 
     return true;
 }
 
-static uint64_t atomic_operand(const struct corun_warp *warp, const struct operation *op, uint16_t slot, uint32_t lane)
-{
-    uint64_t value = element_get(&warp->lanes, op, slot, lane);
-    return op->width_bytes == 4 ? (uint32_t)value : value;
-}
-
 bool access_atomic(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result,
                    bool timed)
 {
@@ -725,12 +719,16 @@ bool access_atomic(struct corun_warp *warp, const struct operation *op, uint32_t
     }
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         uint32_t lane = lowest_bit(rest);
-        uint64_t b = atomic_operand(warp, op, op->source[1], lane);
-        uint64_t c = op->extra[0] == ATOMIC_COMPARE ? atomic_operand(warp, op, op->source[2], lane) : 0;
+        struct atomic_value b = element_operand(&warp->lanes, op, 1, lane), c = {0, 0};
+        if (op->extra[0] == ATOMIC_COMPARE)
+            c = element_operand(&warp->lanes, op, 2, lane);
         if (later && global >> lane & 1) {
             ticket->host[lane] = host[lane];
-            ticket->b[lane] = b;
-            ticket->c[lane] = c;
+            ticket->b[lane] = b.low;
+            ticket->c[lane] = c.low;
+            ticket->high[lane].b = b.high;
+            ticket->high[lane].c = c.high;
+            ticket->high[lane].old = 0;
             ticket->old[lane] = 0; /* until it is performed: a checkpoint has it */
             ticket->address[lane] = access.address[lane];
             if (pending_add(&access.sm->pending, access.address[lane], access.bytes, result->ticket, lane))
@@ -738,9 +736,7 @@ bool access_atomic(struct corun_warp *warp, const struct operation *op, uint32_t
             fault_raise(warp, lane, "the host is out of memory");
             return false;
         }
-        uint64_t old = atomic_apply(op, host[lane], b, c, global >> lane & 1);
-        if (op->destination != OPERAND_DISCARD)
-            element_set(&warp->lanes, op, op->destination, lane, old);
+        element_result(&warp->lanes, op, lane, atomic_apply_any(op, host[lane], b, c, global >> lane & 1));
     }
     if (timed)
         report(&access, result);

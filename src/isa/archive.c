@@ -160,6 +160,8 @@ static void archive_lanes(struct corun_archive *archive, const struct place *pla
         ARCHIVE(archive, ticket->b[lane]);
         ARCHIVE(archive, ticket->c[lane]);
         ARCHIVE(archive, ticket->old[lane]);
+        if (ticket->op->width_bytes > 8)
+            archive_bytes(archive, &ticket->high[lane], sizeof ticket->high[lane]);
         if (archive->reads && archive_fine(archive))
             find_host(archive, place, ticket, lane);
     }

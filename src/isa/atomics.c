@@ -204,6 +204,33 @@ uint64_t atomic_apply(const struct operation *op, uint8_t *host, uint64_t b, uin
     return old;
 }
 
+/* exch and cas */
+static struct atomic_value apply_wide(const struct operation *op, uint8_t *host, struct atomic_value b,
+                                      struct atomic_value c)
+{
+    struct atomic_value old;
+    memcpy(&old, host, sizeof old);
+    if (op->extra[0] == ATOMIC_EXCHANGE)
+        memcpy(host, &b, sizeof b);
+    else if (old.low == b.low && old.high == b.high)
+        memcpy(host, &c, sizeof c);
+    return old;
+}
+
+struct atomic_value atomic_apply_any(const struct operation *op, uint8_t *host, struct atomic_value b,
+                                     struct atomic_value c, bool flush)
+{
+    if (op->width_bytes > 8)
+        return apply_wide(op, host, b, c);
+    return (struct atomic_value){atomic_apply(op, host, b.low, c.low, flush), 0};
+}
+
+struct atomic_value atomic_ticket_apply(const struct atomic_ticket *ticket, uint32_t lane, uint8_t *host, bool flush)
+{
+    const struct atomic_value b = {ticket->b[lane], ticket->high[lane].b}, c = {ticket->c[lane], ticket->high[lane].c};
+    return atomic_apply_any(ticket->op, host, b, c, flush);
+}
+
 uint32_t atomic_pool_take(struct atomic_pool *pool)
 {
     if (pool->free) {

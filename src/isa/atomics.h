@@ -42,6 +42,14 @@ enum atomic_operation {
  */
 uint64_t atomic_apply(const struct operation *op, uint8_t *host, uint64_t b, uint64_t c, bool flush);
 
+/* A value of up to 16 bytes. */
+struct atomic_value {
+    uint64_t low, high;
+};
+/* The same of any width. */
+struct atomic_value atomic_apply_any(const struct operation *op, uint8_t *host, struct atomic_value b,
+                                     struct atomic_value c, bool flush);
+
 #define TICKET_BYTES 16u /* of a lane that loads or stores */
 
 /*
@@ -59,8 +67,14 @@ struct atomic_ticket {
     uint64_t address[CORUN_WARP_LANES];
     uint8_t *host[CORUN_WARP_LANES];
     uint64_t b[CORUN_WARP_LANES], c[CORUN_WARP_LANES], old[CORUN_WARP_LANES];
+    struct {
+        uint64_t b, c, old;
+    } high[CORUN_WARP_LANES];                     /* upper halves, of operations of 16 bytes */
     uint8_t data[CORUN_WARP_LANES][TICKET_BYTES]; /* loads and stores */
 };
+
+/* What the lane of a ticket makes of the bytes at `host`; what was there. */
+struct atomic_value atomic_ticket_apply(const struct atomic_ticket *ticket, uint32_t lane, uint8_t *host, bool flush);
 
 struct atomic_pool {
     struct atomic_ticket *tickets;

@@ -70,21 +70,19 @@ static uint8_t *host_of(struct corun_warp *warp, const struct operation *op, uin
     return tb->cluster->tbs[rank]->shared + address;
 }
 
-/* As access_atomic has them. */
-static uint64_t operand(const struct corun_warp *warp, const struct operation *op, uint32_t source, uint32_t lane)
-{
-    uint64_t value = element_get(&warp->lanes, op, op->source[source], lane);
-    return op->width_bytes == 4 ? (uint32_t)value : value;
-}
-
 /* What the lane brings along. */
 static void take_along(struct atomic_ticket *ticket, uint32_t lane)
 {
     const struct operation *op = ticket->op;
     const struct corun_warp *warp = ticket->warp;
     if (op->kind == OPERATION_ATOMIC) {
-        ticket->b[lane] = operand(warp, op, 1, lane);
-        ticket->c[lane] = op->extra[0] == ATOMIC_COMPARE ? operand(warp, op, 2, lane) : 0;
+        struct atomic_value b = element_operand(&warp->lanes, op, 1, lane), c = {0, 0};
+        if (op->extra[0] == ATOMIC_COMPARE)
+            c = element_operand(&warp->lanes, op, 2, lane);
+        ticket->b[lane] = b.low;
+        ticket->c[lane] = c.low;
+        ticket->high[lane].b = b.high;
+        ticket->high[lane].c = c.high;
     } else if (op->kind != OPERATION_LOAD) {
         elements_store(&warp->lanes, op, lane, ticket->data[lane]);
     }
@@ -94,9 +92,11 @@ void cluster_perform(struct atomic_ticket *ticket, uint32_t lane)
 {
     const struct operation *op = ticket->op;
     size_t bytes = (size_t)op->width_bytes * op->vector;
-    if (op->kind == OPERATION_ATOMIC)
-        ticket->old[lane] = atomic_apply(op, ticket->host[lane], ticket->b[lane], ticket->c[lane], false);
-    else if (op->kind == OPERATION_LOAD)
+    if (op->kind == OPERATION_ATOMIC) {
+        struct atomic_value old = atomic_ticket_apply(ticket, lane, ticket->host[lane], false);
+        ticket->old[lane] = old.low;
+        ticket->high[lane].old = old.high;
+    } else if (op->kind == OPERATION_LOAD)
         memcpy(ticket->data[lane], ticket->host[lane], bytes);
     else
         memcpy(ticket->host[lane], ticket->data[lane], bytes);
@@ -107,8 +107,9 @@ void cluster_complete(const struct atomic_ticket *ticket, uint32_t lane)
     const struct operation *op = ticket->op;
     if (op->kind == OPERATION_LOAD)
         elements_load(&ticket->warp->lanes, op, lane, ticket->data[lane]);
-    else if (op->kind == OPERATION_ATOMIC && op->destination != OPERAND_DISCARD)
-        element_set(&ticket->warp->lanes, op, op->destination, lane, ticket->old[lane]);
+    else if (op->kind == OPERATION_ATOMIC)
+        element_result(&ticket->warp->lanes, op, lane,
+                       (struct atomic_value){ticket->old[lane], ticket->high[lane].old});
 }
 
 /* Lanes of an atomic that go to global memory have a ticket already. */

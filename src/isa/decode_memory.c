@@ -256,6 +256,33 @@ static uint32_t turn_of_atomic(const struct ptx_instruction *instruction)
     return wide ? TURN_WIDE : 0;
 }
 
+/* exch and cas of .b128: each value is in two slots of 64 bits, those of the upper halves are further operands. */
+static void decode_wide_atomic(struct decoder *decoder)
+{
+    const struct ptx_operand *operands = decoder->instruction->operands;
+    uint32_t values = decoder->instruction->atomic == PTX_ATOMIC_CAS ? 2 : 1;
+    bool reduction =
+        operands[0].kind != PTX_OPERAND_VECTOR || (decode_is_dead(decoder, operands[0].elements[0].index) &&
+                                                   decode_is_dead(decoder, operands[0].elements[1].index));
+    uint16_t slots[2][2] = {{0}};
+    for (uint32_t i = 0; i < values; i++)
+        for (uint32_t half = 0; half < 2; half++)
+            slots[i][half] = decode_source(decoder, &operands[2 + i].elements[half], 64);
+    struct decoded_place place = decode_place(decoder, &operands[1], decoder->instruction->space);
+    struct operation *op = decode_emit_access(decoder, OPERATION_ATOMIC, &place);
+    op->width_bytes = 16;
+    op->destination = reduction ? OPERAND_DISCARD : decode_slot(decoder, operands[0].elements[0].index);
+    op->source[3] = reduction ? 0 : decode_slot(decoder, operands[0].elements[1].index);
+    op->extra[0] = (uint16_t)decode_change(decoder->instruction->atomic);
+    op->extra[1] = PTX_TYPE_B128;
+    op->extend = EXTEND_WIDE;
+    for (uint32_t i = 0; i < values; i++) {
+        op->source[1 + i] = slots[i][0];
+        op->extra[2 + i] = slots[i][1];
+    }
+    describe(decoder, op, CORUN_ATOMIC | (reduction ? CORUN_REDUCTION : 0));
+}
+
 static void decode_atomic(struct decoder *decoder)
 {
     const struct ptx_instruction *instruction = decoder->instruction;
@@ -263,6 +290,10 @@ static void decode_atomic(struct decoder *decoder)
     const struct ptx_operand *operands = instruction->operands + has_result;
     enum ptx_type type = instruction->types[0];
     uint32_t bits = ptx_types[type].bits;
+    if (type == PTX_TYPE_B128) {
+        decode_wide_atomic(decoder);
+        return;
+    }
     struct decoded_place place = decode_place(decoder, &operands[0], instruction->space);
     uint16_t b = decode_source(decoder, &operands[1], bits);
     uint16_t c = instruction->atomic == PTX_ATOMIC_CAS ? decode_source(decoder, &operands[2], bits) : 0;

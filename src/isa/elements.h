@@ -3,6 +3,7 @@
 #ifndef CORUN_ISA_ELEMENTS_H
 #define CORUN_ISA_ELEMENTS_H
 
+#include "isa/atomics.h"
 #include "isa/kernel.h"
 
 #include <string.h>
@@ -34,6 +35,27 @@ static inline uint64_t element_get(const struct lanes *lanes, const struct opera
 {
     const void *from = lanes_source(lanes, slot);
     return op->extend & EXTEND_WIDE ? ((const uint64_t *)from)[lane] : ((const uint32_t *)from)[lane];
+}
+
+/* Operand b or c of an atomic operation. Of one of 16 bytes the upper half is in a slot of its own. */
+static inline struct atomic_value element_operand(const struct lanes *lanes, const struct operation *op,
+                                                  uint32_t source, uint32_t lane)
+{
+    uint64_t value = element_get(lanes, op, op->source[source], lane);
+    if (op->width_bytes == 4)
+        return (struct atomic_value){(uint32_t)value, 0};
+    return (struct atomic_value){value, op->width_bytes > 8 ? element_get(lanes, op, op->extra[source + 1], lane) : 0};
+}
+
+/* What was there before it. */
+static inline void element_result(const struct lanes *lanes, const struct operation *op, uint32_t lane,
+                                  struct atomic_value old)
+{
+    if (op->destination == OPERAND_DISCARD)
+        return;
+    element_set(lanes, op, op->destination, lane, old.low);
+    if (op->width_bytes > 8)
+        element_set(lanes, op, op->source[3], lane, old.high);
 }
 
 /* What a lane has loaded, into its registers. */

@@ -624,7 +624,9 @@ static void perform(const struct corun_grid *grid, uint32_t sm, uint32_t ticket,
         }
         if (bulk_reduction_number(atomic->op) == BULK_REDUCTIONS)
             pending_remove(&sm_of(grid, sm)->pending, atomic->address[lane], ticket, lane);
-        atomic->old[lane] = atomic_apply(atomic->op, atomic->host[lane], atomic->b[lane], atomic->c[lane], true);
+        struct atomic_value old = atomic_ticket_apply(atomic, lane, atomic->host[lane], true);
+        atomic->old[lane] = old.low;
+        atomic->high[lane].old = old.high;
     }
 }
 
@@ -644,6 +646,8 @@ static void complete(const struct corun_grid *grid, uint32_t sm, uint32_t ticket
                 ((uint64_t *)to)[lane] = atomic->old[lane];
             else
                 ((uint32_t *)to)[lane] = (uint32_t)atomic->old[lane];
+            if (op->width_bytes > 8)
+                ((uint64_t *)lanes_destination(&atomic->warp->lanes, op->source[3]))[lane] = atomic->high[lane].old;
         }
     }
     atomic_pool_give(pool, ticket);

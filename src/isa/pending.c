@@ -141,12 +141,13 @@ static void apply(struct executor_sm *sm, const struct corun_warp *warp, struct 
         }
         uint32_t at = (uint32_t)(entry->address - seen->address), lane = entry->lane;
         learn(sm, seen, at, ticket->host[lane], entry->bytes);
-        uint64_t old = atomic_apply(ticket->op, seen->bytes + at, ticket->b[lane], ticket->c[lane], true);
+        struct atomic_value old = atomic_ticket_apply(ticket, lane, seen->bytes + at, true);
         if (entry->address < performed || entry->address + entry->bytes > performed + bytes) {
             before = place;
             continue;
         }
-        ticket->old[lane] = old;
+        ticket->old[lane] = old.low;
+        ticket->high[lane].old = old.high;
         ticket->performed |= 1u << lane;
         unlink_entry(pending, bucket, before, place);
     }

@@ -17,7 +17,7 @@ struct executor_sm;
 struct launch;
 
 #define PENDING_BUCKETS 1024u
-#define PENDING_GRANULE 8u /* bytes; an atomic lies within one */
+#define PENDING_GRANULE 16u /* bytes; an atomic lies within one */
 
 struct pending_entry {
     uint64_t address;

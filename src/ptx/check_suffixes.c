@@ -120,6 +120,8 @@ static const char *wrong_atomic(const struct ptx_instruction *instruction)
         return instruction->atomic == PTX_ATOMIC_ADD ? NULL : "sums up with .add only";
     if (type == PTX_TYPE_B16 && instruction->atomic != PTX_ATOMIC_CAS)
         return "takes type .b16 with .cas only";
+    if (type == PTX_TYPE_B128 && instruction->atomic != PTX_ATOMIC_CAS && instruction->atomic != PTX_ATOMIC_EXCH)
+        return "takes type .b128 with .exch and .cas only";
     bool orders = instruction->atomic == PTX_ATOMIC_MIN || instruction->atomic == PTX_ATOMIC_MAX;
     if (ptx_type_is_half(type) && instruction->atomic != PTX_ATOMIC_ADD && !(orders && instruction->noftz))
         return orders ? "needs .noftz with this type" : "only adds and orders this type";
@@ -273,6 +275,8 @@ static const char *wrong_vector_atomic(const struct ptx_instruction *instruction
 static const char *wrong_memory(const struct ptx_instruction *instruction)
 {
     uint8_t space = instruction->space;
+    if (instruction->types[0] == PTX_TYPE_B128 && instruction->vector)
+        return "takes no vectors of type .b128";
     switch (instruction->opcode) {
     case PTX_OP_LD:
         if (instruction->noncoherent && space != PTX_SPACE_GLOBAL)

@@ -385,6 +385,7 @@ static void finish_function(struct parser *parser)
 {
     struct ptx_function *function = parser->function;
     add_carry_flag(parser);
+    parser_split_registers(parser);
     function->has_body = true;
 #define KEEP(field, vector) \
     function->field##_count = (uint32_t)parser->vector.count; \

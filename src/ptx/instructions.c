@@ -497,6 +497,8 @@ static bool parse_operands(struct parser *parser, struct ptx_instruction *instru
         return false;
     if (instruction->vector && (instruction->opcode == PTX_OP_ATOM || instruction->opcode == PTX_OP_RED))
         return parse_vector_atomic(parser, instruction, operands, count, mnemonic);
+    if (instruction->types[0] == PTX_TYPE_B128)
+        return parse_wide(parser, instruction, operands, count, mnemonic);
     if (!check_operands(parser, instruction, operands, count, mnemonic))
         return false;
     struct ptx_operand *kept = count ? parser_allocate(parser, parser->arena, count * sizeof *kept) : NULL;

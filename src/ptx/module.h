@@ -341,6 +341,7 @@ struct ptx_instruction {
     uint16_t columns, inner; /* N and K of shape M64 (.m64nNkK); else 0 */
     int16_t merged;          /* further instructions of the text that this one stands for (src/assemble); 0 as parsed */
     uint8_t gathered;        /* atomics: enum ptx_gathering (src/assemble); 0 as parsed */
+    bool whole;              /* ld and st of two elements of .b64 that are one of .b128 */
     uint32_t guard;          /* predicate register, PTX_NONE if there is none */
     uint32_t
         carry_flag; /* predicate register that stands for CC.CF: read by addc, subc, madc, written with .cc; else PTX_NONE */

@@ -217,7 +217,14 @@ uint32_t parser_add_register(struct parser *parser, const char *name, enum ptx_t
     if (!row.name)
         parser_out_of_memory(parser);
     parser_push(parser, &parser->registers, row);
-    return (uint32_t)parser->registers.count - 1;
+    if (type != PTX_TYPE_B128)
+        return (uint32_t)parser->registers.count - 1;
+    const char *upper = arena_format(parser->arena, "%s_upper", name);
+    if (!upper)
+        parser_out_of_memory(parser);
+    struct ptx_register half = {upper, PTX_TYPE_B64};
+    parser_push(parser, &parser->registers, half);
+    return (uint32_t)parser->registers.count - 2;
 }
 
 struct symbol *parser_lookup(struct parser *parser, struct name *name)

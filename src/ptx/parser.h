@@ -194,6 +194,15 @@ bool parse_operand(struct parser *parser, bool label, struct parsed_operand *ope
 bool parse_vector_atomic(struct parser *parser, struct ptx_instruction *instruction,
                          const struct parsed_operand *operands, uint32_t count, const char *mnemonic);
 
+/*
+ * wide.c: operations of .b128, whose operands are not yet checked: of the registers that stand for theirs. mov is two of .b64, of which the second one is
+ * *instruction; ld and st move a vector.
+ */
+bool parse_wide(struct parser *parser, struct ptx_instruction *instruction, struct parsed_operand *operands,
+                uint32_t count, const char *mnemonic);
+/* At the end of a function: what was of .b128 is of .b64. */
+void parser_split_registers(struct parser *parser);
+
 /* calls.c */
 /* Behind `call.suffixes`; the semicolon remains. */
 bool parse_call(struct parser *parser, struct ptx_instruction *instruction);

@@ -413,14 +413,63 @@ static const char *put_branch_targets(struct printer *printer, const struct ptx_
     return name;
 }
 
-static void put_instruction(struct printer *printer, const struct ptx_instruction *instruction)
+static void put_guard(struct printer *printer, const struct ptx_instruction *instruction)
 {
-    const char *callee = instruction->call ? put_callee(printer, instruction->call) : NULL;
-    const char *table =
-        instruction->opcode == PTX_OP_BRX_IDX ? put_branch_targets(printer, &instruction->operands[1]) : NULL;
     put(printer, "    ");
     if (instruction->guard != PTX_NONE)
         put(printer, "@%s%s ", instruction->guard_negated ? "!" : "", printer->registers[instruction->guard]);
+}
+
+/* An operation of .b128: its halves to registers of that type before, and from them behind. */
+static void put_wide(struct printer *printer, const struct ptx_instruction *instruction)
+{
+    struct ptx_instruction wide = *instruction;
+    const char *names[4] = {NULL};
+    uint32_t count = instruction->operand_count;
+    wide.types[0] = PTX_TYPE_B128;
+    wide.vector = PTX_SUFFIX_NONE;
+    put(printer, "    {\n");
+    for (uint32_t i = 0; i < count; i++)
+        if (instruction->operands[i].kind == PTX_OPERAND_VECTOR) {
+            names[i] = take_name(printer, "%wide");
+            put(printer, "    .reg .b128 %s;\n", names[i]);
+        }
+    bool writes = instruction->opcode != PTX_OP_ST;
+    for (uint32_t i = writes; i < count; i++)
+        if (names[i]) {
+            put(printer, "    mov.b128 %s, ", names[i]);
+            put_operand(printer, &instruction->operands[i]);
+            put(printer, ";\n");
+        }
+    put_guard(printer, instruction);
+    put_mnemonic(printer, &wide);
+    for (uint32_t i = 0; i < count; i++) {
+        put(printer, i ? ", " : " ");
+        if (names[i])
+            put(printer, "%s", names[i]);
+        else
+            put_operand(printer, &instruction->operands[i]);
+    }
+    put(printer, ";\n");
+    if (writes && names[0]) {
+        put_guard(printer, instruction);
+        put(printer, "mov.b128 ");
+        put_operand(printer, &instruction->operands[0]);
+        put(printer, ", %s;\n", names[0]);
+    }
+    put(printer, "    }\n");
+}
+
+static void put_instruction(struct printer *printer, const struct ptx_instruction *instruction)
+{
+    if (instruction->whole || instruction->types[0] == PTX_TYPE_B128) {
+        put_wide(printer, instruction);
+        return;
+    }
+    const char *callee = instruction->call ? put_callee(printer, instruction->call) : NULL;
+    const char *table =
+        instruction->opcode == PTX_OP_BRX_IDX ? put_branch_targets(printer, &instruction->operands[1]) : NULL;
+    put_guard(printer, instruction);
     put_mnemonic(printer, instruction);
     if (instruction->call)
         put_call(printer, instruction->call, callee);

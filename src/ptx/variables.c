@@ -53,10 +53,6 @@ bool parse_registers(struct parser *parser)
     enum ptx_type type = parse_type(parser);
     if (type == PTX_TYPE_NONE)
         return false;
-    if (ptx_types[type].bits > 64) {
-        parser_error(parser, CORUN_UNSUPPORTED, parser->token.place, "not supported: .reg .%s", ptx_types[type].word);
-        return false;
-    }
     do {
         if (!parse_register_name(parser, type))
             return false;

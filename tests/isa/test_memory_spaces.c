@@ -291,6 +291,41 @@ static void test_extremes_of_vectors(void **state)
     runner_free(&runner);
 }
 
+/* Registers of 128 bits: packed, unpacked, copied, loaded, stored, exchanged and compared, in global and in shared memory. */
+static void test_wide_registers(void **state)
+{
+    (void)state;
+    struct runner runner;
+    const uint32_t *words = runner_run(
+        &runner,
+        KERNEL(
+            ".reg .b128 %q<4>, %one;\n.shared .align 16 .b8 s[16];\ncvt.u64.u32 %rd1, %t;\nadd.u64 %rd2, %rd1, 100;\n"
+            "mov.b128 %q0, {%rd1, %rd2};\nmov.b128 %q1, %q0;\nshl.b64 %rd3, %rd1, 4;\nadd.u64 %rd3, %rd3, %out;\n"
+            "st.relaxed.gpu.global.b128 [%rd3], %q1;\nld.global.b128 %q2, [%rd3];\nmov.b128 {%rd4, _}, %q2;\n"
+            "mov.b128 {_, %rd5}, %q2;\nadd.u64 %rd4, %rd4, %rd5;\nst.global.u64 [%rd3+512], %rd4;\n"
+            /* all lanes of the warp exchange in one place: each gets what the one before has left */
+            "atom.global.exch.b128 %q3, [%out+1024], %q0;\nst.global.b128 [%rd3+2048], %q3;\n"
+            /* one of them finds what it compares with: the value of lane 31, and puts {7, 9} there */
+            "mov.u64 %rd6, 7;\nmov.u64 %rd7, 9;\nmov.b128 %one, {%rd6, %rd7};\n"
+            "atom.relaxed.gpu.global.cas.b128 %q3, [%out+1024], %q0, %one;\nst.b128 [%rd3+4096], %q3;\n"
+            /* a half that differs is enough */
+            "mov.b128 %q1, {%rd6, %rd6};\natom.global.cas.b128 _, [%out+1024], %q1, %q0;\n"
+            "mov.b128 %q1, {%rd2, %rd7};\natom.global.cas.b128 _, [%out+1024], %q1, %q0;\n"
+            "setp.eq.u32 %p1, %t, 5;\n@%p1 st.shared.b128 [s], %q0;\nbar.warp.sync 0xffffffff;\n"
+            "atom.shared.cas.b128 %q3, [s], %q0, %one;\nld.shared.b128 %q2, [s];\nst.global.b128 [%rd3+6144], %q2;"),
+        32);
+    const uint64_t *longs = (const uint64_t *)(const void *)words;
+    for (uint64_t t = 0; t < 32; t++) {
+        assert_true(longs[2 * t] == t && longs[2 * t + 1] == t + 100);
+        assert_true(longs[64 + 2 * t] == 2 * t + 100);
+        assert_true(longs[256 + 2 * t] == (t ? t - 1 : 0) && longs[256 + 2 * t + 1] == (t ? t + 99 : 0));
+        assert_true(longs[512 + 2 * t] == 31 && longs[512 + 2 * t + 1] == 131);
+        assert_true(longs[768 + 2 * t] == 7 && longs[768 + 2 * t + 1] == 9);
+    }
+    assert_true(longs[128] == 7 && longs[129] == 9);
+    runner_free(&runner);
+}
+
 static void test_atomics(void **state)
 {
     (void)state;
@@ -521,6 +556,7 @@ int main(void)
         cmocka_unit_test(test_atomics),
         cmocka_unit_test(test_atomics_of_vectors),
         cmocka_unit_test(test_extremes_of_vectors),
+        cmocka_unit_test(test_wide_registers),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_mapped_pages),
         cmocka_unit_test(test_memory_interface),

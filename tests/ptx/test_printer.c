@@ -39,6 +39,25 @@ static void corpus_comes_back(void **state)
     each_of_corpus(comes_back);
 }
 
+/* What is written with registers of 128 bits again means the same: pairs are copied where they were not before. */
+static void wide_operations_stay(void **state)
+{
+    (void)state;
+    struct ptx_module *module = parse_text(ENTRY(
+        ".reg .b128 %q<3>; mov.b128 %q0, {%rd1, %rd2}; ld.relaxed.gpu.global.b128 %q1, [%rd1]; st.b128 [%rd1], %q0;"
+        "@%p1 atom.global.cas.b128 %q2, [%rd1+16], %q0, %q1; atom.exch.b128 _, [%rd1], %q2; mov.b128 {_, %rd3}, %q2;"));
+    char *printed = print(module);
+    assert_non_null(
+        strstr(printed, "    ld.relaxed.gpu.global.b128 %wide, [%rd1];\n    mov.b128 {%q1, %q1_upper}, %wide;\n"));
+    assert_non_null(strstr(printed, "st.b128 [%rd1], "));
+    assert_non_null(strstr(printed, "@%p1 atom.global.cas.b128 "));
+    assert_non_null(strstr(printed, "atom.exch.b128 _, [%rd1], "));
+    struct ptx_module *again = parse_text(printed);
+    ptx_module_destroy(module);
+    ptx_module_destroy(again);
+    free(printed);
+}
+
 static void hard_cases_come_back(void **state)
 {
     (void)state;
@@ -134,9 +153,8 @@ static void differences_are_seen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(corpus_comes_back),
-        cmocka_unit_test(hard_cases_come_back),
-        cmocka_unit_test(text_of_a_module),
+        cmocka_unit_test(corpus_comes_back),    cmocka_unit_test(wide_operations_stay),
+        cmocka_unit_test(hard_cases_come_back), cmocka_unit_test(text_of_a_module),
         cmocka_unit_test(differences_are_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
