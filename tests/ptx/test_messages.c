@@ -208,9 +208,9 @@ static const struct {
      "9:1: 'wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.f16.f16' does not exist with this shape and these types\n"},
     {ENTRY(
          "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f1,%f2,%f3,%f4}, %rd1, %rd1, %r1, 2, 1, 1, 1, 0, 0;"),
-     CORUN_SYNTAX, "9:92: expected a selector of 0 or 1, found '2'\n"},
+     CORUN_SYNTAX, "9:90: expected a selector of 0 or 1, found '2'\n"},
     {ENTRY("wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8 {%r1,%r2,%r3,%r4}, %rd1, %rd1, %r1, 1, 1;"),
-     CORUN_SYNTAX, "9:90: expected the selector 0, found '1'\n"},
+     CORUN_SYNTAX, "9:88: expected the selector 0, found '1'\n"},
     {ENTRY("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f1,%f2,%f3,%f4}, %rd1, %rd1, %r1, 0, 1, 1, 1, 0;"),
      CORUN_SYNTAX, "9:102: expected 10 operands, with these types and a in shared memory, found '0'\n"},
     {ENTRY("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1}, [%r1];"), CORUN_SYNTAX,
