@@ -565,13 +565,13 @@ static void put_code(struct printer *printer, const struct ptx_function *functio
     qsort(labels, function->label_count, sizeof *labels, by_place);
     uint32_t next = 0;
     for (uint32_t i = 0; i <= function->instruction_count; i++) {
-        bool nounroll = false;
         for (; next < function->label_count && labels[next]->instruction == i; next++) {
             put(printer, "%s:\n", printer->labels[labels[next] - function->labels]);
-            nounroll |= labels[next]->nounroll;
+            /* it counts for the labels above it */
+            bool more = next + 1 < function->label_count && labels[next + 1]->instruction == i;
+            if (labels[next]->nounroll && !(more && labels[next + 1]->nounroll))
+                put(printer, "    .pragma \"nounroll\";\n");
         }
-        if (nounroll)
-            put(printer, "    .pragma \"nounroll\";\n");
         if (i < function->instruction_count)
             put_instruction(printer, &function->instructions[i]);
     }
@@ -650,6 +650,17 @@ static void put_module(struct printer *printer)
     for (uint32_t i = 0; i < module->function_count; i++)
         if (module->functions[i]->has_body)
             put_function(printer, module->functions[i]);
+}
+
+bool ptx_prints_copies(const struct ptx_module *module)
+{
+    for (uint32_t i = 0; i < module->function_count; i++)
+        for (uint32_t k = 0; k < module->functions[i]->instruction_count; k++) {
+            const struct ptx_instruction *instruction = &module->functions[i]->instructions[k];
+            if (instruction->whole || instruction->types[0] == PTX_TYPE_B128)
+                return true;
+        }
+    return false;
 }
 
 enum corun_status ptx_print(const struct ptx_module *module, char **text, size_t *bytes)

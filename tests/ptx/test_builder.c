@@ -73,6 +73,21 @@ static void corpus_is_copied(void **state)
 }
 
 /* As a slice of a grid does it: %ctaid.x is what the hardware says plus a parameter. */
+/* Registers of 128 bits are copied, though what is written of them reads as another module. */
+static void wide_registers_are_copied(void **state)
+{
+    (void)state;
+    struct ptx_module *module = parse_text(
+        ENTRY(".reg .b128 %q; mov.b128 %q, {%rd1, %rd2}; atom.global.exch.b128 %q, [%rd1], %q; st.b128 [%rd2], %q;"));
+    struct ptx_builder *builder = ptx_builder_create(module);
+    struct ptx_module *built;
+    assert_int_equal(ptx_builder_finish(builder, NULL, &built), CORUN_OK);
+    assert_true(ptx_module_equal(module, built));
+    ptx_builder_destroy(builder);
+    ptx_module_destroy(built);
+    ptx_module_destroy(module);
+}
+
 static void special_register_is_replaced(void **state)
 {
     (void)state;
@@ -256,10 +271,15 @@ static void structure_is_a_parameter(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(corpus_is_copied),         cmocka_unit_test(special_register_is_replaced),
-        cmocka_unit_test(instructions_come_and_go), cmocka_unit_test(labels_are_in_order),
-        cmocka_unit_test(calls_get_arguments),      cmocka_unit_test(missing_argument_is_refused),
-        cmocka_unit_test(layout_follows),           cmocka_unit_test(structure_is_a_parameter),
+        cmocka_unit_test(corpus_is_copied),
+        cmocka_unit_test(wide_registers_are_copied),
+        cmocka_unit_test(special_register_is_replaced),
+        cmocka_unit_test(instructions_come_and_go),
+        cmocka_unit_test(labels_are_in_order),
+        cmocka_unit_test(calls_get_arguments),
+        cmocka_unit_test(missing_argument_is_refused),
+        cmocka_unit_test(layout_follows),
+        cmocka_unit_test(structure_is_a_parameter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
