@@ -215,6 +215,7 @@ enum corun_outcome {
 struct corun_untimed {
     uint32_t first, count; /* thread blocks */
     uint32_t touch_from;   /* thread blocks from this one on tell what they touch */
+    uint32_t places;       /* these are on the machine at once: so many take turns; 0: one after the other */
     uint64_t watchdog;     /* warp instructions of a thread block, 0: none */
     /* Bytes of global memory that are loaded, or stored. NULL: nobody asks. */
     void (*touch)(void *user, uint64_t address, uint32_t bytes, bool store);

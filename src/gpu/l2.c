@@ -303,10 +303,10 @@ static void count_lookup(struct memory_channel *channel, const struct packet *pa
 }
 
 /* Of these sectors of a line, which had been written in part, those that the words of one more write make whole. */
-static uint32_t complete_sectors(struct memory_shared *shared, struct l2_slice *slice, uint32_t line, uint32_t sectors,
-                                 uint64_t words)
+static uint32_t complete_sectors(const struct corun_gpu_config *config, struct l2_slice *slice, uint32_t line,
+                                 uint32_t sectors, uint64_t words)
 {
-    uint32_t count = shared->config.l2_sector_bytes / 4, whole = 0;
+    uint32_t count = config->l2_sector_bytes / 4, whole = 0;
     uint64_t all = ~UINT64_C(0) >> (64 - count);
     for (uint32_t rest = sectors; rest; rest &= rest - 1) {
         uint32_t sector = lowest_bit(rest);
@@ -328,7 +328,7 @@ static bool serve_write(struct memory_channel *channel, struct l2_slice *slice, 
     uint32_t full = packet->sectors & packet->full_sectors;
     uint32_t parts = packet->sectors & ~present & ~full;
     if (parts)
-        full |= complete_sectors(shared, slice, line, parts, packet->words);
+        full |= complete_sectors(&shared->config, slice, line, parts, packet->words);
     count_lookup(channel, packet, present, 0);
     cache_set_dirty(slice->tags, line, packet->sectors);
     slice->partial[line] = (uint8_t)((slice->partial[line] | (packet->sectors & ~present)) & ~full);
@@ -501,8 +501,8 @@ static void fill(struct memory_channel *channel)
 
 /* ---- outside of time ---- */
 
-void l2_slice_touch(struct l2_slice *slice, uint64_t local, uint32_t sectors, bool store, uint16_t kernel,
-                    uint8_t application)
+void l2_slice_touch(struct l2_slice *slice, const struct corun_gpu_config *config, uint64_t local, uint32_t sectors,
+                    uint64_t words, bool store, uint16_t kernel, uint8_t application)
 {
     struct cache_victim victim; /* what it had changed was written back in the time that is not simulated */
     uint32_t line = cache_find(slice->tags, local);
@@ -515,11 +515,15 @@ void l2_slice_touch(struct l2_slice *slice, uint64_t local, uint32_t sectors, bo
     }
     cache_touch(slice->tags, line);
     sectors &= ~cache_reserved(slice->tags, line); /* these come by themselves */
-    if (store)
-        cache_set_dirty(slice->tags, line, sectors);
-    else
+    if (!store) {
         cache_set_valid(slice->tags, line, sectors);
-    slice->partial[line] &= (uint8_t)~sectors;
+        slice->partial[line] &= (uint8_t)~sectors;
+        return;
+    }
+    uint32_t parts = sectors & (~cache_valid(slice->tags, line) | slice->partial[line]);
+    uint32_t full = complete_sectors(config, slice, line, parts, words);
+    cache_set_dirty(slice->tags, line, sectors);
+    slice->partial[line] = (uint8_t)((slice->partial[line] | parts) & ~full);
 }
 
 /* ---- the channel ---- */

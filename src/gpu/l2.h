@@ -149,9 +149,9 @@ void memory_channel_advance(struct memory_channel *channel, uint64_t icnt_limit,
 void memory_channel_archive(struct corun_archive *archive, struct memory_channel *channel);
 /* Lower bound for the cycle at which any request that has left the network can be replied to; NEVER if none. */
 uint64_t memory_channel_next(const struct memory_channel *channel);
-/* Outside of time: sectors of a line have been loaded or stored. */
-void l2_slice_touch(struct l2_slice *slice, uint64_t local, uint32_t sectors, bool store, uint16_t kernel,
-                    uint8_t application);
+/* Outside of time: sectors of a line have been loaded, or words of 4 bytes in them stored. */
+void l2_slice_touch(struct l2_slice *slice, const struct corun_gpu_config *config, uint64_t local, uint32_t sectors,
+                    uint64_t words, bool store, uint16_t kernel, uint8_t application);
 /* The next reply of a slice that is ready before `limit`: NO_REQUEST if there is none. */
 uint32_t l2_slice_take_reply(struct l2_slice *slice, struct request_pool *pool, uint64_t limit);
 /* When its next reply is ready; NEVER if there is none. */

@@ -230,8 +230,8 @@ void memory_system_retire(struct memory_system *memory, const struct retired_ker
 
 /* ---- outside of time ---- */
 
-void memory_system_touch(struct memory_system *memory, uint64_t line, uint32_t sectors, bool store, uint16_t kernel,
-                         uint8_t application)
+void memory_system_touch(struct memory_system *memory, uint64_t line, uint32_t sectors, uint64_t words, bool store,
+                         uint16_t kernel, uint8_t application)
 {
     const struct memory_shared *shared = &memory->shared;
     const struct corun_gpu_config *config = &shared->config;
@@ -240,7 +240,8 @@ void memory_system_touch(struct memory_system *memory, uint64_t line, uint32_t s
     uint64_t local;
     uint32_t slice = address_map_slice(&shared->map, line, &local);
     struct memory_channel *channel = &memory->channels[slice / config->slices_per_controller];
-    l2_slice_touch(&channel->slices[slice % config->slices_per_controller], local, sectors, store, kernel, application);
+    l2_slice_touch(&channel->slices[slice % config->slices_per_controller], config, local, sectors, words, store,
+                   kernel, application);
 }
 
 /* ---- requests ---- */

@@ -100,10 +100,11 @@ struct corun_counters *memory_system_counters(struct memory_system *memory, uint
 void memory_system_retire(struct memory_system *memory, const struct retired_kernels *retired);
 /*
  * Between two steps, outside of time: the L2 has these sectors of the line at that address from now on, as if a load or a store of the
- * kernel had just been there. What it evicts for them costs nothing.
+ * kernel had just been there. What it evicts for them costs nothing. A store has written these words of 4 bytes: sectors of which it has not
+ * written all are kept in part, as those of other stores are.
  */
-void memory_system_touch(struct memory_system *memory, uint64_t line, uint32_t sectors, bool store, uint16_t kernel,
-                         uint8_t application);
+void memory_system_touch(struct memory_system *memory, uint64_t line, uint32_t sectors, uint64_t words, bool store,
+                         uint16_t kernel, uint8_t application);
 /* Bus and link occupation up to core cycle `now`. */
 void memory_system_result(const struct memory_system *memory, uint64_t now, struct corun_memory_result *result);
 

@@ -134,10 +134,17 @@ struct toucher {
     const struct machine_kernel *kernel;
     uint32_t line_shift, sector_shift;
     struct {
-        uint64_t line;           /* its address; 0: none */
-        uint32_t loaded, stored; /* sectors */
+        uint64_t line;   /* its address; 0: none */
+        uint64_t stored; /* words of 4 bytes of it */
+        uint32_t loaded; /* sectors */
     } recent[RECENT];
 };
+
+/* Bits first..last. */
+static uint64_t bit_range(uint32_t first, uint32_t last)
+{
+    return ~UINT64_C(0) >> (63 - (last - first)) << first;
+}
 
 static void touch(void *user, uint64_t address, uint32_t bytes, bool store)
 {
@@ -145,19 +152,22 @@ static void touch(void *user, uint64_t address, uint32_t bytes, bool store)
     const struct corun_gpu_config *config = &toucher->gpu->config;
     uint64_t line_bytes = config->l2_line_bytes, end = address + bytes;
     for (uint64_t line = address & ~(line_bytes - 1); line < end; line += line_bytes) {
-        uint64_t from = address > line ? address - line : 0, to = end - line < line_bytes ? end - line : line_bytes;
-        uint32_t shift = toucher->sector_shift;
-        uint32_t sectors = (2u << ((to - 1) >> shift)) - (1u << (from >> shift));
+        uint32_t from = address > line ? (uint32_t)(address - line) : 0;
+        uint32_t last = (uint32_t)(end - line < line_bytes ? end - line : line_bytes) - 1;
+        uint32_t sectors = (uint32_t)bit_range(from >> toucher->sector_shift, last >> toucher->sector_shift);
+        uint64_t words = store ? bit_range(from / 4, last / 4) : 0;
         uint32_t at = (uint32_t)(line >> toucher->line_shift) % RECENT;
         if (toucher->recent[at].line != line) {
             toucher->recent[at].line = line;
-            toucher->recent[at].loaded = toucher->recent[at].stored = 0;
+            toucher->recent[at].loaded = 0;
+            toucher->recent[at].stored = 0;
         }
-        uint32_t *seen = store ? &toucher->recent[at].stored : &toucher->recent[at].loaded;
-        if ((*seen & sectors) == sectors)
+        if (!(words & ~toucher->recent[at].stored) && (store || !(sectors & ~toucher->recent[at].loaded)))
             continue;
-        *seen |= sectors;
-        memory_system_touch(toucher->gpu->memory, line, sectors, store, toucher->kernel->slot,
+        toucher->recent[at].stored |= words;
+        if (!store)
+            toucher->recent[at].loaded |= sectors;
+        memory_system_touch(toucher->gpu->memory, line, sectors, words, store, toucher->kernel->slot,
                             toucher->kernel->application);
     }
 }
@@ -177,6 +187,7 @@ static bool run_rest(struct corun_gpu *gpu, uint32_t index, const struct launch 
     struct corun_untimed how = {.first = first,
                                 .count = grid->tb_count - first,
                                 .touch_from = warming < grid->tb_count ? grid->tb_count - (uint32_t)warming : 0,
+                                .places = launch->kernel->tbs_per_sm * gpu->config.sms,
                                 .watchdog = WATCHDOG,
                                 .touch = warms ? touch : NULL,
                                 .touch_user = &toucher,

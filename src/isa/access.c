@@ -245,7 +245,8 @@ void access_touch(const struct executor_sm *sm, const uint64_t *address, uint32_
                   bool store)
 {
     uint32_t first = lowest_bit(mask), last = 31u - (uint32_t)__builtin_clz(mask);
-    if (shape & (SHAPE_UNIFORM | SHAPE_UNIT)) {
+    bool gaps = mask != CORUN_FULL_MASK && mask & (mask + (1u << first)); /* nothing is stored there */
+    if (shape & SHAPE_UNIFORM || (shape & SHAPE_UNIT && !(store && gaps))) {
         uint32_t lanes = shape & SHAPE_UNIFORM ? 1 : last - first + 1;
         sm->touch(sm->touch_user, address[first], lanes * bytes, store);
         return;

@@ -2,6 +2,7 @@
 /*
  * A run without timing: one thread block after the other, stores and atomics at once. One that does not come to its end soon may be
  * waiting for others: they are begun too, and take turns with it. Those of a cluster are begun together, take turns, and end together.
+ * Where somebody asks what is touched, thread blocks run side by side, as many as on the machine: caches depend on that order.
  */
 #include "isa/cluster.h"
 
@@ -40,7 +41,9 @@ struct functional_tb {
 struct flight {
     struct functional_tb *states;
     uint32_t count, capacity;
-    uint32_t begun; /* of the launch, with those that have ended */
+    uint32_t begun;  /* of the launch, with those that have ended */
+    uint32_t places; /* how many may take turns, side by side */
+    uint64_t ended;  /* warp instructions when one of them ended last */
 };
 
 static void open_if_met(struct functional_tb *state, struct barrier_state *barrier)
@@ -302,32 +305,144 @@ static enum corun_status run_newest(struct flight *flight, struct launch *launch
     return status;
 }
 
-/* One thread block, or one cluster, after the other, from how->first on. */
+/* ---- side by side ---- */
+
+static bool is_pending(const uint64_t *pending, const uint16_t *slots, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (bits_test(pending, slots[i]))
+            return true;
+    return false;
+}
+
+/* Its result comes from beyond the SM: nothing else makes a warp wait for long. */
+static bool comes_from_afar(const struct corun_instruction *instruction)
+{
+    return instruction->flags & (CORUN_LOAD | CORUN_ATOMIC) &&
+           (instruction->space == CORUN_SPACE_GLOBAL || instruction->space == CORUN_SPACE_GENERIC ||
+            instruction->space == CORUN_SPACE_TEXTURE);
+}
+
+/* Marks instructions that need a register which was loaded, as they stand in the code, since the mark before. */
+static void mark_waits(const struct corun_grid *grid, uint64_t *pending, size_t words, uint16_t *waits)
+{
+    for (uint32_t i = 0; i < grid->code_length; i++) {
+        const struct corun_instruction *instruction = &grid->code[i];
+        waits[i] = is_pending(pending, instruction->sources, instruction->source_count) ||
+                   is_pending(pending, instruction->destinations, instruction->destination_count);
+        if (waits[i])
+            memset(pending, 0, words * sizeof *pending);
+        for (uint32_t d = 0; d < instruction->destination_count && comes_from_afar(instruction); d++)
+            bits_set(pending, instruction->destinations[d]);
+    }
+}
+
+/* By instruction: how many a warp has from there on in its turn. It is over where a warp has to wait for what it loaded. NULL when out of memory. */
+static uint16_t *find_turns(const struct corun_grid *grid)
+{
+    size_t words = BIT_WORDS((size_t)grid->register_slots + grid->predicate_slots);
+    uint16_t *turns = calloc(grid->code_length + (size_t)1, sizeof *turns), next = SHORT_TURN;
+    uint64_t *pending = calloc(words + 1, sizeof *pending);
+    if (turns && pending) {
+        mark_waits(grid, pending, words, turns);
+        for (uint32_t i = grid->code_length; i-- > 0;) {
+            bool waits = turns[i];
+            turns[i] = next;
+            next = waits ? 1 : next < SHORT_TURN ? (uint16_t)(next + 1) : SHORT_TURN;
+        }
+    } else {
+        free(turns);
+        turns = NULL;
+    }
+    free(pending);
+    return turns;
+}
+
+/* A turn for each warp of a thread block. */
+static enum corun_status run_warps(struct functional_tb *state, const uint16_t *turns, uint64_t watchdog,
+                                   struct corun_diagnostics *list, struct corun_functional_result *result)
+{
+    enum corun_status status = CORUN_OK;
+    if (!state->ready)
+        return run_tb(state, 1, 1, watchdog, list, result); /* it says why */
+    for (uint32_t left = state->ready; left && status == CORUN_OK; left &= left - 1) {
+        uint32_t warp = lowest_bit(left), turn = turns[state->tb->warps[warp].stack.pc];
+        if (!(state->ready >> warp & 1u))
+            continue;
+        state->warp = warp;
+        status = run_tb(state, turn, turn, watchdog, list, result);
+    }
+    return status;
+}
+
+/*
+ * As many thread blocks as there are places, and a turn for each: so the first loads of all come before what any of them does with their values. If none
+ * ends for long, others are begun beside them, for which they may be waiting.
+ */
+static enum corun_status run_side_by_side(struct flight *flight, struct launch *launch, const uint16_t *turns,
+                                          const struct corun_untimed *how, struct corun_diagnostics *list,
+                                          struct corun_functional_result *result)
+{
+    enum corun_status status = CORUN_OK;
+    uint32_t end = how->first + how->count, kept = 0;
+    while (status == CORUN_OK && flight->begun < end && flight->count < flight->places)
+        status = begin_next(flight, launch, how->watchdog, list, &result->warp_instructions);
+    for (uint32_t i = 0; i < flight->count; i++) {
+        struct functional_tb *state = &flight->states[i];
+        if (status == CORUN_OK)
+            status = run_warps(state, turns, how->watchdog, list, result);
+        if (status == CORUN_OK && !state->live) {
+            end_tbs(launch, state);
+            flight->ended = result->warp_instructions;
+        } else {
+            flight->states[kept++] = *state;
+        }
+    }
+    flight->count = kept;
+    if (flight->places < MOST_IN_FLIGHT && (result->warp_instructions - flight->ended) / PATIENCE >= flight->places)
+        flight->places *= 2;
+    return status;
+}
+
+/* One thread block, or one cluster, after the other. */
+static enum corun_status run_in_order(struct flight *flight, struct launch *launch, const struct corun_untimed *how,
+                                      struct corun_diagnostics *list, struct corun_functional_result *result)
+{
+    enum corun_status status = CORUN_OK;
+    uint32_t end = how->first + how->count, size = cluster_size(launch);
+    bool together = launch->meeting_address;
+    if (flight->begun < end && (together || flight->count < MOST_IN_FLIGHT)) {
+        for (uint32_t i = 0; i < size && status == CORUN_OK; i++)
+            status = begin_next(flight, launch, how->watchdog, list, &result->warp_instructions);
+        if (status == CORUN_OK && together)
+            return status;
+        if (status == CORUN_OK)
+            status = run_newest(flight, launch, how->watchdog, list, result);
+    }
+    return status == CORUN_OK ? run_flight(flight, launch, how->watchdog, list, result) : status;
+}
+
+/* From how->first on: what is touched comes as far as possible in the order in which it would on the machine. */
 static enum corun_status run_blocks(struct launch *launch, const struct corun_untimed *how,
                                     struct corun_diagnostics *list, struct corun_functional_result *count)
 {
     struct executor_sm *sm = launch->instance->functional;
     enum corun_status status = CORUN_OK;
-    struct flight flight = {.begun = how->first};
+    struct flight flight = {.begun = how->first, .places = how->places};
     uint32_t end = how->first + how->count, size = cluster_size(launch);
-    bool together = launch->meeting_address;
+    uint16_t *turns = NULL;
+    if (how->touch && how->places > 1 && size == 1 && !launch->meeting_address && !(turns = find_turns(&launch->grid)))
+        status = corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     while (status == CORUN_OK && (flight.count || flight.begun < end)) {
         sm->touch = flight.begun >= how->touch_from ? how->touch : NULL;
-        if (flight.begun < end && (together || flight.count < MOST_IN_FLIGHT)) {
-            for (uint32_t i = 0; i < size && status == CORUN_OK; i++)
-                status = begin_next(&flight, launch, how->watchdog, list, &count->warp_instructions);
-            if (status == CORUN_OK && together)
-                continue;
-            if (status == CORUN_OK)
-                status = run_newest(&flight, launch, how->watchdog, list, count);
-        }
-        if (status == CORUN_OK)
-            status = run_flight(&flight, launch, how->watchdog, list, count);
+        status = turns && sm->touch ? run_side_by_side(&flight, launch, turns, how, list, count)
+                                    : run_in_order(&flight, launch, how, list, count);
         flush_text(sm, how->print, how->print_user);
     }
     for (uint32_t i = 0; i < flight.count; i += size)
         end_tbs(launch, &flight.states[i]);
     free(flight.states);
+    free(turns);
     sm->touch = NULL;
     return status;
 }

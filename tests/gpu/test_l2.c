@@ -256,6 +256,13 @@ static void parts_of_a_sector_are_fetched_when_read(void **state)
     rig_destroy(&rig);
 }
 
+static bool other_sector(const struct rig *rig, uint32_t sm, uint32_t n, struct packet *packet)
+{
+    bool sends = same_sector(rig, sm, n, packet);
+    packet->address = 0x8000;
+    return sends;
+}
+
 /* What ran without timing is found, costs no time, and is written back when its line is wanted, if it was stored. */
 static void what_was_touched_outside_of_time_is_there(void **state)
 {
@@ -264,20 +271,52 @@ static void what_was_touched_outside_of_time_is_there(void **state)
     struct rig rig;
     rig_create(&rig, &c);
     uint32_t way = c.icnt_latency + c.l2_latency, back = 1 + c.icnt_latency;
-    memory_system_touch(rig.memory, 0x4000, 1, false, 0, 0);
+    memory_system_touch(rig.memory, 0x4000, 1, 0, false, 0, 0);
     assert_int_equal(rig_run(&rig, 1, same_sector), way + back);
     assert_int_equal(rig_counters(&rig).l2_hits, 1);
     assert_int_equal(rig_counters(&rig).l2_accesses, 1);
     assert_int_equal(rig_counters(&rig).dram_read_bytes, 0);
     for (uint32_t n = 0; n < c.l2_ways; n++) /* a set of lines, the even ones stored */
-        memory_system_touch(rig.memory, (uint64_t)n * c.l2_bytes / c.l2_ways, 3, n % 2 == 0, 1, 0);
+        memory_system_touch(rig.memory, (uint64_t)n * c.l2_bytes / c.l2_ways, 3, n % 2 == 0 ? 0xffff : 0, n % 2 == 0, 1,
+                            0);
     assert_int_equal(memory_system_counters(rig.memory, 1)->l2_writebacks, 0);
     for (uint32_t n = 0; n < c.l2_ways; n++) /* another set's worth takes their places: outside of time that is free */
-        memory_system_touch(rig.memory, (uint64_t)(c.l2_ways + n) * c.l2_bytes / c.l2_ways, 1, true, 2, 0);
+        memory_system_touch(rig.memory, (uint64_t)(c.l2_ways + n) * c.l2_bytes / c.l2_ways, 1, 0xff, true, 2, 0);
     assert_int_equal(memory_system_counters(rig.memory, 1)->l2_writebacks, 0);
     rig_run(&rig, c.l2_ways, full_lines); /* in time it is not */
     rig_settle(&rig);
     assert_int_equal(memory_system_counters(rig.memory, 2)->l2_writebacks, c.l2_ways);
+    rig_destroy(&rig);
+}
+
+/* Stores that ran without timing leave parts of sectors as others do: a load in time fetches the rest, unless they were made whole or loaded. */
+static void parts_that_were_touched_outside_of_time_are_fetched_when_read(void **state)
+{
+    (void)state;
+    struct corun_gpu_config c = one_slice();
+    struct rig rig;
+    rig_create(&rig, &c);
+    memory_system_touch(rig.memory, 0x4000, 1, 0x7f, true, 1, 0);
+    rig_run(&rig, 1, same_sector);
+    assert_int_equal(rig_counters(&rig).l2_misses, 1);
+    assert_int_equal(rig_counters(&rig).dram_read_bytes, 32);
+    memory_system_touch(rig.memory, 0x4000, 1, 0x01, true, 1, 0); /* the rest is there */
+    rig_run(&rig, 1, same_sector);
+    assert_int_equal(rig_counters(&rig).dram_read_bytes, 32);
+    rig_destroy(&rig);
+
+    rig_create(&rig, &c);
+    memory_system_touch(rig.memory, 0x4000, 1, 0x0f, true, 1, 0);
+    memory_system_touch(rig.memory, 0x4000, 3, 0xfff0, true, 1,
+                        0); /* from within the sector to the end of the next one */
+    rig_run(&rig, 1, same_sector);
+    assert_int_equal(rig_counters(&rig).l2_hits, 1);
+    memory_system_touch(rig.memory, 0x8000, 1, 0x0f, true, 1, 0);
+    memory_system_touch(rig.memory, 0x8000, 1, 0, false, 1, 0); /* a load fetched it */
+    memory_system_touch(rig.memory, 0x8000, 1, 0x01, true, 1, 0);
+    rig_run(&rig, 1, other_sector);
+    assert_int_equal(rig_counters(&rig).l2_hits, 2);
+    assert_int_equal(rig_counters(&rig).dram_read_bytes, 0);
     rig_destroy(&rig);
 }
 
@@ -290,7 +329,7 @@ static void a_touch_of_what_is_on_its_way_does_no_harm(void **state)
     rig_begin(&rig, 1, same_sector);
     while (rig_step(&rig)) {
         assert_true(rig.now - rig.start < 100000);
-        memory_system_touch(rig.memory, 0x4000, 0xf, true, 1, 0);
+        memory_system_touch(rig.memory, 0x4000, 0xf, UINT32_MAX, true, 1, 0);
     }
     assert_int_equal(rig.received[0], 1);
     assert_int_equal(rig_run(&rig, 1, same_sector), c.icnt_latency + c.l2_latency + 1 + c.icnt_latency);
@@ -510,6 +549,7 @@ int main(void)
         cmocka_unit_test(atomics_wait_for_their_sector),
         cmocka_unit_test(without_an_l2_everything_goes_to_dram),
         cmocka_unit_test(what_was_touched_outside_of_time_is_there),
+        cmocka_unit_test(parts_that_were_touched_outside_of_time_are_fetched_when_read),
         cmocka_unit_test(a_touch_of_what_is_on_its_way_does_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

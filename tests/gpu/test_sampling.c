@@ -16,7 +16,8 @@ enum { SMS = 4, LAUNCHES = 40, TURNS = 30, MANY = 6000 };
 struct untimed {
     uint32_t calls, tbs, first;
     uint32_t touching; /* calls that wanted to know what is touched */
-    uint64_t longer;   /* turns that such a launch has beside its own, as a part of a hundred */
+    uint32_t places;
+    uint64_t longer; /* turns that such a launch has beside its own, as a part of a hundred */
     enum corun_status fails;
 };
 
@@ -32,6 +33,7 @@ static enum corun_status run_untimed(const struct corun_grid *grid, const struct
     untimed.tbs += how->count;
     untimed.first = how->first;
     untimed.touching += how->touch != NULL;
+    untimed.places = how->places;
     assert_int_equal(how->first + how->count, grid->tb_count);
     if (untimed.fails != CORUN_OK)
         return corun_report(list, untimed.fails, CORUN_NOWHERE, "it fails");
@@ -119,6 +121,7 @@ static void thread_blocks_of_a_long_launch(void **state)
     assert_int_equal(untimed.calls, 1);
     assert_int_equal(untimed.first + untimed.tbs, MANY);
     assert_true(untimed.first > 0 && untimed.tbs > MANY / 2);
+    assert_int_equal(untimed.places, SMS * 32); /* as many of these as an SM has room for */
     expect_near(sampled.cycles, full.cycles, 0.02);
     assert_int_equal(sampled.instructions, full.instructions);
     assert_int_equal(sampled.application.thread_instructions, full.application.thread_instructions);

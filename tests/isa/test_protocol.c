@@ -474,6 +474,17 @@ static void note_touch(void *user, uint64_t address, uint32_t bytes, bool store)
     touches->list[touches->count++] = (struct touched){address, bytes, store};
 }
 
+struct stores {
+    uint64_t bytes;
+};
+
+static void note_store(void *user, uint64_t address, uint32_t bytes, bool store)
+{
+    struct stores *stores = user;
+    assert_true(address != 0);
+    stores->bytes += store ? bytes : 0;
+}
+
 /* One place for all lanes, a row, some lanes of a row, and every lane elsewhere: the first time round memory is looked up, the second it is known. */
 static void test_what_a_run_without_timing_touches(void **state)
 {
@@ -509,6 +520,56 @@ static void test_what_a_run_without_timing_touches(void **state)
     runner_free(&runner);
 }
 
+/* Two places: the first loads of both thread blocks come before the first store, and the third one begins where one has ended. */
+static void test_thread_blocks_side_by_side(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(&runner, KERNEL("mov.u32 %r1, %ctaid.x;\nmul.wide.u32 %rd1, %r1, 512;\nadd.u64 %rd1, %mine, %rd1;\n"
+                                "ld.global.u32 %r2, [%rd1];\nld.global.u32 %r3, [%rd1+128];\n"
+                                "add.u32 %r4, %r2, %r3;\nst.global.u32 [%rd1+256], %r4;"));
+    struct corun_grid *grid =
+        runner_launch(&runner, "k", (struct corun_dim3){3, 1, 1}, (struct corun_dim3){32, 1, 1}, 0, &runner.out, 8);
+    for (uint32_t places = 1; places <= 2; places++) {
+        struct touches touches = {0};
+        struct corun_untimed how = {.count = 3, .places = places, .touch = note_touch, .touch_user = &touches};
+        struct corun_untimed_result result;
+        assert_int_equal(grid->operations->run_untimed(grid, &how, runner.list, &result), CORUN_OK);
+        static const uint64_t offsets[][9] = {
+            {0, 128, 256, 512, 512 + 128, 512 + 256, 1024, 1024 + 128, 1024 + 256},
+            {0, 128, 512, 512 + 128, 256, 512 + 256, 1024, 1024 + 128, 1024 + 256},
+        };
+        assert_int_equal(touches.count, 9);
+        for (uint32_t i = 0; i < 9; i++) {
+            assert_int_equal(touches.list[i].address - runner.out, offsets[places - 1][i]);
+            assert_int_equal(touches.list[i].store, offsets[places - 1][i] % 512 == 256);
+        }
+    }
+    corun_grid_destroy(grid);
+    runner_free(&runner);
+}
+
+/* The first two wait for the last one, which has no place at first; and where lanes leave gaps, nothing is stored. */
+static void test_one_that_waits_beside_others(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(&runner,
+                KERNEL("mov.u32 %r1, %ctaid.x;\nsetp.eq.u32 %p1, %r1, 2;\n@%p1 st.global.u32 [%out+1024], 1;\n"
+                       "LOOP:\nld.volatile.global.u32 %r2, [%out+1024];\nsetp.eq.u32 %p2, %r2, 0;\n@%p2 bra LOOP;\n"
+                       "setp.ne.u32 %p3, %t, 1;\n@%p3 st.global.u32 [%mine], %r2;"));
+    struct corun_grid *grid =
+        runner_launch(&runner, "k", (struct corun_dim3){3, 1, 1}, (struct corun_dim3){4, 1, 1}, 0, &runner.out, 8);
+    struct stores stores = {0};
+    struct corun_untimed how = {
+        .count = 3, .places = 2, .watchdog = 10000000, .touch = note_store, .touch_user = &stores};
+    struct corun_untimed_result result;
+    assert_int_equal(grid->operations->run_untimed(grid, &how, runner.list, &result), CORUN_OK);
+    assert_int_equal(stores.bytes, 4 + 3 * 3 * 4);
+    corun_grid_destroy(grid);
+    runner_free(&runner);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -521,6 +582,8 @@ int main(void)
         cmocka_unit_test(test_description_of_instructions),
         cmocka_unit_test(loops_of_shared_memory_are_known),
         cmocka_unit_test(test_what_a_run_without_timing_touches),
+        cmocka_unit_test(test_thread_blocks_side_by_side),
+        cmocka_unit_test(test_one_that_waits_beside_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
