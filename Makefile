@@ -30,7 +30,7 @@ build: dependencies $(BUILD)/build.ninja ## the command, at build/corun, with it
 check: ## everything is built with both compilers and passes its tests
 	@scripts/install-dependencies.sh build check
 	$(CONFIGURE)
-	cmake --build $(BUILD) --parallel $(JOBS) --target all corun_libraries
+	cmake --build $(BUILD) --parallel $(JOBS) --target all corun_libraries bench_programs
 	cmake --preset clang
 	cmake --build build-clang --parallel $(JOBS) --target corun corun_kernels corun_gpu_files
 	ctest --test-dir $(BUILD) --parallel $(JOBS) --output-on-failure --no-tests=error

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 /*
  * A program with launches of one kind, which is told from outside when it works (goals.py):
  *

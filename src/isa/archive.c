@@ -63,17 +63,33 @@ static void archive_warp(struct corun_archive *archive, struct corun_warp *warp)
         archive_fail(archive, CORUN_SYNTAX, "a warp of kernel %s is nowhere in it", kernel->info.name);
 }
 
+static void archive_storage(struct corun_archive *archive, struct corun_tb *tb)
+{
+    bool used;
+    if (archive->reads && !tb_storage_take(tb, tb->sm, &used)) {
+        archive_fail(archive, CORUN_MEMORY, "out of memory");
+        return;
+    }
+    archive_same(archive, tb->storage_bytes, "bytes of a thread block");
+    archive_sparse(archive, tb->warps[0].lanes.registers, tb->storage_bytes);
+}
+
 static void archive_tb(struct corun_archive *archive, struct corun_tb *tb)
 {
     static const struct archive_hole holes[] = {
-        ARCHIVE_HOLE(struct corun_tb, launch),    ARCHIVE_HOLE(struct corun_tb, sm),
-        ARCHIVE_HOLE(struct corun_tb, next_free), ARCHIVE_HOLE(struct corun_tb, next_made),
-        ARCHIVE_HOLE(struct corun_tb, shared),    ARCHIVE_HOLE(struct corun_tb, storage),
+        ARCHIVE_HOLE(struct corun_tb, launch),
+        ARCHIVE_HOLE(struct corun_tb, sm),
+        ARCHIVE_HOLE(struct corun_tb, next_free),
+        ARCHIVE_HOLE(struct corun_tb, next_made),
+        ARCHIVE_HOLE(struct corun_tb, shared),
+        ARCHIVE_HOLE(struct corun_tb, storage),
+        ARCHIVE_HOLE(struct corun_tb, storage_bytes),
         ARCHIVE_HOLE(struct corun_tb, cluster)}; /* those that are in flight are refused */
     const struct corun_module_instance *instance = tb->launch->instance;
     uint32_t sm = archive->reads ? 0 : tb->sm->index;
+    bool there = tb->storage != NULL; /* it has not ended */
     ARCHIVE(archive, sm);
-    archive_same(archive, tb->storage_bytes, "bytes of a thread block");
+    ARCHIVE(archive, there);
     ARCHIVE_LARGE_RECORD(archive, tb, holes);
     if (sm >= instance->sm_count)
         archive_fail(archive, CORUN_SYNTAX, "SM %u of %u", sm, instance->sm_count);
@@ -82,7 +98,8 @@ static void archive_tb(struct corun_archive *archive, struct corun_tb *tb)
     tb->sm = instance->sms[sm];
     for (uint32_t i = 0; i < tb->launch->grid.tb_warps && archive_fine(archive); i++)
         archive_warp(archive, &tb->warps[i]);
-    archive_sparse(archive, tb->warps[0].lanes.registers, tb->storage_bytes);
+    if (there && archive_fine(archive))
+        archive_storage(archive, tb);
 }
 
 static void archive_free_tbs(struct corun_archive *archive, const struct launch *launch, struct launch_sm *list)
@@ -366,7 +383,7 @@ void module_instance_archive(struct corun_archive *archive, struct corun_module_
                              struct corun_grid *const *grids, uint32_t grid_count)
 {
     const struct place place = {instance, grids, grid_count};
-    archive_section(archive, "code", 1);
+    archive_section(archive, "code", 2);
     archive_same(archive, grid_count, "grids of a workload");
     archive_same(archive, instance->launches, "grids that were made");
     archive_same(archive, instance->checks, "checks");

@@ -309,6 +309,7 @@ void executor_sm_destroy(struct executor_sm *sm)
     pending_free(&sm->pending);
     bulk_pool_free(&sm->bulk);
     vector_free(&sm->freed_blocks.entries);
+    tb_storage_free(&sm->spares);
     free(sm->printed);
     free(sm);
 }
@@ -351,32 +352,16 @@ static enum corun_status attach(const struct corun_grid *grid, uint32_t sm_count
     return executor_attach((struct launch *)grid, sm_count, clock_khz) ? CORUN_OK : CORUN_MEMORY;
 }
 
-static size_t align_up(size_t value)
-{
-    return (value + 63) & ~(size_t)63;
-}
-
-static struct corun_tb *tb_make(struct launch *launch, struct executor_sm *sm, struct launch_sm *list)
+/* Without storage. */
+static struct corun_tb *tb_make(struct launch *launch, const struct executor_sm *sm, struct launch_sm *list)
 {
     const struct corun_kernel *kernel = launch->kernel;
     uint32_t warps = launch->grid.tb_warps;
-    size_t predicates = align_up((size_t)kernel->predicate_slots * sizeof(uint32_t) * warps);
-    size_t entries = align_up(SIMT_ENTRIES(kernel->call_depth) * sizeof(struct simt_entry));
-    size_t shared = shared_whole(launch->grid.tb_shared_bytes);
-    size_t bytes = (launch->warp_register_bytes + launch->warp_local_bytes + entries) * warps + predicates + shared;
-    size_t tb_bytes = align_up(sizeof(struct corun_tb) + warps * sizeof(struct corun_warp));
+    size_t tb_bytes = tb_aligned(sizeof(struct corun_tb) + warps * sizeof(struct corun_warp));
     struct corun_tb *tb = aligned_alloc(64, tb_bytes);
-    /* calloc gives large blocks as fresh pages: deep local memory that nobody uses costs nothing. */
-    uint8_t *storage = calloc(1, bytes + 64);
-    if (!tb || !storage) {
-        free(tb);
-        free(storage);
+    if (!tb)
         return NULL;
-    }
     memset(tb, 0, tb_bytes);
-    tb->storage = storage;
-    tb->storage_bytes = bytes;
-    uint8_t *at = (uint8_t *)align_up((uintptr_t)storage);
     tb->launch = launch;
     tb->home = sm->index;
     tb->ordinal = list->made++;
@@ -384,22 +369,11 @@ static struct corun_tb *tb_make(struct launch *launch, struct executor_sm *sm, s
     list->all = tb;
     for (uint32_t i = 0; i < warps; i++) {
         struct corun_warp *warp = &tb->warps[i];
-        warp->lanes.registers = at;
-        at += launch->warp_register_bytes;
-        warp->stack.entries = (struct simt_entry *)(void *)at;
-        at += entries;
         warp->lanes.constants = launch->instance->constants[kernel->index];
         warp->code = kernel->code;
         warp->tb = tb;
         warp->index = i;
     }
-    for (uint32_t i = 0; i < warps; i++)
-        tb->warps[i].lanes.predicates = (uint32_t *)(void *)at + (size_t)i * kernel->predicate_slots;
-    at += predicates;
-    tb->shared = at;
-    at += shared;
-    for (uint32_t i = 0; i < warps; i++, at += launch->warp_local_bytes)
-        tb->warps[i].local = at;
     return tb;
 }
 
@@ -419,21 +393,19 @@ struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm
     const struct corun_kernel *kernel = launch->kernel;
     uint32_t warps = launch->grid.tb_warps;
     struct corun_tb *tb = list->free;
-    if (tb) {
-        list->free = tb->next_free;
-        /* Nothing of an earlier thread block may show: results would depend on which one it was. */
-        if (kernel->clears)
-            for (uint32_t i = 0; i < warps; i++)
-                memset(tb->warps[i].lanes.registers, 0, launch->warp_register_bytes);
-        memset(tb->warps[0].lanes.predicates, 0, (size_t)kernel->predicate_slots * sizeof(uint32_t) * warps);
-        memset(tb->shared, 0, shared_whole(launch->grid.tb_shared_bytes));
-        for (uint32_t i = 0; i < warps; i++)
-            memset(tb->warps[i].local, 0, (size_t)((tb->warps[i].local_used + 3) / 4) * SLOT_BYTES);
-    } else {
-        tb = tb_make(launch, sm, list);
-        if (!tb)
-            return NULL;
+    bool used = true;
+    if (!tb && !(tb = tb_make(launch, sm, list)))
+        return NULL;
+    if (!tb->storage && !tb_storage_take(tb, sm, &used)) {
+        if (tb != list->free)
+            executor_tb_end(tb, list);
+        return NULL;
     }
+    if (tb == list->free)
+        list->free = tb->next_free;
+    /* Nothing of an earlier thread block may show: results would depend on which one it was. */
+    if (used)
+        tb_storage_clear(tb);
     tb_settle(tb, sm);
     tb->index = index;
     tb->position = cluster_position(launch, index);
@@ -462,6 +434,8 @@ struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm
 
 void executor_tb_end(struct corun_tb *tb, struct launch_sm *list)
 {
+    if (tb->storage && !tb->sm->direct)
+        tb_storage_give(tb);
     tb->next_free = list->free;
     list->free = tb;
 }

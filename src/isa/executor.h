@@ -18,6 +18,7 @@
 #define MEMORY_CACHES 64u /* per SM, by low bits of the pc: most instructions stay within one allocation */
 #define FAULT_BYTES 768u
 #define MAX_TB_WARPS 32u
+#define SPARE_STORAGES 64u /* as many thread blocks as an SM has at most */
 
 enum shape {
     SHAPE_UNIFORM = 1 << 0, /* all lanes the same address */
@@ -39,6 +40,23 @@ struct note {
     char text[FAULT_BYTES];
 };
 
+/* Of a thread block that has ended. */
+struct spare_storage {
+    uint8_t *storage;
+    const struct corun_kernel *kernel;
+    uint32_t warps;
+    size_t bytes;
+};
+
+/*
+ * Storage that thread blocks of an SM leave to those of other launches, the last one last. A program that makes thousands of launches would
+ * otherwise keep that of all.
+ */
+struct spare_storages {
+    struct spare_storage spare[SPARE_STORAGES];
+    uint32_t count;
+};
+
 /* What an SM needs to run warps of a instance. */
 struct executor_sm {
     struct corun_module_instance *instance;
@@ -55,6 +73,7 @@ struct executor_sm {
     struct atomic_pool atomics;
     struct pending pending;
     struct bulk_pool bulk;
+    struct spare_storages spares;
     char *printed;
     size_t printed_bytes, printed_capacity;
     bool printed_taken; /* the text was fetched: the next one starts anew */
@@ -164,7 +183,7 @@ struct corun_tb {
     uint32_t rank;           /* in it */
     uint32_t home, ordinal;  /* names its place in the local memory range: SM where it was made, number there */
     uint8_t *shared;
-    uint8_t *storage; /* registers, predicates, shared and local memory, stacks */
+    uint8_t *storage; /* registers, predicates, shared and local memory, stacks; NULL: it has ended */
     size_t storage_bytes;
     uint64_t barriers_met;
     struct barrier_reduction reductions[CORUN_BARRIERS];
@@ -259,6 +278,22 @@ void print_assert(struct corun_warp *warp, const struct operation *op, uint32_t 
 
 struct executor_sm *executor_sm_create(struct corun_module_instance *instance, uint32_t index, bool direct);
 void executor_sm_destroy(struct executor_sm *sm);
+
+/* Parts of a thread block begin at lines of the host's cache. */
+static inline size_t tb_aligned(size_t bytes)
+{
+    return (bytes + 63) & ~(size_t)63;
+}
+
+/*
+ * tb_storage.c: a thread block without storage gets some, all zero or, *used, of one that has ended. False: out of memory. One that has
+ * ended leaves its own to others.
+ */
+bool tb_storage_take(struct corun_tb *tb, struct executor_sm *sm, bool *used);
+void tb_storage_give(struct corun_tb *tb);
+/* What the thread block before may have left in it. */
+void tb_storage_clear(const struct corun_tb *tb);
+void tb_storage_free(struct spare_storages *spares);
 
 /* A thread block on an SM (launch_sm is its free list), and its end. */
 struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm, struct launch_sm *list,

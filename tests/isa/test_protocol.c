@@ -6,6 +6,7 @@
 #include "runner.h"
 
 #include "corun/source.h"
+#include "isa/executor.h"
 
 #define SMS 3u
 #define CLOCK_KHZ 1500000u
@@ -170,6 +171,70 @@ static void test_same_as_functional(void **state)
     assert_int_equal(runner_words(&two)[15000], 2 * runner_words(&one)[15000]);
     free(machine);
     corun_grid_destroy(launch);
+    runner_free(&one);
+    runner_free(&two);
+}
+
+static struct corun_tb *begin(struct corun_grid *launch, uint32_t sm, const uint8_t **registers)
+{
+    struct corun_warp *warps[WARPS];
+    struct corun_tb *tb = launch->operations->tb_begin(launch, 0, sm, warps);
+    assert_non_null(tb);
+    *registers = warps[0]->lanes.registers;
+    return tb;
+}
+
+/* What a thread block has ended with is the next one's, whichever launch that is of: a thousand launches take the memory of one. */
+static void test_storage_from_launch_to_launch(void **state)
+{
+    (void)state;
+    struct runner runner;
+    struct corun_dim3 one = {1, 1, 1}, block = {256, 1, 1};
+    runner_load(&runner, WORK);
+    struct corun_grid *first = runner_launch(&runner, "k", one, block, 0, &runner.out, 8);
+    struct corun_grid *second = runner_launch(&runner, "k", one, block, 0, &runner.out, 8);
+    struct corun_grid *small = runner_launch(&runner, "k", one, (struct corun_dim3){32, 1, 1}, 0, &runner.out, 8);
+    const uint8_t *of_first, *of_second, *again, *elsewhere, *of_small;
+    struct corun_grid *launches[] = {first, second, small};
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(first->operations->attach(launches[i], SMS, CLOCK_KHZ), CORUN_OK);
+    struct corun_tb *tb = begin(first, 0, &of_first), *other = begin(second, 0, &of_second);
+    assert_ptr_not_equal(of_first, of_second); /* both are in flight */
+    first->operations->tb_end(tb);
+    tb = begin(second, 0, &again);
+    assert_ptr_equal(again, of_first);
+    first->operations->tb_end(tb);
+    tb = begin(second, 1, &elsewhere); /* another SM may run on another thread of the host */
+    assert_ptr_not_equal(elsewhere, of_first);
+    first->operations->tb_end(tb);
+    tb = begin(small, 0, &of_small);
+    assert_ptr_not_equal(of_small, of_first);
+    first->operations->tb_end(tb);
+    first->operations->tb_end(other);
+    for (uint32_t i = 0; i < 3; i++)
+        corun_grid_destroy(launches[i]);
+    runner_free(&runner);
+}
+
+/* Another launch finds nothing in it: WORK reads a word of local memory that it does not write. */
+static void test_storage_is_clean(void **state)
+{
+    (void)state;
+    struct runner one, two;
+    struct corun_dim3 grid = {20, 1, 1}, block = {256, 1, 1};
+    runner_load(&one, WORK);
+    runner_load(&two, WORK);
+    struct machine *machine = malloc(sizeof *machine);
+    struct corun_grid *launches[] = {runner_launch(&two, "k", grid, block, 0, &two.out, 8),
+                                     runner_launch(&two, "k", grid, block, 0, &two.out, 8)};
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(runner_run_grid(&one, "k", grid, block, 0, &one.out, 8, 0), CORUN_OK);
+        run(machine, launches[i]);
+        assert_memory_equal(runner_words(&one), runner_words(&two), one.out_bytes);
+    }
+    free(machine);
+    corun_grid_destroy(launches[0]);
+    corun_grid_destroy(launches[1]);
     runner_free(&one);
     runner_free(&two);
 }
@@ -574,6 +639,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_as_functional),
+        cmocka_unit_test(test_storage_from_launch_to_launch),
+        cmocka_unit_test(test_storage_is_clean),
         cmocka_unit_test(test_visibility),
         cmocka_unit_test(test_behind_atomics),
         cmocka_unit_test(test_fault_of_a_warp),
