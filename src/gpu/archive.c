@@ -323,7 +323,7 @@ void corun_gpu_archive(struct corun_gpu *gpu, struct corun_archive *archive)
     if (archive_fine(archive))
         memory_system_archive(archive, gpu->memory);
     for (uint32_t s = 0; s < gpu->config.sms && archive_fine(archive); s++) {
-        archive_section(archive, "sm", 1);
+        archive_section(archive, "sm", 2);
         archive_use(archive, gpu, &gpu->use[s]);
         archive_sm(archive, gpu, gpu->sms[s]);
     }

@@ -19,15 +19,12 @@ static inline uint32_t bank_of(uint32_t position, uint32_t banks)
     return (banks & (banks - 1)) == 0 ? position & (banks - 1) : position % banks;
 }
 
-/*
- * Reserves the register banks for the reads; returns the cycle from which execution can start. A bank's time is counted in
- * reads, of which it serves 1 or 2 a cycle.
- */
-static uint64_t collect_operands(struct sm *sm, struct scheduler *scheduler, uint32_t slot, const struct machine_op *op)
+/* Reads of an instruction of a warp with that bank offset, from `first` on; returns when the last one is served. */
+static uint64_t take_banks(struct scheduler *scheduler, uint32_t banks, uint32_t offset, const struct machine_op *op,
+                           uint64_t first)
 {
-    uint32_t banks = sm->banks, offset = sm->warps[slot].bank_offset, shift = sm->config->register_bank_reads - 1;
-    uint64_t first = (sm->now + 1) << shift, last = first;
     const uint16_t *reads = machine_op_reads(op);
+    uint64_t last = first;
     for (uint32_t i = 0; i < op->read_count; i++) {
         uint64_t *bank = &scheduler->bank_free[bank_of(reads[i] + offset, banks)];
         uint64_t at = *bank > first ? *bank : first;
@@ -35,24 +32,77 @@ static uint64_t collect_operands(struct sm *sm, struct scheduler *scheduler, uin
         if (at > last)
             last = at;
     }
-    return ((last - first) >> shift) + sm->now + sm->config->collect_cycles;
+    return last;
 }
 
-static uint64_t *free_pipe(struct sm *sm, uint32_t index, uint32_t pipe)
+/* The same where something may be late. The instruction before, at this very cycle, may not have noted which banks it takes. */
+static __attribute__((noinline)) uint64_t take_banks_in_turn(struct sm *sm, struct scheduler *scheduler, uint32_t slot,
+                                                             const struct machine_op *op, uint64_t first)
+{
+    if (scheduler->quick_op && scheduler->quick_first == first)
+        take_banks(scheduler, sm->banks, scheduler->quick_offset, scheduler->quick_op, first);
+    scheduler->quick_op = NULL;
+    uint64_t last = take_banks(scheduler, sm->banks, sm->warps[slot].bank_offset, op, first);
+    if (scheduler->banks_free <= last)
+        scheduler->banks_free = last + 1;
+    return last;
+}
+
+/*
+ * Reserves the register banks for the reads; returns the cycle from which execution can start. A bank's time is counted in
+ * reads, of which it serves 1 or 2 a cycle.
+ */
+static inline uint64_t collect_operands(struct sm *sm, struct scheduler *scheduler, uint32_t slot,
+                                        const struct machine_op *op)
+{
+    uint32_t shift = sm->config->register_bank_reads - 1;
+    uint64_t first = (sm->now + 1) << shift, start = sm->now + sm->config->collect_cycles;
+    if (op->flags & MACHINE_READ_AT_ONCE && scheduler->banks_free <= first) {
+        scheduler->banks_free = first + (UINT64_C(1) << shift);
+        scheduler->quick_first = first;
+        scheduler->quick_op = op;
+        scheduler->quick_offset = sm->warps[slot].bank_offset;
+        return start;
+    }
+    return start + ((take_banks_in_turn(sm, scheduler, slot, op, first) - first) >> shift);
+}
+
+/* Of several that the scheduler may use: the first one to be free. Apart, for the host's instruction cache. */
+static __attribute__((noinline)) uint64_t *first_free_pipe(struct sm *sm, uint32_t index, uint32_t pipe)
 {
     uint32_t best = sm->first_unit[pipe][index];
-    if (sm->pipe_units[pipe] <= sm->scheduler_count) /* it is the only one */
-        return &sm->pipe_free[pipe][best];
     for (uint32_t unit = best + sm->scheduler_count; unit < sm->pipe_units[pipe]; unit += sm->scheduler_count)
         if (sm->pipe_free[pipe][unit] < sm->pipe_free[pipe][best])
             best = unit;
     return &sm->pipe_free[pipe][best];
 }
 
+static inline uint64_t *free_pipe(struct sm *sm, uint32_t index, uint32_t pipe)
+{
+    if (sm->pipe_units[pipe] <= sm->scheduler_count)
+        return &sm->pipe_free[pipe][sm->first_unit[pipe][index]];
+    return first_free_pipe(sm, index, pipe);
+}
+
+/* The collector is free again when the last operand has been read. */
+static inline void hold_collector(const struct sm *sm, struct scheduler *scheduler, uint64_t start)
+{
+    scheduler->collector_free[scheduler->collector] = start - sm->config->collect_cycles + 1;
+}
+
+/* The same as reserve_pipe where op is MACHINE_PLAIN. */
+static inline uint64_t reserve_one_pipe(struct sm *sm, uint32_t index, const struct machine_op *op, uint64_t start)
+{
+    uint64_t *free_at = free_pipe(sm, index, op->pipe);
+    start = *free_at > start ? *free_at : start;
+    *free_at = start + op->interval;
+    hold_collector(sm, &sm->schedulers[index], start);
+    return start;
+}
+
 /* Reserves a collector until `start` and a pipeline from then on; returns the start, later if the pipeline is taken. */
 static uint64_t reserve_pipe(struct sm *sm, uint32_t index, const struct machine_op *op, uint64_t start)
 {
-    struct scheduler *scheduler = &sm->schedulers[index];
     if (op->pipe != PIPE_MEMORY) {
         uint64_t *free_at = free_pipe(sm, index, op->pipe), interval = op->interval;
         if (op->either_interval && *free_at > start) {
@@ -74,8 +124,7 @@ static uint64_t reserve_pipe(struct sm *sm, uint32_t index, const struct machine
         uint64_t first = op->pipe == PIPE_TENSOR ? sm->now + sm->config->collect_cycles : start;
         *free_at = (*free_at > first ? *free_at : first) + interval;
     }
-    /* free again when the last operand has been read */
-    scheduler->collector_free[scheduler->collector] = start - sm->config->collect_cycles + 1;
+    hold_collector(sm, &sm->schedulers[index], start);
     return start;
 }
 
@@ -93,7 +142,8 @@ _Static_assert(offsetof(struct corun_counters, control_lanes) - offsetof(struct 
                    CORUN_UNIT_CONTROL * sizeof(uint64_t),
                "lane counters and units have the same order");
 
-static void count_issue(struct sm *sm, uint32_t slot, const struct machine_op *op)
+/* What is counted of every instruction; returns its active lanes. */
+static inline uint32_t count_plain(struct sm *sm, uint32_t slot, const struct machine_op *op)
 {
     struct sm_warp *warp = &sm->warps[slot];
     struct corun_counters *counters = warp->counters;
@@ -104,9 +154,17 @@ static void count_issue(struct sm *sm, uint32_t slot, const struct machine_op *o
     counters->thread_instructions += lanes;
     counters->ptx_thread_instructions += (uint64_t)((int64_t)lanes * (1 + op->merged));
     count_unit(counters, op->unit, lanes);
+    counters->register_accesses += op->register_accesses;
+    return lanes;
+}
+
+static void count_issue(struct sm *sm, uint32_t slot, const struct machine_op *op)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    struct corun_counters *counters = warp->counters;
+    uint32_t lanes = count_plain(sm, slot, op);
     if (op->multiply_adds && lanes)
         counters->tensor_multiply_adds += (uint64_t)op->multiply_adds * CORUN_WARP_LANES;
-    counters->register_accesses += op->register_accesses;
     if (op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC)) {
         counters->loads += (op->flags & CORUN_LOAD) != 0;
         counters->stores += (op->flags & CORUN_STORE) != 0;
@@ -207,32 +265,10 @@ static inline void take_turns(struct sm *sm, uint32_t index, uint32_t slot, cons
     sm->warps[slot].not_before = sm->now + (uint64_t)turns * sm->config->shared_loop_cycles;
 }
 
-void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
+/* The instruction has been issued: what becomes of the warp. */
+static void go_on(struct sm *sm, uint32_t slot)
 {
-    struct scheduler *scheduler = &sm->schedulers[index];
     struct sm_warp *warp = &sm->warps[slot];
-    const struct machine_op *op = warp->op;
-
-    uint64_t start = reserve_pipe(sm, index, op, collect_operands(sm, scheduler, slot, op));
-    if (sm->profiling)
-        warp_profile(sm, slot);
-    warp->operations->issue(warp->source, &sm->issue);
-    count_issue(sm, slot, op);
-    if (sm->tracing)
-        trace_issue(sm, index, slot);
-    scheduler->last = slot;
-    scheduler->free_at = sm->now + op->slots;
-
-    if (op->flags & RARE_FLAGS)
-        issue_rare(sm, slot, op, start);
-    else if (op->pipe == PIPE_MEMORY && sm->issue.active && sm->issue.outcome != CORUN_OUTCOME_FAULT &&
-             op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC))
-        take_turns(sm, index, slot, op, load_store_accept(sm, slot, op, start));
-    else
-        warp_set_ready(warp, op, ready_entry(start + op->latency, false));
-    if (sm->quota.on)
-        spend_quota(sm, index, warp->application, op, start + op->latency);
-
     switch (sm->issue.outcome) {
     case CORUN_OUTCOME_EXIT:
         warp_end(sm, slot);
@@ -259,4 +295,85 @@ void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
         warp_look_at_next(sm, slot);
         warp_judge_next(sm, slot);
     }
+}
+
+static __attribute__((noinline)) void issue_any(struct sm *sm, uint32_t index, uint32_t slot)
+{
+    struct scheduler *scheduler = &sm->schedulers[index];
+    struct sm_warp *warp = &sm->warps[slot];
+    const struct machine_op *op = warp->op;
+
+    uint64_t start = reserve_pipe(sm, index, op, collect_operands(sm, scheduler, slot, op));
+    if (sm->profiling)
+        warp_profile(sm, slot);
+    warp->operations->issue(warp->source, &sm->issue);
+    count_issue(sm, slot, op);
+    if (sm->tracing)
+        trace_issue(sm, index, slot);
+    scheduler->last = slot;
+    scheduler->free_at = sm->now + op->slots;
+
+    if (op->flags & RARE_FLAGS)
+        issue_rare(sm, slot, op, start);
+    else if (op->pipe == PIPE_MEMORY && sm->issue.active && sm->issue.outcome != CORUN_OUTCOME_FAULT &&
+             op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC))
+        take_turns(sm, index, slot, op, load_store_accept(sm, slot, op, start));
+    else
+        warp_set_ready(warp, op, ready_entry(start + op->latency, false));
+    if (sm->quota.on)
+        spend_quota(sm, index, warp->application, op, start + op->latency);
+    go_on(sm, slot);
+}
+
+/* The same of an instruction that has MACHINE_PLAIN. Nearly always the warp goes on behind it. */
+static __attribute__((noinline)) void issue_plain(struct sm *sm, uint32_t index, uint32_t slot)
+{
+    struct scheduler *scheduler = &sm->schedulers[index];
+    struct sm_warp *warp = &sm->warps[slot];
+    const struct machine_op *op = warp->op;
+    uint64_t now = sm->now, bit = UINT64_C(1) << slot;
+
+    scheduler->last = slot;
+    scheduler->free_at = now + op->slots;
+    uint64_t start = reserve_one_pipe(sm, index, op, collect_operands(sm, scheduler, slot, op));
+    warp_set_ready(warp, op, ready_entry(start + op->latency, false));
+    warp->operations->issue(warp->source, &sm->issue);
+    uint32_t lanes = count_plain(sm, slot, op);
+    if (sm->quota.on) {
+        uint64_t complete = start + op->latency;
+        if (!sm->quota.at_completion)
+            quota_issued(sm, index, warp->application);
+        else if (!quota_complete_quick(&sm->quota, warp->application, lanes, now, complete))
+            quota_complete(sm, warp->application, lanes, complete);
+    }
+    if (sm->issue.outcome != CORUN_OUTCOME_NEXT || sm->issue.jumped || !sm->config->icache_perfect) {
+        go_on(sm, slot);
+        return;
+    }
+    const struct machine_op *next = op + 1;
+    warp->op = next;
+    warp->pc = sm->issue.pc;
+    sm->changed_warps |= bit;
+    if (next->pipe != op->pipe) {
+        sm->wants[op->pipe] &= ~bit;
+        sm->wants[next->pipe] |= bit;
+        warp->pipe = next->pipe;
+    }
+    uint64_t until;
+    enum warp_state state = warp_judge_running(sm, slot, &until);
+    if (state == WARP_READY) /* as it was */
+        return;
+    sm->states[WARP_READY] &= ~bit;
+    sm->states[state] |= bit;
+    warp->state = (uint8_t)state;
+    if (until != NEVER)
+        wheel_set(&sm->wheel, now, until, slot);
+}
+
+void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
+{
+    if (sm->warps[slot].op->flags & MACHINE_PLAIN && !sm->profiling && !sm->tracing)
+        issue_plain(sm, index, slot);
+    else
+        issue_any(sm, index, slot);
 }

@@ -229,6 +229,29 @@ static void set_registers(const struct corun_grid *grid, const struct corun_inst
     pack(op, op->first_written, lists.written, op->written_count, FEW_WRITTEN);
 }
 
+/* A register of a warp lies in the bank that its number gives and an offset of the warp: what one warp reads at once, all do. */
+static bool reads_at_once(const struct corun_gpu_config *c, const struct machine_op *op)
+{
+    uint32_t banks = c->register_banks / c->schedulers_per_sm;
+    const uint16_t *reads = machine_op_reads(op);
+    for (uint32_t i = 0; i < op->read_count; i++) {
+        uint32_t of_bank = 0;
+        for (uint32_t j = 0; j < op->read_count; j++)
+            of_bank += banks <= 1 || reads[i] % banks == reads[j] % banks;
+        if (of_bank > c->register_bank_reads)
+            return false;
+    }
+    return true;
+}
+
+static bool is_plain(const struct machine_op *op)
+{
+    uint32_t more = CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC | CORUN_BRANCH | CORUN_BARRIER | CORUN_EXIT | CORUN_COPY |
+                    CORUN_COPY_GROUP | CORUN_WARPGROUP | CORUN_COMMIT;
+    bool one_pipe = op->pipe != PIPE_MEMORY && op->pipe != PIPE_TENSOR && !op->either_interval && !op->special_interval;
+    return one_pipe && !(op->flags & more) && !op->multiply_adds && !op->shared_bytes;
+}
+
 void machine_ops_build(const struct corun_gpu_config *config, const struct corun_grid *grid, struct machine_op *ops)
 {
     for (uint32_t pc = 0; pc < grid->code_length; pc++) {
@@ -255,5 +278,9 @@ void machine_ops_build(const struct corun_gpu_config *config, const struct corun
             set_tensor(config, instruction, op);
         set_registers(grid, instruction, op);
         op->merged = instruction->merged;
+        if (is_plain(op))
+            op->flags |= MACHINE_PLAIN;
+        if (reads_at_once(config, op))
+            op->flags |= MACHINE_READ_AT_ONCE;
     }
 }

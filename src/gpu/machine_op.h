@@ -39,6 +39,13 @@ struct machine_op {
     uint16_t entries[2 * CORUN_MAX_SOURCES + 2 * CORUN_MAX_DESTINATIONS];
 };
 _Static_assert(sizeof(struct machine_op) == 128, "two lines of the host's cache");
+/*
+ * In `flags` beside enum corun_instruction_flag: nothing to do but to compute and to write registers, in one pipeline. Most instructions that
+ * are issued are so.
+ */
+#define MACHINE_PLAIN (UINT32_C(1) << 31)
+/* The register banks of a scheduler serve all its reads in one cycle, whatever the warp. */
+#define MACHINE_READ_AT_ONCE (UINT32_C(1) << 30)
 #define FEW_HAZARDS 4u
 #define FEW_WRITTEN 2u
 

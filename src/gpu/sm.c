@@ -418,6 +418,8 @@ void sm_run(struct sm *sm, uint64_t until)
         else
             attended = doze(sm, until);
     }
+    for (uint32_t s = 0; s < sm->scheduler_count; s++)
+        sm->schedulers[s].quick_op = NULL; /* that cycle is over */
     stall_flush(sm);
     residency_account(sm);
 }

@@ -8,6 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+uint64_t warp_latest_further(const struct sm_warp *warp, const struct machine_op *op, uint64_t latest)
+{
+    for (uint32_t i = FEW_HAZARDS; i < op->hazard_count; i++) {
+        uint64_t entry = warp->ready[machine_op_hazards(op)[i]];
+        latest = entry > latest ? entry : latest;
+    }
+    return latest;
+}
+
 bool warp_begin(struct sm *sm, uint32_t slot, uint32_t tb_slot, struct corun_warp *source)
 {
     struct sm_warp *warp = &sm->warps[slot];

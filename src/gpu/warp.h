@@ -77,6 +77,8 @@ static inline void warp_set_ready(struct sm_warp *warp, const struct machine_op 
         warp->ready[written[i]] = entry;
 }
 
+uint64_t warp_latest_further(const struct sm_warp *warp, const struct machine_op *op, uint64_t latest);
+
 /* The latest entry of those that the instruction waits for; 0: none. */
 static inline uint64_t warp_latest_entry(const struct sm_warp *warp, const struct machine_op *op)
 {
@@ -88,11 +90,7 @@ static inline uint64_t warp_latest_entry(const struct sm_warp *warp, const struc
         uint64_t entry = warp->ready[hazards[i]];
         latest = entry > latest ? entry : latest;
     }
-    for (uint32_t i = FEW_HAZARDS; i < op->hazard_count; i++) {
-        uint64_t entry = warp->ready[hazards[i]];
-        latest = entry > latest ? entry : latest;
-    }
-    return latest;
+    return op->hazard_count <= FEW_HAZARDS ? latest : warp_latest_further(warp, op, latest);
 }
 
 /* A warp of the thread block in `tb_slot` takes the slot; it is in no state yet. false: out of memory. */

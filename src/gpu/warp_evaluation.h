@@ -27,18 +27,13 @@ static inline __attribute__((always_inline)) void warp_look_at_next(struct sm *s
     sm->wants[warp->pipe] |= bit;
 }
 
-/* What the warp waits for, and until when (NEVER: until something else wakes it). */
-static inline __attribute__((always_inline)) enum warp_state warp_judge(struct sm *sm, uint32_t slot, uint64_t *until)
+/* What a warp waits for that no branch holds up and that has its next instruction, and until when (NEVER: until something else wakes it). */
+static inline __attribute__((always_inline)) enum warp_state warp_judge_running(struct sm *sm, uint32_t slot,
+                                                                                uint64_t *until)
 {
     struct sm_warp *warp = &sm->warps[slot];
     const struct machine_op *op = warp->op;
     *until = warp->ready_at = NEVER;
-    if (warp->not_before > sm->now) {
-        *until = warp->not_before;
-        return WARP_CONTROL;
-    }
-    if (!sm->config->icache_perfect && !warp_fetched(sm, slot, until))
-        return WARP_FETCH;
     uint64_t latest = warp_latest_entry(warp, op);
     if (latest == UNKNOWN)
         return WARP_LOAD;
@@ -53,6 +48,20 @@ static inline __attribute__((always_inline)) enum warp_state warp_judge(struct s
     if (op->flags & CORUN_COPY_WAIT && copy_engine_holds(sm, slot, op))
         return WARP_FENCE;
     return WARP_READY;
+}
+
+/* The same of any warp. */
+static inline __attribute__((always_inline)) enum warp_state warp_judge(struct sm *sm, uint32_t slot, uint64_t *until)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    *until = warp->ready_at = NEVER;
+    if (warp->not_before > sm->now) {
+        *until = warp->not_before;
+        return WARP_CONTROL;
+    }
+    if (!sm->config->icache_perfect && !warp_fetched(sm, slot, until))
+        return WARP_FETCH;
+    return warp_judge_running(sm, slot, until);
 }
 
 static inline __attribute__((always_inline)) void warp_judge_next(struct sm *sm, uint32_t slot)

@@ -5,16 +5,26 @@
 
 #include "gpu/sm_limits.h"
 
+struct machine_op;
 struct sm;
 
+/*
+ * `bank_free`: the cycle, in reads (issue.c), from which each register bank is free; `banks_free` is not before any of them. Where it is not after
+ * the cycle of an instruction and the banks serve all its reads in that cycle, nothing is late, and all are free in the next one. Only `banks_free`
+ * is set then, and `quick_op` says whose reads they are, if another instruction comes in the same cycle, `quick_first`.
+ */
 struct scheduler {
     uint64_t warps;  /* slots that belong to it */
     uint64_t active; /* two_level: the active set */
     uint64_t free_at;
-    uint64_t collector_free[MAX_COLLECTORS];
+    uint32_t last;      /* slot that issued last, NOTHING: none */
     uint32_t collector; /* one that is free, when an instruction is issued */
+    uint64_t banks_free, quick_first;
+    const struct machine_op *quick_op;
+    uint32_t quick_offset;
+    uint64_t collector_free[MAX_COLLECTORS];
     uint64_t bank_free[MAX_BANKS];
-    uint32_t last; /* slot that issued last, NOTHING: none */
+    uint64_t unused[8]; /* a size that indices are quickly multiplied by */
 };
 
 /* Which of the candidates issues; `candidates` is not 0. */

@@ -145,6 +145,8 @@ struct operation *decode_emit(struct decoder *decoder, enum operation_kind kind)
     const struct ptx_instruction *instruction = decoder->instruction;
     struct operation op = {
         .kind = (uint8_t)kind,
+        .destination = NO_OPERAND,
+        .source = {NO_OPERAND, NO_OPERAND, NO_OPERAND, NO_OPERAND},
         .predicate_out = {NO_PREDICATE, NO_PREDICATE},
         .predicate_in = NO_PREDICATE,
         .guard = NO_PREDICATE,

@@ -13,6 +13,9 @@
 #include "isa/kernel.h"
 #include "isa/matrix.h"
 
+/* An operand that there is not. Where one is prefetched all the same: a line that is used much, not a register of the warp. */
+#define NO_OPERAND OPERAND_CONSTANT
+
 #define SCRATCH_SLOTS 24u /* temporaries of an instruction, two slots each */
 #define COPY_TOKENS 8u
 /* Of products of warpgroups: those that are in no group yet, all groups, all but the last one, and so on. */

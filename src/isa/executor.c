@@ -246,7 +246,7 @@ static inline void prefetch_operands(const struct corun_warp *warp, const struct
     prefetch_slot(lanes_source(&warp->lanes, op->source[0]));
     prefetch_slot(lanes_source(&warp->lanes, op->source[1]));
     prefetch_slot(lanes_source(&warp->lanes, op->source[2]));
-    prefetch_slot(lanes_destination(&warp->lanes, op->destination));
+    prefetch_slot(lanes_source(&warp->lanes, op->destination));
 }
 
 static inline __attribute__((always_inline)) void step(struct corun_warp *warp, struct corun_issue *result, bool timed)
