@@ -199,7 +199,11 @@ static enum corun_status run_predict(void *user)
         status = outputs_open(&predict->json, 1, list);
     if (status != CORUN_OK)
         return status;
-    return outputs_close(&predict->json, 1, measure(predict), list);
+    status = outputs_close(&predict->json, 1, measure(predict), list);
+    if (status != CORUN_TIMEOUT || predict->command.exit_status != EXIT_INTERRUPTED)
+        return status;
+    fputs("corun: interrupted: nothing is predicted\n", stderr);
+    return CORUN_OK;
 }
 
 int command_predict(int argc, char **argv)

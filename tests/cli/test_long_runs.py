@@ -58,17 +58,21 @@ class LongRuns(InFolder):
         (cls.folder / "speak.ptx").write_text((cls.folder / "work.ptx").read_text().split(".visible")[0] + SPEAK)
         (cls.folder / "speak.yaml").write_text(describe("speak", 1, kernel="speak").replace("work.ptx", "speak.ptx"))
 
+    @staticmethod
+    def wait_until_it_listens(process):
+        folder = pathlib.Path(f"/proc/{process.pid}/fd")
+        listens = False
+        while not listens:
+            try:
+                listens = any("signalfd" in os.readlink(one) for one in folder.iterdir())
+            except FileNotFoundError:  # one was closed in between
+                pass
+
     def interrupted(self, *arguments):
         """What it says when SIGINT comes as soon as it listens."""
         with subprocess.Popen([self.command, "run", "--gpu", GPU, "--cycles", "100G", *arguments], cwd=self.folder, text=True,
                               env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            folder = pathlib.Path(f"/proc/{process.pid}/fd")
-            listens = False
-            while not listens:
-                try:
-                    listens = any("signalfd" in os.readlink(one) for one in folder.iterdir())
-                except FileNotFoundError:  # one was closed in between
-                    pass
+            self.wait_until_it_listens(process)
             process.send_signal(signal.SIGINT)
             text, _ = process.communicate(timeout=60)
         self.assertEqual(process.returncode, INTERRUPTED)
@@ -84,6 +88,17 @@ class LongRuns(InFolder):
         self.assertRegex(text, "a@small +not finished\nb@small +not finished\n")
         self.assertNotIn("IPC  isolated", text)
         self.assertEqual(list(self.folder.glob("cache/corun/*")), [])  # neither the one that was ended nor the one that had not begun
+
+    def test_a_prediction_that_is_interrupted(self):
+        self.corun("predict", "--gpu", GPU, "--cache", "lines")  # only the lines of latency, which are kept
+        with subprocess.Popen([self.command, "predict", "--gpu", GPU, "--cache", "lines", "--cycles", "100G", "--json", "p.json", "./a.yaml"],
+                              cwd=self.folder, text=True, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            self.wait_until_it_listens(process)
+            process.send_signal(signal.SIGINT)
+            text, said = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, text), (INTERRUPTED, ""))
+        self.assertEqual(said, "corun: interrupted: nothing is predicted\n")
+        self.assertFalse((self.folder / "p.json").exists())
 
     def test_the_line_on_a_terminal(self):
         try:
