@@ -221,7 +221,8 @@ static void add_shared_lanes(struct sm *sm, struct memory_entry *entry, const st
     for (uint32_t first = 0; first < CORUN_WARP_LANES; first += c->access_lanes) {
         uint32_t part = c->access_lanes >= 32 ? lanes : lanes & 0xffffu << first;
         if (part)
-            cycles += (atomic ? shared_atomic_cycles : shared_memory_cycles)(c, sm->issue.address, part, op->access_bytes);
+            cycles +=
+                (atomic ? shared_atomic_cycles : shared_memory_cycles)(c, sm->issue.address, part, op->access_bytes);
     }
     entry->counters->shared_accesses++;
     entry->counters->shared_conflict_cycles += cycles - 1;
@@ -231,7 +232,7 @@ static void add_shared_lanes(struct sm *sm, struct memory_entry *entry, const st
 
 /* Fills the entry with what the lanes of one space ask for. Returns the turns of the loop that an atomic is, or 0. */
 static uint32_t add_lanes(struct sm *sm, struct memory_entry *entry, const struct machine_op *op, uint32_t space,
-                      uint32_t lanes)
+                          uint32_t lanes)
 {
     const struct corun_gpu_config *c = sm->config;
     struct corun_counters *counters = entry->counters;
@@ -307,9 +308,8 @@ static void add_remote_lanes(struct sm *sm, struct memory_entry *entry, const st
             there |= sm->issue.lane_sm[lowest_bit(rest)] == target ? rest & -rest : 0;
         *transaction = (struct transaction){.line = REMOTE_LINE | target, .lanes = there};
         transaction->touched = sectors_there(&sm->issue, there, op->access_bytes);
-        transaction->repeats =
-            (op->flags & CORUN_ATOMIC ? shared_atomic_cycles : shared_memory_cycles)(sm->config, sm->issue.address,
-                                                                                      there, op->access_bytes);
+        transaction->repeats = (op->flags & CORUN_ATOMIC ? shared_atomic_cycles : shared_memory_cycles)(
+            sm->config, sm->issue.address, there, op->access_bytes);
         entry->counters->shared_accesses++;
         entry->counters->shared_conflict_cycles += transaction->repeats - 1;
         lanes &= ~there;

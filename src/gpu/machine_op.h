@@ -26,7 +26,8 @@ struct machine_op {
     uint16_t special_interval; /* that it keeps a special function pipeline beside its own; 0: none */
     uint16_t multiply_adds;    /* a lane */
     uint16_t shared_bytes;     /* WARPGROUP: its part of what is read from shared memory */
-    uint8_t loop; /* an atomic: instructions in each turn of the loop that it is in shared memory; 0: the banks perform it */
+    uint8_t
+        loop; /* an atomic: instructions in each turn of the loop that it is in shared memory; 0: the banks perform it */
     uint8_t gathered; /* an atomic: so many lanes at least are one operation if all go to one address; 0: none */
     int16_t merged;   /* as of struct corun_instruction */
     uint8_t first_read, first_written;

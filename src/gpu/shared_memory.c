@@ -85,7 +85,8 @@ uint32_t shared_loop_turns(const struct corun_gpu_config *config, const uint64_t
         uint32_t winners = 0;
         /* who did not get the lock does not store; who comes too late compares all the same */
         *cycles += shared_memory_cycles(config, addresses, lanes, access_bytes) +
-                   (config->shared_locks ? shared_memory_cycles : shared_atomic_cycles)(config, addresses, lanes, access_bytes);
+                   (config->shared_locks ? shared_memory_cycles : shared_atomic_cycles)(config, addresses, lanes,
+                                                                                        access_bytes);
         for (uint32_t rest = lanes; rest;) {
             uint32_t first = lowest_bit(rest), same = 0;
             for (uint32_t lane = first; lane < CORUN_WARP_LANES; lane++)

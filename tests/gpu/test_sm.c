@@ -600,7 +600,7 @@ static void gathered_atomics_are_one_operation(void **state)
 
 /* One warp's atomics of shared memory with a result, each address that of the one before, `stride` bytes from lane to lane. */
 static uint64_t chain_of_atomics(const struct corun_gpu_config *config, uint32_t flags, uint64_t stride,
-                                uint64_t *accesses)
+                                 uint64_t *accesses)
 {
     struct script *script = script_new(1, 1);
     for (uint32_t i = 0; i < 10; i++) {
