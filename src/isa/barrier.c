@@ -100,6 +100,8 @@ static bool runs_to_end(const struct corun_warp *warp, uint32_t pc)
 bool barrier_gives_way(struct corun_warp *warp, const struct operation *op)
 {
     struct simt_stack *stack = &warp->stack;
+    if (warp->turns.taken && op->variant != BARRIER_WARPGROUP && turns_before_barrier(warp))
+        return true;
     if (op->extra[0] != BARRIER_ALIGNED || op->variant == BARRIER_WARPGROUP)
         return false;
     for (uint32_t i = stack->depth; i-- > 0;) {

@@ -115,14 +115,11 @@ static void forget_registers(struct corun_warp *warp, uint32_t saved, uint32_t b
     }
 }
 
-/* The lanes of a call that is over get back what they had: others may be elsewhere in that function. */
+/* Lanes that a call is over for get back what they had: others may be elsewhere in that function. */
 static void restore_registers(struct corun_warp *warp, const struct kernel_function *function,
-                              const struct simt_entry *call)
+                              const struct simt_entry *call, uint32_t lanes)
 {
-    if (call->saved == SIMT_NOTHING_SAVED)
-        return;
-    const uint32_t bytes = (uint32_t)saved_size(function), lanes = call->called, at = call->saved;
-    const uint8_t *from = warp->saved + at;
+    const uint8_t *from = warp->saved + call->saved;
     uint8_t *to = warp->lanes.registers + (size_t)function->first_slot * SLOT_BYTES;
     const size_t pairs = (size_t)function->pair_slots * SLOT_BYTES;
     restore_slots(to, from, function->pair_slots, 8, lanes);
@@ -133,7 +130,18 @@ static void restore_registers(struct corun_warp *warp, const struct kernel_funct
         memcpy(&old, kept + i * sizeof old, sizeof old);
         *predicate = (*predicate & ~lanes) | (old & lanes);
     }
-    forget_registers(warp, at, bytes);
+}
+
+void call_leave(struct corun_warp *warp, uint32_t index, uint32_t lanes)
+{
+    struct simt_stack *stack = &warp->stack;
+    for (uint32_t i = index + 1; i <= stack->depth; i++) {
+        struct simt_entry *entry = &stack->entries[i];
+        if (entry->call == SIMT_NO_CALL || entry->saved == SIMT_NOTHING_SAVED || !(entry->called & lanes))
+            continue;
+        restore_registers(warp, &warp->tb->launch->kernel->functions[entry->function], entry, entry->called & lanes);
+        entry->called &= ~lanes;
+    }
 }
 
 /* Is there room for one more call? Where paths wait for each other, each of them may be as deep as the kernel goes. */
@@ -142,7 +150,7 @@ static bool has_room(const struct corun_warp *warp)
     const struct simt_stack *stack = &warp->stack;
     const uint32_t call_depth = warp->tb->launch->kernel->call_depth;
     uint32_t calls = 0;
-    if (!stack->apart)
+    if (!(stack->apart & SIMT_APART))
         return stack->depth + 2u < SIMT_ENTRIES(call_depth);
     for (uint32_t i = 0; i <= stack->depth; i++)
         calls += stack->entries[i].call != SIMT_NO_CALL;
@@ -287,8 +295,10 @@ bool call_unwind(struct corun_warp *warp)
         if (top->call == SIMT_NO_CALL)
             continue;
         const struct kernel_function *left = &kernel->functions[top->function];
-        if (left->recursive)
-            restore_registers(warp, left, top);
+        if (left->recursive && top->saved != SIMT_NOTHING_SAVED) {
+            restore_registers(warp, left, top, top->called);
+            forget_registers(warp, top->saved, (uint32_t)saved_size(left));
+        }
         call_settle(warp); /* what is below may be the caller, or another group of the same indirect call */
     }
     return true;

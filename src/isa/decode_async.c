@@ -248,6 +248,7 @@ static void emit_test(struct decoder *decoder, bool parity)
     struct operation *op = decode_emit_access(decoder, OPERATION_LOAD, &place);
     op->destination = now;
     op->extend = EXTEND_WIDE;
+    op->variant |= MEMORY_STRONG;
     struct corun_instruction *machine = decode_last(decoder);
     decode_registers(decoder);
     decode_writes(machine, now, true);

@@ -161,6 +161,8 @@ static void decode_load(struct decoder *decoder)
         op->extra[i - 1] = data.slots[i];
     op->extend =
         (uint8_t)((data.wide ? EXTEND_WIDE : 0) | (ptx_type_is_signed(instruction->types[0]) ? EXTEND_SIGN : 0));
+    if (instruction->semantics > PTX_SEMANTICS_WEAK)
+        op->variant |= MEMORY_STRONG;
     describe(decoder, op, CORUN_LOAD);
 }
 

@@ -24,6 +24,8 @@ static void branch(struct corun_warp *warp, const struct operation *op, uint32_t
     struct simt_stack *stack = &warp->stack;
     result->diverged = false;
     if (taken == stack->mask) {
+        if (stack->depth && op->target <= stack->pc && ++warp->turns.rounds >= warp->turns.period)
+            turns_look(warp);
         stack->pc = op->target;
     } else if (taken == 0) {
         stack->pc++;
@@ -249,6 +251,14 @@ static inline void prefetch_operands(const struct corun_warp *warp, const struct
     prefetch_slot(lanes_source(&warp->lanes, op->destination));
 }
 
+/* Lanes are apart: sees to it that the top is a path that can run. False: a fault was raised. */
+static bool go_on(struct corun_warp *warp, uint32_t pc, uint32_t mask)
+{
+    if (warp->stack.apart & SIMT_LOOKED_AT && !turns_follow(warp, &warp->code[pc], mask))
+        return false;
+    return !(warp->stack.apart & SIMT_APART) || meeting_go_on(warp);
+}
+
 static inline __attribute__((always_inline)) void step(struct corun_warp *warp, struct corun_issue *result, bool timed)
 {
     uint32_t pc = warp->stack.pc, mask = warp->stack.mask;
@@ -267,7 +277,7 @@ static inline __attribute__((always_inline)) void step(struct corun_warp *warp, 
     } else {
         execute(warp, op, mask, result, timed);
     }
-    if (warp->stack.apart && result->outcome < CORUN_OUTCOME_EXIT && !meeting_go_on(warp))
+    if (warp->stack.apart && result->outcome < CORUN_OUTCOME_EXIT && !go_on(warp, pc, result->active))
         result->outcome = CORUN_OUTCOME_FAULT;
     if (timed) {
         prefetch_operands(warp, &warp->code[warp->stack.pc]);
@@ -428,6 +438,7 @@ struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm
         warp->slot = i;
         warp->sm_count = 1;
         warp->cycle = NULL;
+        turns_start(&warp->turns);
     }
     return tb;
 }
@@ -572,12 +583,20 @@ static uint64_t digest_of(uint64_t digest, const void *words, size_t count)
     return digest;
 }
 
-/* What lies on the stack below its top, and in the registers of callers, stays as it is as long as the warp goes in circles. */
+/*
+ * What lies on the stack below its top, and in the registers of callers, stays as it is as long as the warp goes in circles, but for the stack of one
+ * whose paths take turns.
+ */
 static uint64_t warp_state(const struct corun_warp *warp)
 {
     const struct launch *launch = warp->tb->launch;
     uint32_t place[] = {warp->stack.pc, warp->stack.mask, warp->stack.depth, warp->function, warp->frame};
     uint64_t digest = digest_of(1, place, sizeof place / sizeof place[0]);
+    for (uint32_t i = 0; warp->turns.taken && i < warp->stack.depth; i++) {
+        const struct simt_entry *entry = &warp->stack.entries[i];
+        const uint32_t below[] = {entry->pc, entry->mask};
+        digest = digest_of(digest, below, sizeof below / sizeof below[0]);
+    }
     digest = digest_of(digest, warp->lanes.registers, launch->warp_register_bytes / sizeof(uint32_t));
     return digest_of(digest, warp->lanes.predicates, launch->kernel->predicate_slots);
 }

@@ -14,6 +14,7 @@
 #include "isa/pending.h"
 #include "isa/simt_stack.h"
 #include "isa/store_buffer.h"
+#include "isa/turns.h"
 
 #define MEMORY_CACHES 64u /* per SM, by low bits of the pc: most instructions stay within one allocation */
 #define FAULT_BYTES 768u
@@ -32,7 +33,7 @@ typedef uint32_t (*shape_function)(const void *base, bool narrow, uint64_t offse
 shape_function access_shape_function(void);
 
 /* What a GPU lets pass though it is a mistake. */
-enum note_kind { NOTE_OUTSIDE, NOTE_FREED, NOTE_BARRIER, NOTE_MEETING, NOTES };
+enum note_kind { NOTE_OUTSIDE, NOTE_FREED, NOTE_BARRIER, NOTE_MEETING, NOTE_TURNS, NOTES };
 
 /* The first of a kind on an SM; text "": none yet. */
 struct note {
@@ -105,6 +106,7 @@ struct corun_module_instance {
     struct spare_tb *spares; /* [kernel]; NULL as long as there is none */
     uint32_t checks;         /* enum corun_check */
     enum matrix_unit matrix_unit;
+    uint32_t compute_capability; /* of the GPU; 0: there is none */
     bool told[NOTES];
     struct freed_list freed_blocks; /* of the device heap, as all SMs see them */
 };
@@ -161,6 +163,7 @@ struct corun_warp {
     uint32_t reduction_lanes;
     uint8_t reduction_barrier;
     uint32_t saved_bytes, saved_capacity;
+    struct turns turns;
 };
 
 /* What the threads that have come to a bar.red say. */
@@ -233,6 +236,8 @@ bool call_enter(struct corun_warp *warp, const struct operation *op, uint32_t ma
 void call_return(struct corun_warp *warp, uint32_t mask);
 /* Drops entries of the stack without lanes, and with them the frames of their calls. False if none is left. */
 bool call_unwind(struct corun_warp *warp);
+/* Lanes that wait in the entry `index` for others go on: those calls above that they have returned from are over for them. */
+void call_leave(struct corun_warp *warp, uint32_t index, uint32_t lanes);
 /* Another path is the top: which function runs there, and in which frame. */
 void call_settle(struct corun_warp *warp);
 

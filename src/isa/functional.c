@@ -162,6 +162,8 @@ static enum corun_status run_tb(struct functional_tb *state, uint64_t instructio
         if (state->left == 0 && state->live)
             return report_watchdog(state, warp, watchdog, list);
         if (outcome == CORUN_OUTCOME_NEXT)
+            turns_instructions(&tb->warps[warp], (uint32_t)budget);
+        if (outcome == CORUN_OUTCOME_NEXT)
             state->warp = (warp + 1) % CORUN_WARP_LANES;
     }
     return CORUN_OK;

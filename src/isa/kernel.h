@@ -21,7 +21,8 @@ enum memory_variant {
     MEMORY_PARAMETER = 1 << 2,  /* constant space: the parameter block of the launch, not memory */
     MEMORY_SILENT = 1 << 3,     /* an argument of a device function: a move for the machine, not an access */
     MEMORY_TEXTURE = 1 << 4,    /* global memory through the read-only path */
-    MEMORY_SURFACE = 1 << 5     /* of an array, which a GPU may arrange in blocks */
+    MEMORY_SURFACE = 1 << 5,    /* of an array, which a GPU may arrange in blocks */
+    MEMORY_STRONG = 1 << 6      /* loads: others may change what is loaded, meanwhile */
 };
 
 /* Bits of operation.extend. */

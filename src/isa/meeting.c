@@ -244,7 +244,7 @@ void meeting_come(struct corun_warp *warp, const struct operation *op, uint32_t 
         return;
     }
     stack->entries[stack->depth].waits = mask;
-    stack->apart = 1;
+    stack->apart |= SIMT_APART;
 }
 
 /* ---- which path runs ---- */
@@ -263,8 +263,7 @@ static uint32_t find_running(const struct simt_stack *stack, uint32_t missing)
     return found;
 }
 
-/* Where all lanes come that are at an operation, behind it; SIMT_NOWHERE: there is no such place, or they do not go there without others. */
-static uint32_t next_place(const struct corun_warp *warp, uint32_t pc)
+uint32_t meeting_next_place(const struct corun_warp *warp, uint32_t pc)
 {
     const struct operation *op = &warp->code[pc];
     switch ((enum operation_kind)op->kind) {
@@ -296,9 +295,10 @@ static bool let_go(struct corun_warp *warp, const struct meeting *meeting, uint3
         stack->depth + 2u >= SIMT_ENTRIES(warp->tb->launch->kernel->call_depth))
         return false;
     for (uint32_t i = stack->depth; i-- > 0;) {
-        uint32_t place = simt_waiting(stack, i) & missing ? next_place(warp, stack->entries[i].pc) : SIMT_NOWHERE;
+        uint32_t place = simt_waiting(stack, i) & missing ? meeting_next_place(warp, stack->entries[i].pc) : SIMT_NOWHERE;
         if (place == SIMT_NOWHERE)
             continue;
+        call_leave(warp, i, simt_waiting(stack, i));
         simt_let_go(stack, i, place);
         return true;
     }
@@ -370,6 +370,6 @@ bool meeting_go_on(struct corun_warp *warp)
             return false;
     call_settle(warp);
     if (stack->depth == 0)
-        stack->apart = 0;
+        stack->apart &= (unsigned)~SIMT_APART & 3u;
     return true;
 }

@@ -31,5 +31,7 @@
 void meeting_come(struct corun_warp *warp, const struct operation *op, uint32_t mask);
 /* Once paths have waited for each other: sees to it that the top is a path that can run. False: a fault was raised. */
 bool meeting_go_on(struct corun_warp *warp);
+/* Where all lanes come that are at an operation, behind it; SIMT_NOWHERE: there is no such place, or they do not go there without others. */
+uint32_t meeting_next_place(const struct corun_warp *warp, uint32_t pc);
 
 #endif

@@ -95,6 +95,7 @@ bool corun_checks_parse(const char *text, uint32_t *result)
 
 void corun_module_instance_architecture(struct corun_module_instance *instance, uint32_t compute_capability)
 {
+    instance->compute_capability = compute_capability;
     instance->matrix_unit = compute_capability < 90 ? MATRIX_A100 : MATRIX_H100;
 }
 

@@ -202,6 +202,15 @@ void simt_let_go(struct simt_stack *stack, uint32_t index, uint32_t meet)
     simt_raise(stack, index + 1);
 }
 
+void simt_part(struct simt_stack *stack, uint32_t index)
+{
+    const uint32_t pc = stack->entries[index].pc, waiting = simt_waiting(stack, index);
+    store_top(stack);
+    insert(stack, index + 1, pc, waiting, SIMT_NOWHERE);
+    load_top(stack);
+    simt_raise(stack, index + 1);
+}
+
 void simt_remove(struct simt_stack *stack, uint32_t lanes, uint32_t from)
 {
     for (uint32_t i = from; i < stack->depth; i++)

@@ -36,10 +36,15 @@ struct simt_entry {
     uint32_t waits;         /* lanes that have come to a meeting and wait there for others; 0: it is not at one */
 };
 
+enum simt_apart {
+    SIMT_APART = 1,    /* paths have waited for each other: the top may have to */
+    SIMT_LOOKED_AT = 2 /* does the top wait in a loop? (isa/turns.h) */
+};
+
 struct simt_stack {
     uint32_t pc, mask, reconverge; /* of the top entry; its own copies of pc and mask are stale */
-    uint32_t depth : 31;           /* index of the top entry */
-    uint32_t apart : 1;            /* paths have waited for each other: the top may have to */
+    uint32_t depth : 30;           /* index of the top entry */
+    uint32_t apart : 2;            /* enum simt_apart: each instruction of the top is followed */
     struct simt_entry *entries;
 };
 
@@ -65,6 +70,8 @@ void simt_raise(struct simt_stack *stack, uint32_t path);
 uint32_t simt_waiting(const struct simt_stack *stack, uint32_t index);
 /* These lanes become the top, up to `meet`, which all lanes of the entry come to: there they wait again. */
 void simt_let_go(struct simt_stack *stack, uint32_t index, uint32_t meet);
+/* Lanes that wait in an entry at the end of a function become the top: they return from it by themselves. */
+void simt_part(struct simt_stack *stack, uint32_t index);
 /* Drops the top entry. False if it was the last one. */
 bool simt_pop(struct simt_stack *stack);
 
