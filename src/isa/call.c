@@ -150,7 +150,7 @@ static bool has_room(const struct corun_warp *warp)
     const struct simt_stack *stack = &warp->stack;
     const uint32_t call_depth = warp->tb->launch->kernel->call_depth;
     uint32_t calls = 0;
-    if (!(stack->apart & SIMT_APART))
+    if (!stack->apart)
         return stack->depth + 2u < SIMT_ENTRIES(call_depth);
     for (uint32_t i = 0; i <= stack->depth; i++)
         calls += stack->entries[i].call != SIMT_NO_CALL;

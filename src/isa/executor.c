@@ -251,14 +251,6 @@ static inline void prefetch_operands(const struct corun_warp *warp, const struct
     prefetch_slot(lanes_source(&warp->lanes, op->destination));
 }
 
-/* Lanes are apart: sees to it that the top is a path that can run. False: a fault was raised. */
-static bool go_on(struct corun_warp *warp, uint32_t pc, uint32_t mask)
-{
-    if (warp->stack.apart & SIMT_LOOKED_AT && !turns_follow(warp, &warp->code[pc], mask))
-        return false;
-    return !(warp->stack.apart & SIMT_APART) || meeting_go_on(warp);
-}
-
 static inline __attribute__((always_inline)) void step(struct corun_warp *warp, struct corun_issue *result, bool timed)
 {
     uint32_t pc = warp->stack.pc, mask = warp->stack.mask;
@@ -276,8 +268,11 @@ static inline __attribute__((always_inline)) void step(struct corun_warp *warp, 
         simt_settle(&warp->stack);
     } else {
         execute(warp, op, mask, result, timed);
+        if (warp->stack.looked_at && result->outcome < CORUN_OUTCOME_EXIT &&
+            !turns_follow(warp, op, result->active))
+            result->outcome = CORUN_OUTCOME_FAULT;
     }
-    if (warp->stack.apart && result->outcome < CORUN_OUTCOME_EXIT && !go_on(warp, pc, result->active))
+    if (warp->stack.apart && result->outcome < CORUN_OUTCOME_EXIT && !meeting_go_on(warp))
         result->outcome = CORUN_OUTCOME_FAULT;
     if (timed) {
         prefetch_operands(warp, &warp->code[warp->stack.pc]);

@@ -244,7 +244,7 @@ void meeting_come(struct corun_warp *warp, const struct operation *op, uint32_t 
         return;
     }
     stack->entries[stack->depth].waits = mask;
-    stack->apart |= SIMT_APART;
+    stack->apart = 1;
 }
 
 /* ---- which path runs ---- */
@@ -370,6 +370,6 @@ bool meeting_go_on(struct corun_warp *warp)
             return false;
     call_settle(warp);
     if (stack->depth == 0)
-        stack->apart &= (unsigned)~SIMT_APART & 3u;
+        stack->apart = 0;
     return true;
 }

@@ -18,7 +18,7 @@ static void push(struct simt_stack *stack, uint32_t pc, uint32_t mask, uint32_t 
 void simt_start(struct simt_stack *stack, uint32_t pc, uint32_t mask)
 {
     stack->depth = 0;
-    stack->apart = 0;
+    stack->apart = stack->looked_at = 0;
     stack->pc = pc;
     stack->mask = mask;
     stack->reconverge = SIMT_NOWHERE;

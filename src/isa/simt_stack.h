@@ -36,15 +36,11 @@ struct simt_entry {
     uint32_t waits;         /* lanes that have come to a meeting and wait there for others; 0: it is not at one */
 };
 
-enum simt_apart {
-    SIMT_APART = 1,    /* paths have waited for each other: the top may have to */
-    SIMT_LOOKED_AT = 2 /* does the top wait in a loop? (isa/turns.h) */
-};
-
 struct simt_stack {
     uint32_t pc, mask, reconverge; /* of the top entry; its own copies of pc and mask are stale */
     uint32_t depth : 30;           /* index of the top entry */
-    uint32_t apart : 2;            /* enum simt_apart: each instruction of the top is followed */
+    uint32_t looked_at : 1;        /* does the top wait in a loop? (isa/turns.h) */
+    uint32_t apart : 1;            /* paths have waited for each other: the top may have to */
     struct simt_entry *entries;
 };
 

@@ -14,7 +14,7 @@
 #define LATER_ROUNDS 2u
 #define FIRST_POLLS 4u /* in these rounds, at least */
 #define LATER_POLLS 2u
-#define FIRST_PERIOD 64u  /* rounds between looks, and twice as many after a look that found nothing, … */
+#define FIRST_PERIOD 256u /* rounds between looks, and twice as many after a look that found nothing, … */
 #define LATER_PERIOD 1u   /* … once turns have been taken, … */
 #define LAST_PERIOD 2048u /* … up to this, … */
 #define FRESH_PERIOD 32u  /* … and up to this for FRESH_LOOKS looks behind a turn */
@@ -36,7 +36,7 @@ void turns_start(struct turns *turns)
 static void end_look(struct corun_warp *warp, uint32_t period)
 {
     struct turns *turns = &warp->turns;
-    warp->stack.apart &= ~(unsigned)SIMT_LOOKED_AT & 3u;
+    warp->stack.looked_at = 0;
     turns->rounds = 0;
     turns->period = turns->next_period = period;
 }
@@ -57,7 +57,7 @@ void turns_look(struct corun_warp *warp)
         look_later(warp);
         return;
     }
-    warp->stack.apart |= SIMT_LOOKED_AT;
+    warp->stack.looked_at = 1;
     turns->period = TURNS_LOOK;
     turns->looks++;
     turns->rounds = turns->fresh = 0;
@@ -203,7 +203,7 @@ static bool give_turn(struct corun_warp *warp)
     turns->taken++;
     turns->idle_looks = 0;
     end_look(warp, LATER_PERIOD);
-    stack->apart |= SIMT_APART;
+    stack->apart = 1;
     helpers_run(warp, &helper);
     return true;
 }

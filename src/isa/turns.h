@@ -48,7 +48,7 @@ struct turns {
 
 /* A warp begins. */
 void turns_start(struct turns *turns);
-/* The period is over: looks at the top from now on (SIMT_LOOKED_AT), if lanes elsewhere could help. */
+/* The period is over: looks at the top from now on (looked_at of its stack), if lanes elsewhere could help. */
 void turns_look(struct corun_warp *warp);
 /* So many instructions of a warp have run without timing. */
 void turns_instructions(struct corun_warp *warp, uint32_t instructions);

@@ -102,7 +102,7 @@ enum corun_outcome executor_run(struct corun_warp *warp, uint64_t *budget, struc
         }
         left--;
         uint32_t mask = active_lanes(warp, op);
-        if (warp->stack.apart || !run_quickly(warp, op, mask)) {
+        if (warp->stack.apart || warp->stack.looked_at || !run_quickly(warp, op, mask)) {
             executor_step(warp, result);
             mask = result->active;
         }
