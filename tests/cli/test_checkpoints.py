@@ -87,6 +87,51 @@ launches:
   - {kernel: meeting, grid: 2, block: 1024, arguments: [{buffer: data}]}
 """
 
+# Threads of a warp wait for each other: on both sides of a branch, and in a loop for a lock whose release is behind it.
+WAITING = """\
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry waiting(.param .u64 data)
+{
+    .reg .pred %p<4>;
+    .reg .b32 %r<10>;
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [data];
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, 0;
+    setp.lt.u32 %p1, %r1, 13;
+ROUND:
+    @%p1 bra LOW;
+    shfl.sync.bfly.b32 %r3, %r1, 16, 31, -1;
+    bra TAKE;
+LOW:
+    mad.lo.u32 %r4, %r1, 3, %r2;
+    shfl.sync.bfly.b32 %r3, %r4, 16, 31, -1;
+TAKE:
+    atom.global.cas.b32 %r5, [%rd1], 0, 1;
+    setp.ne.u32 %p2, %r5, 0;
+    @%p2 bra TAKE;
+    ld.volatile.global.u32 %r6, [%rd1+4];
+    mad.lo.u32 %r6, %r6, 3, %r3;
+    st.volatile.global.u32 [%rd1+4], %r6;
+    membar.gl;
+    atom.global.exch.b32 %r5, [%rd1], 0;
+    add.u32 %r2, %r2, 1;
+    setp.lt.u32 %p3, %r2, 4;
+    @%p3 bra ROUND;
+    ret;
+}
+"""
+WAITING_DESCRIPTION = """\
+name: waiting
+ptx: waiting.ptx
+buffers:
+  - {name: data, type: u32, count: 64, output: true, initial: zero}
+launches:
+  - {kernel: waiting, grid: 3, block: 64, arguments: [{buffer: data}]}
+"""
+
 # Every thread block has 4 KiB of its own: loaded, changed, stored in bulk, and added to what all share, three groups under way.
 COPYING = """\
 .version 8.0
@@ -208,6 +253,12 @@ class Quick(Saved):
         (self.folder / "copying.ptx").write_text(COPYING)
         (self.folder / "copying.yaml").write_text(COPYING_DESCRIPTION)
         self.goes_on("--gpu", "h100:sms=4", "copying.yaml")
+
+    def test_threads_that_wait_for_each_other(self):
+        (self.folder / "waiting.ptx").write_text(WAITING)
+        (self.folder / "waiting.yaml").write_text(WAITING_DESCRIPTION)
+        for at in (120000, 300001):  # while the first wait in the loop, and when turns have been taken
+            self.goes_on("--gpu", "gtx980:sms=4", "waiting.yaml", cycles=400000, at=at)
 
     def test_products_under_way(self):
         self.goes_on("--gpu", "h100:sms=4", "--policy", "even", "gemm-wgmma@small", "histogram@small")

@@ -5,7 +5,7 @@
  */
 #include "runner.h"
 
-#define LOOP_LIMIT "60000"
+#define LOOP_LIMIT "24000"
 
 /* out[0]: a lock, out[1]: what it is for. */
 #define TAKE "TAKE:\natom.global.cas.b32 %r1, [%out], 0, 1;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra TAKE;\n"

@@ -5,9 +5,15 @@
  */
 #include "check.h"
 
+#ifdef TOOLKIT
+#include <cuda/atomic>
+#include <cuda/barrier>
+#endif
+
 #define BACKOFF_STEPS 5
 
-struct __align__(8) account {
+struct __align__(8) account
+{
     unsigned lock;
     int money;
 };
@@ -164,6 +170,45 @@ __global__ void hand_over(unsigned *to, int rounds)
     to[lane] = sum;
 }
 
+#ifdef TOOLKIT
+/* One barrier of the thread block, waited for on both sides of a branch. */
+__global__ void barrier_on_both_sides(unsigned *to)
+{
+    __shared__ cuda::barrier<cuda::thread_scope_block> barrier;
+    __shared__ unsigned made[64];
+    unsigned thread = threadIdx.x;
+    if (thread == 0)
+        init(&barrier, blockDim.x);
+    __syncthreads();
+    made[thread] = 3 * thread;
+    if (thread % 2) {
+        barrier.arrive_and_wait();
+        to[thread] = made[thread ^ 1] + 1;
+        barrier.arrive_and_wait();
+        made[thread] = 7 * thread;
+        barrier.arrive_and_wait();
+    } else {
+        barrier.wait(barrier.arrive());
+        to[thread] = made[thread ^ 1];
+        barrier.arrive_and_wait();
+        barrier.arrive_and_wait();
+        to[thread] += made[thread ^ 1];
+    }
+}
+
+/* Each waits until the one behind it has notified. */
+__global__ void notified(int *flag, unsigned *to)
+{
+    cuda::atomic_ref<int, cuda::thread_scope_device> turn(*flag);
+    int mine = (int)(blockDim.x - 1 - threadIdx.x);
+    for (int seen = turn.load(); seen != mine; seen = turn.load())
+        turn.wait(seen);
+    to[mine] = threadIdx.x;
+    turn.store(mine + 1);
+    turn.notify_all();
+}
+#endif
+
 int main()
 {
     static int got[64];
@@ -224,5 +269,16 @@ int main()
             value = value * 5 + pair * 100 + round;
         EXPECT(order[i] == (i < 16 ? 0 : value));
     }
+#ifdef TOOLKIT
+    CHECK(cudaMemset(words, 0, 4096));
+    barrier_on_both_sides<<<1, 64>>>((unsigned *)words);
+    notified<<<1, 32>>>(words + 64, (unsigned *)words + 128);
+    CHECK(cudaMemcpy(order, words, 256, cudaMemcpyDeviceToHost));
+    for (unsigned i = 0; i < 64; i++)
+        EXPECT(order[i] == (i % 2 ? 3 * (i ^ 1) + 1 : 10 * (i ^ 1)));
+    CHECK(cudaMemcpy(order, words + 128, 128, cudaMemcpyDeviceToHost));
+    for (unsigned i = 0; i < 32; i++)
+        EXPECT(order[i] == 31 - i);
+#endif
     return 0;
 }
