@@ -268,8 +268,7 @@ static inline __attribute__((always_inline)) void step(struct corun_warp *warp, 
         simt_settle(&warp->stack);
     } else {
         execute(warp, op, mask, result, timed);
-        if (warp->stack.looked_at && result->outcome < CORUN_OUTCOME_EXIT &&
-            !turns_follow(warp, op, result->active))
+        if (warp->stack.looked_at && result->outcome < CORUN_OUTCOME_EXIT && !turns_follow(warp, op, result->active))
             result->outcome = CORUN_OUTCOME_FAULT;
     }
     if (warp->stack.apart && result->outcome < CORUN_OUTCOME_EXIT && !meeting_go_on(warp))

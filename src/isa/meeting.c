@@ -295,7 +295,8 @@ static bool let_go(struct corun_warp *warp, const struct meeting *meeting, uint3
         stack->depth + 2u >= SIMT_ENTRIES(warp->tb->launch->kernel->call_depth))
         return false;
     for (uint32_t i = stack->depth; i-- > 0;) {
-        uint32_t place = simt_waiting(stack, i) & missing ? meeting_next_place(warp, stack->entries[i].pc) : SIMT_NOWHERE;
+        uint32_t place =
+            simt_waiting(stack, i) & missing ? meeting_next_place(warp, stack->entries[i].pc) : SIMT_NOWHERE;
         if (place == SIMT_NOWHERE)
             continue;
         call_leave(warp, i, simt_waiting(stack, i));
