@@ -17,6 +17,17 @@ static const struct corun_policy *fixed_split(const double sms, double *paramete
     return fixed;
 }
 
+/* How long each launch takes. */
+static enum corun_status note_launches(struct evaluation *evaluation, struct member *member,
+                                       const struct software *software)
+{
+    member->launch_count = software_launches(software, 0);
+    member->launch_ns = ARENA_ARRAY(evaluation->result->arena, uint64_t, member->launch_count + 1u);
+    for (uint32_t i = 0; member->launch_ns && i < member->launch_count; i++)
+        member->launch_ns[i] = software_launch_ns(software, 0, i);
+    return member->launch_ns ? CORUN_OK : CORUN_MEMORY;
+}
+
 /* Progress per nanosecond on so many SMs; 0: on all of them, and as the program has it. Until a launch has ended, at least. */
 static enum corun_status run_alone(struct evaluation *evaluation, struct member *member, uint32_t sms,
                                    uint64_t window_ns, double *rate)
@@ -39,6 +50,8 @@ static enum corun_status run_alone(struct evaluation *evaluation, struct member 
             status = software_run(software, &limits, evaluation->list);
         if (status == CORUN_OK)
             software_result(software, 0, &result);
+        if (status == CORUN_OK && !sms)
+            status = note_launches(evaluation, member, software);
         software_destroy(software);
         if (status != CORUN_OK)
             return status;
@@ -111,26 +124,52 @@ static bool make_key(const struct evaluation *evaluation, const struct member *m
     return status == CORUN_OK;
 }
 
+/* What is kept of a run alone: of one as the program has it also how long launches take. */
+static void keep_rate(const struct evaluation *evaluation, const struct member *member, uint32_t sms, double rate,
+                      const struct content_key *key)
+{
+    json_t *values = json_pack("{s:f}", "rate", rate), *launches = json_array();
+    for (uint32_t i = 0; i < member->launch_count && !sms; i++)
+        json_array_append_new(launches, json_integer((json_int_t)member->launch_ns[i]));
+    json_object_set_new(values, "launches", launches);
+    cache_store(evaluation->job->cache_directory, key, member->info.name, values, evaluation->list);
+    json_decref(values);
+}
+
+/* 0: nothing is kept, or not all that is wanted. */
+static double take_rate(const struct evaluation *evaluation, struct member *member, uint32_t sms,
+                        const struct content_key *key)
+{
+    json_t *kept = cache_load(evaluation->job->cache_directory, key, evaluation->list);
+    const json_t *launches = json_object_get(kept, "launches");
+    double rate = json_number_value(json_object_get(kept, "rate"));
+    uint32_t count = (uint32_t)json_array_size(launches);
+    uint64_t *times = !sms && count ? ARENA_ARRAY(evaluation->result->arena, uint64_t, count) : NULL;
+    for (uint32_t i = 0; times && i < count; i++) {
+        json_int_t time = json_integer_value(json_array_get(launches, i));
+        times[i] = time > 0 ? (uint64_t)time : 0;
+    }
+    if (times) {
+        member->launch_ns = times;
+        member->launch_count = count;
+    }
+    json_decref(kept);
+    return sms || times ? rate : 0;
+}
+
 static enum corun_status find_rate(struct evaluation *evaluation, struct member *member, uint32_t sms,
                                    uint64_t window_ns, double *rate)
 {
     const char *folder = evaluation->request->native ? NULL : evaluation->job->cache_directory;
     struct content_key key;
-    json_t *kept = NULL;
     if (folder && !make_key(evaluation, member, sms, window_ns, &key))
         return CORUN_MEMORY;
-    if (folder)
-        kept = cache_load(folder, &key, evaluation->list);
-    *rate = json_number_value(json_object_get(kept, "rate"));
-    json_decref(kept);
+    *rate = folder ? take_rate(evaluation, member, sms, &key) : 0;
     if (*rate > 0)
         return CORUN_OK;
     enum corun_status status = run_alone(evaluation, member, sms, window_ns, rate);
-    if (status == CORUN_OK && folder && *rate > 0 && !evaluation->interrupted) {
-        json_t *values = json_pack("{s:f}", "rate", *rate);
-        cache_store(folder, &key, member->info.name, values, evaluation->list);
-        json_decref(values);
-    }
+    if (status == CORUN_OK && folder && *rate > 0 && !evaluation->interrupted)
+        keep_rate(evaluation, member, sms, *rate, &key);
     return status;
 }
 
@@ -195,6 +234,8 @@ enum corun_status alone_measure(struct evaluation *evaluation)
         if (status == CORUN_OK && job->policy && job->policy->needs_speedup && !owner->speedup)
             status = draw_curve(evaluation, owner);
         member->rate = owner->rate;
+        member->launch_ns = owner->launch_ns;
+        member->launch_count = owner->launch_count;
         member->speedup = owner->speedup;
         member->speedup_count = owner->speedup_count;
     }

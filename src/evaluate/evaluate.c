@@ -144,6 +144,8 @@ static enum corun_status create_shared(struct evaluation *evaluation)
                                           .goal_value = member->request->goal_value,
                                           .goal_rate = rate,
                                           .isolated_rate = member->rate,
+                                          .launch_ns = member->launch_ns,
+                                          .launch_count = member->launch_count,
                                           .expected = owner_of(member)->expected,
                                           .speedup = member->speedup,
                                           .speedup_count = member->speedup_count,

@@ -21,7 +21,9 @@ struct member {
     struct workload_commands *commands;
     struct corun_workload_info info;
     uint64_t run_instructions;
-    double rate;           /* alone, progress per nanosecond; 0: not known */
+    double rate;         /* alone, progress per nanosecond; 0: not known */
+    uint64_t *launch_ns; /* [launch_count] how long each takes alone, 0: not known; NULL: nothing is known */
+    uint32_t launch_count;
     const double *speedup; /* NULL: not known */
     uint32_t speedup_count;
     const void *

@@ -132,10 +132,11 @@ static const struct job_of_run *job_of(const struct application *a, uint64_t n)
     return NULL;
 }
 
-/* A launch of this kind ends before a look that begins with it. */
+/* A launch of this kind ends before its places could be somebody else's. */
 static bool is_short(const struct software *software, const struct kind *kind)
 {
-    return kind->launch_ns && kind->launch_ns <= software->look_ns;
+    uint64_t length = kind->launch_ns ? kind->launch_ns : kind->alone_ns;
+    return length && length <= HAND_OVER_LOOKS * software->look_ns;
 }
 
 /* Nobody else has a place anywhere, nor somebody of its own whom others wait for, and all its thread blocks are owed one. */

@@ -104,7 +104,7 @@ static enum corun_status tell_left(struct software *software, const uint32_t *be
     return status;
 }
 
-static enum corun_status take(struct software *software, const uint8_t *table)
+static enum corun_status take(struct software *software, const uint8_t *table, uint64_t passed_ns)
 {
     enum corun_status status = CORUN_OK;
     for (uint32_t i = 0; i < software->places * software->count; i++)
@@ -116,22 +116,25 @@ static enum corun_status take(struct software *software, const uint8_t *table)
     for (uint32_t i = 0; i < software->count && status == CORUN_OK; i++)
         status = orders_complete(software, &software->applications[i], software->now);
     for (uint32_t i = 0; i < software->count; i++)
-        if (software->applications[i].state == CORUN_APPLICATION_RUNNING)
+        if (software->applications[i].state == CORUN_APPLICATION_RUNNING) {
             read_progress(software, &software->applications[i]);
+            likely_note(software, &software->applications[i], passed_ns);
+        }
     return status;
 }
 
 enum corun_status look_end(struct software *software, uint64_t time)
 {
+    uint64_t passed_ns = time - software->last_look;
     software->looking = false;
-    software->now = time;
+    software->now = software->last_look = time;
     software->look_began = software->looking_since;
     software->look_ns = time - software->looking_since;
     software->writes_known = software->look_writes;
     software->limits_due = true;
     software->control.looks++;
     software->control.look_ns += software->look_ns;
-    enum corun_status status = take(software, runtime_table_copy(software->runtime));
+    enum corun_status status = take(software, runtime_table_copy(software->runtime), passed_ns);
     if (status == CORUN_OK)
         status = tell_left(software, software->resident_before);
     if (status != CORUN_OK || time + EPOCH_SLACK_NANOSECONDS < governor_next_epoch(software->governor))

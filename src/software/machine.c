@@ -2,6 +2,8 @@
 /* The operations of corun/machine.h: what this machine tells its governor, from the last look, and how it obeys. */
 #include "software/state.h"
 
+#include <math.h>
+
 #define CAN(name) (1u << CORUN_CAN_##name)
 #define SEES(name) (1u << CORUN_SEES_##name)
 #define WARP_LANES 32u
@@ -43,7 +45,8 @@ static void read_application(const struct software *software, struct application
     reading->state = a->state;
     reading->arrived = a->arrived_ns;
     reading->left = a->left_ns;
-    reading->progress = a->progress;
+    uint64_t over = (uint64_t)llround(a->worth_before);
+    reading->progress = a->likely > over ? a->likely : over;
     reading->runs = (uint32_t)a->runs.count;
     if (orders_idle(a))
         return;

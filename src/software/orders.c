@@ -94,6 +94,21 @@ static bool can_follow(const struct software *software, struct application *a, u
     return true;
 }
 
+/*
+ * Launches that go as their program has them run before an SM changes hands. Those that are given and not over take as long as an SM takes for that, at
+ * most: the host sees the end of each, and there is time to give the next.
+ */
+static bool has_enough_ahead(const struct software *software, struct application *a)
+{
+    uint64_t length = 0;
+    for (uint64_t n = a->head; n < a->given; n++) {
+        const struct kind *kind = kind_at(a, n);
+        if (order_at(a, n)->once)
+            length += kind->launch_ns ? kind->launch_ns : kind->alone_ns;
+    }
+    return length > HAND_OVER_LOOKS * software->look_ns;
+}
+
 /* Is the next order to be given one that can be given now? */
 bool orders_can_give(const struct software *software, struct application *a)
 {
@@ -102,7 +117,8 @@ bool orders_can_give(const struct software *software, struct application *a)
     const struct job_of_run *job = orders_job(a, n / a->launch_count);
     if (!job || !job->ready || n >= a->halves * HALF || n > a->head + a->ahead || !requests_has(a, n / a->launch_count))
         return false;
-    if (software->options.launching == SOFTWARE_WORKERS && crew_is_soon_to_run_once(software, a, n))
+    if (software->options.launching == SOFTWARE_WORKERS &&
+        (crew_is_soon_to_run_once(software, a, n) || has_enough_ahead(software, a)))
         return false;
     runtime_horizon(software->runtime, job->job, &first, &end);
     return launch >= first && launch < end && (n == a->head || can_follow(software, a, n - 1));
@@ -181,6 +197,7 @@ static enum corun_status end_order(struct software *software, struct application
     order->complete = true;
     order_at(a, a->head)->could_begin_ns = time;
     a->progress_before += kind->progress;
+    a->worth_before += kind->worth;
     a->thread_blocks += kind->about.tbs;
     a->returned += order->total - kind->draws;
     a->skipped += goes_whole(software, kind) || order->once ? 0 : kind->about.tbs;
@@ -248,13 +265,18 @@ static bool ends_with_its_crew(const struct software *software, struct applicati
            order_at(a, job->run * a->launch_count + event->launch)->once;
 }
 
-/* All crews of order n have ended. It began when it had been given, and the one before had ended. */
+uint64_t orders_began(struct application *a, uint64_t n)
+{
+    const struct order *before = n ? order_at(a, n - 1) : NULL;
+    uint64_t begin = order_at(a, n)->could_begin_ns;
+    return before && before->ended_ns > begin ? before->ended_ns : begin;
+}
+
+/* All crews of order n have ended. */
 static void note_length(struct application *a, uint64_t n)
 {
-    const struct order *order = order_at(a, n), *before = n ? order_at(a, n - 1) : NULL;
-    uint64_t begin = order->could_begin_ns;
-    if (before && before->ended_ns > begin)
-        begin = before->ended_ns;
+    const struct order *order = order_at(a, n);
+    uint64_t begin = orders_began(a, n);
     uint64_t *least = &a->kinds[n % a->launch_count].launch_ns;
     if (order->ended_ns > begin && (!*least || order->ended_ns - begin < *least))
         *least = order->ended_ns - begin;
@@ -319,6 +341,7 @@ static enum corun_status job_ended(struct software *software, struct application
         uint64_t end = (job->run + 1) * a->launch_count;
         for (; a->head < end; a->head++) {
             a->progress_before += kind_at(a, a->head)->progress;
+            a->worth_before += kind_at(a, a->head)->worth;
             a->thread_blocks += kind_at(a, a->head)->about.tbs;
         }
         a->given = a->retired = a->head;
@@ -376,11 +399,12 @@ static void start_over(struct software *software, struct application *a)
     uint64_t first = a->head / a->launch_count * a->launch_count;
     for (; a->head > first; a->head--) {
         a->progress_before -= kind_at(a, a->head - 1)->progress;
+        a->worth_before -= kind_at(a, a->head - 1)->worth;
         a->thread_blocks -= kind_at(a, a->head - 1)->about.tbs;
     }
     a->given = a->retired = a->head;
     software->limits_due = true;
-    a->skipped = a->done = a->tbs_in_flight = 0;
+    a->skipped = a->done = a->tbs_in_flight = a->likely = 0;
     a->halves = a->head / HALF;
     memset(a->orders, 0, sizeof a->orders);
     for (uint32_t place = 0; place < software->places; place++) {

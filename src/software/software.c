@@ -103,6 +103,35 @@ static enum corun_status describe_launches(struct software *software, struct app
     return CORUN_OK;
 }
 
+/*
+ * A launch of few thread blocks takes time and counts for little, and rates of launches are not those of a run. Where it is known how long each takes alone,
+ * what a policy is told of a launch is its part of that time: alone, at any moment, an application has the rate of its runs. What a run counts for
+ * stays as it is. A launch of which that is not known takes as long as others of as much progress.
+ */
+static void value_launches(struct application *a)
+{
+    const uint64_t *alone = a->description.launch_count == a->launch_count ? a->description.launch_ns : NULL;
+    double known = 0, progress = 0, all = 0, time = 0;
+    for (uint32_t i = 0; i < a->launch_count; i++) {
+        a->kinds[i].worth = (double)a->kinds[i].progress;
+        a->kinds[i].alone_ns = alone ? alone[i] : 0;
+        all += a->kinds[i].worth;
+        if (a->kinds[i].alone_ns) {
+            known += (double)a->kinds[i].alone_ns;
+            progress += a->kinds[i].worth;
+        }
+    }
+    if (!(known > 0) || !(progress > 0))
+        return;
+    for (uint32_t i = 0; i < a->launch_count; i++) {
+        struct kind *kind = &a->kinds[i];
+        kind->worth = kind->alone_ns ? (double)kind->alone_ns : kind->worth * known / progress;
+        time += kind->worth;
+    }
+    for (uint32_t i = 0; i < a->launch_count; i++)
+        a->kinds[i].worth *= all / time;
+}
+
 static void weigh_launches(const struct software *software, struct application *a)
 {
     bool counted = software->info.progress_unit == CORUN_PROGRESS_THREAD_INSTRUCTIONS;
@@ -112,6 +141,24 @@ static void weigh_launches(const struct software *software, struct application *
         kind->weight = (double)kind->progress / (double)kind->about.tbs;
         kind->draws = kind->about.refusal ? 0 : (uint32_t)kind->about.tbs;
     }
+    value_launches(a);
+}
+
+/* What a run launches, alike ones together: known before it starts. */
+static enum corun_status foresee_launches(struct application *a)
+{
+    a->foreseen = calloc(a->launch_count + 1u, sizeof *a->foreseen);
+    for (uint32_t i = 0; a->foreseen && i < a->launch_count; i++) {
+        const struct runtime_launch *about = &a->kinds[i].about;
+        uint32_t tbs = about->tbs < UINT32_MAX ? (uint32_t)about->tbs : UINT32_MAX, k = 0;
+        while (k < a->foreseen_count && (a->foreseen[k].tbs != tbs || a->foreseen[k].tbs_per_sm != about->tbs_per_sm))
+            k++;
+        a->foreseen[k].tbs = tbs;
+        a->foreseen[k].tbs_per_sm = about->tbs_per_sm;
+        a->foreseen[k].launches++;
+        a->foreseen_count += k == a->foreseen_count;
+    }
+    return a->foreseen ? CORUN_OK : CORUN_MEMORY;
 }
 
 static enum corun_status make_governor(struct software *software, struct corun_diagnostics *list)
@@ -125,14 +172,17 @@ static enum corun_status make_governor(struct software *software, struct corun_d
         uint64_t progress = 0;
         for (uint32_t k = 0; k < a->launch_count; k++)
             progress += a->kinds[k].progress;
-        status = governor_add(software->governor, &(struct governor_application){.name = from->name,
-                                                                                 .goal = from->goal,
-                                                                                 .goal_value = from->goal_value,
-                                                                                 .goal_ipc = from->goal_rate,
-                                                                                 .isolated_ipc = from->isolated_rate,
-                                                                                 .run_progress = progress,
-                                                                                 .speedup = from->speedup,
-                                                                                 .speedup_count = from->speedup_count});
+        status =
+            governor_add(software->governor, &(struct governor_application){.name = from->name,
+                                                                            .goal = from->goal,
+                                                                            .goal_value = from->goal_value,
+                                                                            .goal_ipc = from->goal_rate,
+                                                                            .isolated_ipc = from->isolated_rate,
+                                                                            .run_progress = progress,
+                                                                            .speedup = from->speedup,
+                                                                            .speedup_count = from->speedup_count,
+                                                                            .run_launches = a->foreseen,
+                                                                            .run_launch_count = a->foreseen_count});
     }
     if (status == CORUN_OK && software->options.policy)
         status = governor_set_policy(software->governor, software->options.policy, software->options.parameters, list);
@@ -155,6 +205,8 @@ static enum corun_status make(struct software *software, const struct software_a
         status = runtime_add_workload(software->runtime, applications[i].commands, list, &a->program);
         if (status == CORUN_OK)
             status = describe_launches(software, a);
+        if (status == CORUN_OK)
+            status = foresee_launches(a);
     }
     if (status != CORUN_OK)
         return status;
@@ -203,6 +255,7 @@ void software_destroy(struct software *software)
             free(software->applications[i].left[b]);
         free(software->applications[i].left);
         free(software->applications[i].kinds);
+        free(software->applications[i].foreseen);
         vector_free(&software->applications[i].runs);
     }
     free(software->applications);
@@ -217,6 +270,16 @@ void software_destroy(struct software *software)
 void software_describe(const struct software *software, struct software_info *info)
 {
     *info = software->info;
+}
+
+uint32_t software_launches(const struct software *software, uint32_t application)
+{
+    return software->applications[application].launch_count;
+}
+
+uint64_t software_launch_ns(const struct software *software, uint32_t application, uint32_t launch)
+{
+    return software->applications[application].kinds[launch].launch_ns;
 }
 
 const void *software_left(const struct software *software, uint32_t application, size_t buffer)

@@ -54,8 +54,10 @@ struct software_application {
     const struct workload_commands *commands; /* one run */
     enum corun_goal_kind goal;
     double goal_value;
-    double goal_rate;      /* progress per nanosecond; 0: it follows from the value, if that is possible */
-    double isolated_rate;  /* progress per nanosecond alone; 0: not known */
+    double goal_rate;          /* progress per nanosecond; 0: it follows from the value, if that is possible */
+    double isolated_rate;      /* progress per nanosecond alone; 0: not known */
+    const uint64_t *launch_ns; /* [launch_count], of a run: how long each takes alone, 0: not known; NULL: none is */
+    uint32_t launch_count;
     const double *speedup; /* as in struct corun_application_view */
     uint32_t speedup_count;
     uint64_t start_ns; /* it arrives */
@@ -123,6 +125,10 @@ struct software_result {
     const char *kept, *keeps; /* a kernel that is drained where the policy drops, and why; NULL: none is */
 };
 void software_result(const struct software *software, uint32_t application, struct software_result *result);
+
+/* Launches of a run, and the shortest time that one of them took in this machine, in nanoseconds; 0: none has ended. */
+uint32_t software_launches(const struct software *software, uint32_t application);
+uint64_t software_launch_ns(const struct software *software, uint32_t application, uint32_t launch);
 
 /* With `keep`, after a run: what the first one left in a buffer of the application's commands. NULL: no output, or none has ended. */
 const void *software_left(const struct software *software, uint32_t application, size_t buffer);

@@ -5,6 +5,7 @@
  *   software.c   create, destroy, results
  *   run.c        the loop: events of the runtime, looks, epochs, arrivals, the end
  *   look.c       what a copy of the table tells
+ *   likely.c     what it does not tell: how far running thread blocks are
  *   orders.c     runs of an application as jobs, and their launches in order
  *   crews.c      how many workers are launched, when
  *   grants.c     launches by grants, whole and in slices
@@ -25,10 +26,12 @@
 #include "workload/commands.h"
 
 enum {
-    RING = 64,            /* launches of an application that have a queue in the table */
-    HALF = RING / 2,      /* that are set up at once */
-    JOBS = 3,             /* runs whose data are on the device, or on their way */
-    MOST_AHEAD = 16,      /* launches that are given before the one before has ended */
+    RING = 64,       /* launches of an application that have a queue in the table */
+    HALF = RING / 2, /* that are set up at once */
+    JOBS = 3,        /* runs whose data are on the device, or on their way */
+    MOST_AHEAD = 16, /* launches that are given before the one before has ended */
+    /* In about so many looks an SM changes hands: the one that shows the need, a copy of limits, the one that shows that the old owner's workers have gone. */
+    HAND_OVER_LOOKS = 3,
     MOST_TBS_PER_SM = 32, /* that any GPU has; workers are bounded by occupancy */
     MOST_RETURNED =
         4096 /* thread blocks of a launch that are given back; then it keeps what it runs, so that it comes to its end */
@@ -42,8 +45,11 @@ struct kind {
     uint32_t draws;    /* of workers: its thread blocks; 0: it goes whole */
     double weight;     /* progress of a thread block */
     uint64_t progress; /* of all */
+    double worth;      /* what a policy is told of it in place of that: its part of the time that a run takes alone */
     uint64_t
         launch_ns; /* the shortest launch of this kind: others have waited for copies, or for each other; 0: not known */
+    uint64_t alone_ns; /* how long it takes alone, as its program has it; 0: not known */
+    double tb_ns;      /* of a worker, for a thread block, in the last launch that could be measured; 0: not known */
 };
 
 /* A launch that is or will be given: order n of an application is launch n % launch_count of its run n / launch_count. */
@@ -72,6 +78,8 @@ struct application {
     struct software_application description;
     uint32_t index, program, launch_count;
     struct kind *kinds;
+    struct corun_launch_view *foreseen; /* what a run launches, for the view */
+    uint32_t foreseen_count;
     enum corun_application_state state;
     enum corun_status status;
     const char *failure;
@@ -86,7 +94,11 @@ struct application {
     uint64_t done;    /* thread blocks, by the last look: places.done, summed up */
     uint64_t progress_before; /* of orders before `head` */
     uint64_t progress, progress_ns;
-    uint64_t thread_blocks; /* of orders before `head` */
+    double worth_before; /* what policies are told of orders before `head` */
+    uint64_t likely; /* what they are told, with what thread blocks that run have likely done; never less than before */
+    double worked_ns, worked_before; /* of workers: until the last look; when the order at the head had begun */
+    uint64_t worked_head;            /* that order */
+    uint64_t thread_blocks;          /* of orders before `head` */
     uint64_t last_run_ns;
     uint64_t stall_progress, stall_ns; /* its progress when it was last seen to change */
     VECTOR(uint64_t) runs;
@@ -139,6 +151,7 @@ struct software {
         limits_due; /* something has changed on which limits depend: allowances, looks, who is there and has launches */
     uint64_t looking_since; /* a look is under way */
     uint64_t look_began;    /* the one before, which is known */
+    uint64_t last_look;     /* when it ended */
     uint64_t look_ns;       /* a look takes so long, as far as is known */
     uint64_t next_look;
     uint64_t writes_given, writes_known; /* known to have ended when the last look began */
@@ -195,7 +208,13 @@ enum corun_status look_begin(struct software *software);
 /* The copy is there: what has ended is told, limits that have been reached, and an epoch if it has ended. */
 enum corun_status look_end(struct software *software, uint64_t time);
 
+/* likely.c */
+/* A look is there, so long after the one before: what is likely of running thread blocks follows. */
+void likely_note(struct software *software, struct application *a, uint64_t passed_ns);
+
 /* orders.c */
+/* When an order could begin: it had been given, and the one before had ended. */
+uint64_t orders_began(struct application *a, uint64_t n);
 /* Runs whose data come next. */
 enum corun_status orders_submit(struct software *software, struct application *a);
 /* Gives what can be given now: runs to the runtime, queues to the table, launches to streams. */

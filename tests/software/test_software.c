@@ -94,31 +94,37 @@ static void short_launches_alone(void **state)
 }
 
 /*
- * More thread blocks than there are places, alone: once a launch of their kind has ended within a look, launches go as the program has them.
- * Those that take longer than a look never do.
+ * More thread blocks than there are places, alone: once a launch of their kind has ended before an SM could change hands, in three looks, launches go as the
+ * program has them. Those that take longer never do; unless it is known beforehand how long they take, none does before one has ended.
  */
 static void many_short_thread_blocks_alone(void **state)
 {
     (void)state;
-    enum { TBS = 300, LAUNCHES = 4, RUNS = 10, SPINS = 2 };
-    static const uint32_t spins[SPINS] = {10, 2000};
+    enum { TBS = 300, LAUNCHES = 4, RUNS = 10, SPINS = 4 };
+    static const uint32_t spins[SPINS] = {10, 400, 4000, 400};
+    static const uint64_t known[LAUNCHES] = {1, 1, 1, 1};
     uint32_t crews[SPINS];
+    double looks[SPINS];
     for (uint32_t i = 0; i < SPINS; i++) {
         struct stage stage = stage_begin();
-        stage_add(&stage, TBS, spins[i], LAUNCHES);
+        struct software_application *application = stage_add(&stage, TBS, spins[i], LAUNCHES);
+        application->launch_ns = i == 3 ? known : NULL;
+        application->launch_count = LAUNCHES;
         stage_run(&stage, &(struct software_limits){.runs = RUNS});
         struct software_control control;
         software_control(stage.software, &control);
-        bool within = stage.results[0].run_ns[1] / LAUNCHES < control.look_ns / control.looks;
-        assert_int_equal(within, !i);
+        looks[i] = (double)stage.results[0].run_ns[1] / LAUNCHES / ((double)control.look_ns / (double)control.looks);
         assert_int_equal(stage.results[0].launches, LAUNCHES * RUNS);
         assert_int_equal(stage.results[0].thread_blocks, LAUNCHES * RUNS * TBS);
         crews[i] = stage.results[0].crews;
+        print_message("%u crews, launches of %.2f looks\n", crews[i], looks[i]);
         stage_end(&stage);
     }
-    print_message("%u crews, %u of long launches\n", crews[0], crews[1]);
+    assert_true(looks[0] < 1 && looks[1] > 1 && looks[1] < 3 && looks[2] > 3);
     assert_in_range(crews[0], 1, 2 * LAUNCHES); /* those that were given before one of their kind had ended */
-    assert_true(crews[1] >= LAUNCHES * RUNS);
+    assert_in_range(crews[1], 1, 2 * LAUNCHES);
+    assert_true(crews[2] >= LAUNCHES * RUNS);
+    assert_int_equal(crews[3], 0);
 }
 
 /* In the middle of long thread blocks the measure is that of the moment at which the last ones had ended. */
