@@ -60,6 +60,17 @@ uint32_t launches_most_sms(const struct launches *launches, uint32_t application
     return most ? most : CORUN_UNLIMITED;
 }
 
+uint32_t launches_full_sms(const struct launches *launches, uint32_t application)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < launches->applications[application].count; i++) {
+        const struct launch_shape *shape = &launches->applications[application].shapes[i];
+        uint32_t full = shape->tbs / shape->tbs_per_sm + (shape->tbs % shape->tbs_per_sm != 0);
+        most = full > most ? full : most;
+    }
+    return most ? most : CORUN_UNLIMITED;
+}
+
 uint64_t launches_rounds(const struct launches *launches, uint32_t application, uint32_t sms)
 {
     uint64_t rounds = 0;

@@ -32,6 +32,8 @@ struct launches {
 bool launches_note(struct launches *launches, const struct corun_view *view, struct corun_policy_moment moment);
 /* The SMs that an application can use: thread blocks of the largest grid; UNLIMITED while nothing is known. */
 uint32_t launches_most_sms(const struct launches *launches, uint32_t application);
+/* The SMs that hold all thread blocks of its largest launch at once; UNLIMITED while nothing is known. */
+uint32_t launches_full_sms(const struct launches *launches, uint32_t application);
 /*
  * Rounds of thread blocks, of all launches one after the other, on so many SMs (at least 1); 0 while nothing is known.
  */

@@ -28,5 +28,6 @@ extern const struct corun_policy slate_policy;
 extern const struct corun_policy thread_limits_policy;
 extern const struct corun_policy priority_policy;
 extern const struct corun_policy turns_policy;
+extern const struct corun_policy pace_policy;
 
 #endif

@@ -13,7 +13,7 @@ static const struct corun_policy *const policies[] = {
     &smk_p_policy,         &smk_pw_policy,       &qos_naive_policy,
     &qos_elastic_policy,   &qos_rollover_policy, &qos_rollover_time_policy,
     &warped_slicer_policy, &slate_policy,        &thread_limits_policy,
-    &priority_policy,      &turns_policy,
+    &priority_policy,      &turns_policy,        &pace_policy,
 };
 
 const struct corun_policy *corun_policy_at(size_t index)

@@ -251,8 +251,8 @@ static void a_machine_in_software_runs_what_it_can(void **unused)
 {
     (void)unused;
     static const struct corun_machine_operations none;
-    static const char *const runs[] = {"cooperative", "even",  "smart-even",   "rounds", "profile",      "fixed",
-                                       "spart-qos",   "smqos", "static-smqos", "slate",  "thread-limits"};
+    static const char *const runs[] = {"cooperative", "even",  "smart-even",   "rounds", "profile",       "fixed",
+                                       "spart-qos",   "smqos", "static-smqos", "slate",  "thread-limits", "pace"};
     static const struct corun_machine machine = {
         .name = "a machine in software",
         .capabilities = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_ORDER | 1u << CORUN_CAN_EXCLUSIVE |

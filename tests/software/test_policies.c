@@ -120,6 +120,15 @@ static void smqos_meets_a_goal(void **state)
     assert_true(other > 0.4);
 }
 
+static void pace_meets_a_goal(void **state)
+{
+    (void)state;
+    double reached, other;
+    share_with_goal("pace", NULL, &reached, &other);
+    assert_true(reached >= 0.6 && reached < 0.62);
+    assert_true(other > 0.4);
+}
+
 static void spart_qos_meets_a_goal_by_draining(void **state)
 {
     (void)state;
@@ -245,15 +254,11 @@ static void chaos_mixed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fixed_split),
-        cmocka_unit_test(few_thread_blocks_are_spread),
-        cmocka_unit_test(even_follows_arrivals),
-        cmocka_unit_test(smqos_meets_a_goal),
-        cmocka_unit_test(spart_qos_meets_a_goal_by_draining),
-        cmocka_unit_test(static_baselines),
-        cmocka_unit_test(power_is_refused),
-        cmocka_unit_test(chaos_apart),
-        cmocka_unit_test(chaos_mixed),
+        cmocka_unit_test(fixed_split),           cmocka_unit_test(few_thread_blocks_are_spread),
+        cmocka_unit_test(even_follows_arrivals), cmocka_unit_test(smqos_meets_a_goal),
+        cmocka_unit_test(pace_meets_a_goal),     cmocka_unit_test(spart_qos_meets_a_goal_by_draining),
+        cmocka_unit_test(static_baselines),      cmocka_unit_test(power_is_refused),
+        cmocka_unit_test(chaos_apart),           cmocka_unit_test(chaos_mixed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pace: as many SMs as a kernel with a goal needs to be where its goal wants it to be, a horizon from now. For machines that see late and act late: what
+ * is seen of long thread blocks comes in steps, and an SM changes hands when its thread blocks have completed.
+ *
+ * A controller that asks for one SM more at each epoch (Sun et al., SMQoS, Parallel Computing 2022, algorithm 1) asks again before the last SM has
+ * come, and while nothing can be seen. This one predicts: what an SM brings is measured from one change of progress to the next, and so is how long
+ * SMs take to change hands; the number of SMs follows from both and from what the average is short of. docs/policies-pace.md has the equations.
+ *
+ * SMs are reserved for a kernel with a goal: it has as many of them as its launches have thread blocks, and the others stay idle. The other kernels
+ * share the rest, nobody with more SMs than it has thread blocks.
+ */
+#include "share/goal_split.h"
+#include "share/launches.h"
+#include "share/policies.h"
+#include "share/split.h"
+
+#include <math.h>
+
+#define ROUNDING 1e-9
+#define FORGETS 0.9 /* of the longest time without news, with each piece of news */
+#define NEWS 4.0    /* pieces of news at least make a mean */
+#define GUARD 0.25  /* SMs: reserved beyond the need, and the need has to pass what is reserved by as many */
+
+enum { PARAMETER_HORIZON, PARAMETER_MEMORY, PARAMETER_MARGIN, PARAMETER_BATCH_LEAST, PARAMETER_RECLAIM };
+
+static const struct corun_policy_parameter parameters[] = {
+    [PARAMETER_HORIZON] =
+        {"horizon", 4, 1, 1000, false,
+         "epochs, beside the time that SMs take to change hands, until the average is to hold the goal", NULL},
+    [PARAMETER_MEMORY] = {"memory", 8, 1, 1000, false, "epochs of which the measured rate of an SM is the mean", NULL},
+    [PARAMETER_MARGIN] = {"margin", 0.01, 0, 1, false, "part of the goal by which its average is to be above it", NULL},
+    [PARAMETER_BATCH_LEAST] = {"batch-least", 0, 0, SM_OWNERS_MAX, true,
+                               "SMs that are left to every kernel without a goal, whatever goals need", NULL},
+    [PARAMETER_RECLAIM] = {"reclaim", SM_RECLAIM_DRAIN, 0, 2, true, "how an SM changes hands", SM_RECLAIM_WORDS},
+};
+
+enum { VARIABLE_RESERVED, VARIABLE_NEEDED, VARIABLE_AVERAGE, VARIABLE_RATE, VARIABLE_HAND_OVER, VARIABLE_CHANGING };
+static const struct corun_policy_variable variables[] = {
+    [VARIABLE_RESERVED] = {"reserved_sms", "SMs that are reserved for the (first) kernel with a goal"},
+    [VARIABLE_NEEDED] = {"needed_sms", "SMs that it needs, by the prediction"},
+    [VARIABLE_AVERAGE] = {"average", "its average IPC, as far as predicted / its goal"},
+    [VARIABLE_RATE] = {"sm_rate", "what a reserved SM brings / the goal"},
+    [VARIABLE_HAND_OVER] = {"hand_over", "epochs in which others leave SMs to it, as last seen"},
+    [VARIABLE_CHANGING] = {"changing_sms", "SMs on which thread blocks of the one who had them before still run"},
+};
+
+struct member {
+    bool present;
+    double goal_ipc;            /* 0: none */
+    struct progress_mark since; /* it arrived, or got its goal */
+    uint32_t reserved;
+    double needed;
+    struct progress_mark seen; /* its progress has changed */
+    double unseen;             /* cycles from one change to the next, the longest of late */
+    bool begun;                /* there has been news: what passed before was also the way to its first thread block */
+    double sm_cycles;          /* of reserved SMs that nobody else was on, since `seen` */
+    double rate, span;         /* progress of a cycle of such an SM, the mean over so many cycles; 0: not known */
+    uint32_t clear;            /* such SMs, now */
+    bool waiting;              /* others have not left all that is reserved */
+    uint64_t waiting_since, hand_over;
+    bool has_everything;
+};
+
+struct pace_state {
+    double horizon, memory, margin;
+    uint32_t batch_least, count;
+    enum corun_reclaim reclaim;
+    uint64_t noted; /* cycle up to which sm_cycles are counted */
+    struct sm_owners owners;
+    struct launches launches;
+    struct member members[CORUN_MAX_APPLICATIONS];
+};
+
+static bool has_goal(const struct member *member)
+{
+    return member->present && member->goal_ipc > 0;
+}
+
+static bool is_batch(const struct member *member)
+{
+    return member->present && !(member->goal_ipc > 0);
+}
+
+/* SMs that may be reserved for one, beside what is reserved for the others. */
+static uint32_t room_for(const struct pace_state *state, uint32_t a)
+{
+    uint32_t taken = 0;
+    for (uint32_t i = 0; i < state->count; i++) {
+        if (i != a && has_goal(&state->members[i]))
+            taken += state->members[i].reserved;
+        taken += is_batch(&state->members[i]) ? state->batch_least : 0;
+    }
+    return taken + 1 < state->owners.sm_count ? state->owners.sm_count - taken : 1;
+}
+
+static uint32_t richest(const struct pace_state *state, uint32_t but)
+{
+    uint32_t best = SM_NOBODY;
+    for (uint32_t a = 0; a < state->count; a++)
+        if (a != but && has_goal(&state->members[a]) && state->members[a].reserved > 1 &&
+            (best == SM_NOBODY || state->members[a].reserved > state->members[best].reserved))
+            best = a;
+    return best;
+}
+
+static uint32_t all_reserved(const struct pace_state *state)
+{
+    uint32_t sum = 0;
+    for (uint32_t a = 0; a < state->count; a++)
+        sum += has_goal(&state->members[a]) ? state->members[a].reserved : 0;
+    return sum;
+}
+
+/* The part of the SMs that the goal is of the isolated IPC; an even share where that is not known. */
+static void reserve_first(struct pace_state *state, const struct corun_view *view, uint32_t a)
+{
+    bool present[CORUN_MAX_APPLICATIONS];
+    uint32_t sms = state->owners.sm_count, share = sms / split_present(view, present), room = room_for(state, a);
+    double ratio = goal_split_ratio(&view->applications[a]);
+    uint32_t wanted = ratio > 0 ? (uint32_t)ceil(ratio * sms - ROUNDING) : share;
+    state->members[a].reserved = wanted < room ? wanted : room;
+    for (uint32_t from; all_reserved(state) > sms && (from = richest(state, a)) != SM_NOBODY;)
+        state->members[from].reserved--;
+}
+
+/* SMs that kernels without a goal can use, or that hold all of their thread blocks at once. */
+static uint32_t used_by_batch(const struct pace_state *state, bool at_once)
+{
+    uint32_t sum = 0, sms = state->owners.sm_count;
+    for (uint32_t a = 0; a < state->count; a++) {
+        uint32_t most = at_once ? launches_full_sms(&state->launches, a) : launches_most_sms(&state->launches, a);
+        if (is_batch(&state->members[a]))
+            sum += most < sms ? most : sms;
+    }
+    return sum;
+}
+
+/* Those that have not been measured: what the others cannot use is reserved too, since it is easier to give than to take. */
+static void reserve_unmeasured(struct pace_state *state, const struct corun_view *view)
+{
+    uint32_t batch = used_by_batch(state, true), sms = state->owners.sm_count;
+    for (uint32_t a = 0; a < state->count; a++)
+        if (has_goal(&state->members[a]) && !(state->members[a].rate > 0))
+            state->members[a].reserved = 0;
+    for (uint32_t a = 0; a < state->count; a++)
+        if (has_goal(&state->members[a]) && !state->members[a].reserved)
+            reserve_first(state, view, a);
+    uint32_t reserved = all_reserved(state);
+    for (uint32_t a = 0; a < state->count && batch; a++)
+        if (has_goal(&state->members[a]) && !(state->members[a].rate > 0) && reserved + batch < sms) {
+            state->members[a].reserved += sms - reserved - batch;
+            return;
+        }
+}
+
+/*
+ * Is there no SM to spare beside what is reserved and what the others can use? Then those of few thread blocks have them together on as few SMs as hold
+ * them: an SM that they are on comes back when they have completed.
+ */
+static bool is_contested(const struct pace_state *state)
+{
+    uint32_t reserved = all_reserved(state);
+    return reserved && reserved + used_by_batch(state, false) >= state->owners.sm_count;
+}
+
+/* Every kernel has what is reserved for it, or shares what is left, and no more SMs than it can use. */
+static void hand_out(struct pace_state *state, const struct corun_view *view)
+{
+    bool batch[CORUN_MAX_APPLICATIONS];
+    uint32_t counts[CORUN_MAX_APPLICATIONS], most[CORUN_MAX_APPLICATIONS], reserved = all_reserved(state);
+    bool contested = is_contested(state);
+    for (uint32_t a = 0; a < state->count; a++) {
+        batch[a] = is_batch(&state->members[a]);
+        most[a] = launches_most_sms(&state->launches, a);
+        if (batch[a] && contested)
+            most[a] = launches_full_sms(&state->launches, a);
+    }
+    split_evenly(state->owners.sm_count - reserved, state->count, batch, most, counts);
+    for (uint32_t a = 0; a < state->count; a++)
+        if (has_goal(&state->members[a]))
+            counts[a] = state->members[a].reserved < most[a] ? state->members[a].reserved : most[a];
+    split_hand_over(&state->owners, view, counts);
+}
+
+/* SMs on which nobody else is, nor may begin. */
+static uint32_t clear_of_others(const struct pace_state *state, const struct corun_view *view, uint32_t a)
+{
+    uint32_t held = 0;
+    for (uint32_t i = 0; i < state->count; i++)
+        held += i != a && state->members[i].present ? sm_owners_held(&state->owners, view, i) : 0;
+    return held < state->owners.sm_count ? state->owners.sm_count - held : 0;
+}
+
+/* What has passed since the last moment. */
+static void note_time(struct pace_state *state, const struct corun_view *view)
+{
+    for (uint32_t a = 0; a < state->count; a++) {
+        struct member *member = &state->members[a];
+        uint32_t clear = member->clear < member->reserved ? member->clear : member->reserved;
+        if (has_goal(member))
+            member->sm_cycles += (double)clear * (double)(view->cycle - state->noted);
+    }
+    state->noted = view->cycle;
+}
+
+/* Who is where; how long what is reserved has taken to come. */
+static void note_sms(struct pace_state *state, const struct corun_view *view)
+{
+    for (uint32_t a = 0; a < state->count; a++) {
+        struct member *member = &state->members[a];
+        if (!has_goal(member))
+            continue;
+        member->clear = clear_of_others(state, view, a);
+        bool waits = member->clear < member->reserved;
+        if (waits && !member->waiting)
+            member->waiting_since = view->cycle;
+        uint64_t passed = view->cycle - member->waiting_since;
+        if (member->waiting && (!waits || passed > member->hand_over))
+            member->hand_over = passed;
+        member->waiting = waits;
+    }
+}
+
+/* What an SM brings, from one change of progress to the next: between them nothing is known. */
+static void observe(const struct pace_state *state, const struct corun_view *view, uint32_t a, struct member *member)
+{
+    struct progress_mark now = progress_mark(view, a);
+    uint64_t passed = now.cycle - member->seen.cycle;
+    if (now.progress == member->seen.progress || !(member->sm_cycles > 0))
+        return;
+    if (!member->begun) {
+        member->begun = true;
+        member->seen = now;
+        member->sm_cycles = 0;
+        return;
+    }
+    member->unseen = fmax((double)passed, member->unseen * FORGETS);
+    double memory = fmax(state->memory * (double)view->epoch_cycles, NEWS * member->unseen);
+    double span = member->span + (double)passed;
+    double rate = (double)(now.progress - member->seen.progress) / member->sm_cycles;
+    double part = (double)passed / (span < memory ? span : memory);
+    member->rate += (part < 1 ? part : 1) * (rate - member->rate);
+    member->span = span < memory ? span : memory;
+    member->seen = now;
+    member->sm_cycles = 0;
+}
+
+/* Progress since the goal was given, with what is likely to have been done since a change was last seen. */
+static double likely_progress(const struct corun_view *view, const struct member *member)
+{
+    double done = (double)(member->seen.progress - member->since.progress);
+    double passed = (double)(view->cycle - member->seen.cycle), most = member->unseen;
+    return done + member->rate * member->sm_cycles * (passed > most ? most / passed : 1);
+}
+
+/* SMs with which the average holds the goal a horizon from now; the horizon is longer where SMs have to be left by others. */
+static double predict(const struct pace_state *state, const struct corun_view *view, const struct member *member,
+                      bool from_others)
+{
+    double horizon = state->horizon * (double)view->epoch_cycles + member->unseen;
+    horizon += from_others ? (double)member->hand_over : 0;
+    double until = (double)(view->cycle - member->since.cycle) + horizon;
+    double left = (1 + state->margin) * member->goal_ipc * until - likely_progress(view, member);
+    return fmax(left / (horizon * member->rate), 0);
+}
+
+/* With an SM less, thread blocks of its launches would share one, or wait for each other: that is no small step. */
+static bool has_few_tbs(const struct pace_state *state, uint32_t a)
+{
+    uint32_t most = launches_most_sms(&state->launches, a);
+    return most <= state->owners.sm_count && state->members[a].reserved <= most;
+}
+
+static void decide_reserve(struct pace_state *state, const struct corun_view *view, uint32_t a, struct member *member)
+{
+    uint32_t room = room_for(state, a), others = used_by_batch(state, is_contested(state));
+    uint32_t free = state->owners.sm_count - all_reserved(state);
+    double least = ceil(predict(state, view, member, others > free) + GUARD); /* they would have what is given */
+    member->needed = predict(state, view, member, others >= free);            /* they have what can be taken */
+    if (member->needed > member->reserved)
+        member->reserved = (uint32_t)fmin(fmax(ceil(member->needed + GUARD), 1), room);
+    else if (least < member->reserved && member->reserved > 1 && sm_owners_settled(&state->owners, view, a) &&
+             (others > free || !has_few_tbs(state, a)))
+        member->reserved--;
+}
+
+/* It had all that it can have for an epoch, and that is less than its goal. */
+static void note_reach(const struct pace_state *state, uint32_t a, struct member *member,
+                       struct corun_allowances *allowances)
+{
+    bool everything = member->reserved == room_for(state, a) && !member->waiting;
+    allowances->out_of_reach[a] =
+        everything && member->has_everything && member->rate > 0 && member->rate * member->reserved < member->goal_ipc;
+    member->has_everything = everything;
+}
+
+static void end_epoch(struct pace_state *state, const struct corun_view *view, struct corun_allowances *allowances)
+{
+    for (uint32_t a = 0; a < state->count; a++) {
+        struct member *member = &state->members[a];
+        if (!has_goal(member))
+            continue;
+        observe(state, view, a, member);
+        if (member->rate > 0)
+            decide_reserve(state, view, a, member);
+        note_reach(state, a, member, allowances);
+    }
+}
+
+static void arrive(struct pace_state *state, const struct corun_view *view, uint32_t a)
+{
+    state->members[a] = (struct member){.present = true,
+                                        .goal_ipc = view->applications[a].goal_ipc,
+                                        .since = progress_mark(view, a),
+                                        .seen = progress_mark(view, a)};
+}
+
+/* Goals may be set and changed at any time. */
+static void note_goals(struct pace_state *state, const struct corun_view *view)
+{
+    for (uint32_t a = 0; a < state->count; a++) {
+        struct member *member = &state->members[a];
+        double goal = view->applications[a].goal_ipc;
+        if (!member->present || member->goal_ipc == goal)
+            continue;
+        arrive(state, view, a);
+        reserve_unmeasured(state, view);
+    }
+}
+
+static void show(const struct pace_state *state, const struct corun_view *view, double *values)
+{
+    uint32_t a = 0;
+    for (uint32_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+        values[i] = (double)NAN;
+    values[VARIABLE_CHANGING] = sm_owners_changing(&state->owners, view);
+    while (a < state->count && !has_goal(&state->members[a]))
+        a++;
+    if (a == state->count)
+        return;
+    const struct member *member = &state->members[a];
+    double passed = (double)(view->cycle - member->since.cycle);
+    values[VARIABLE_RESERVED] = member->reserved;
+    values[VARIABLE_HAND_OVER] = (double)member->hand_over / (double)view->epoch_cycles;
+    if (!(member->rate > 0))
+        return;
+    values[VARIABLE_NEEDED] = member->needed;
+    values[VARIABLE_RATE] = member->rate / member->goal_ipc;
+    values[VARIABLE_AVERAGE] = passed > 0 ? likely_progress(view, member) / (member->goal_ipc * passed) : (double)NAN;
+}
+
+static void pace_decide(void *memory, const struct corun_view *view, struct corun_policy_moment moment,
+                        struct corun_allowances *allowances)
+{
+    struct pace_state *state = memory;
+    (void)launches_note(&state->launches, view, moment);
+    note_time(state, view);
+    note_goals(state, view);
+    note_sms(state, view);
+    if (moment.event == CORUN_EVENT_ARRIVE) {
+        arrive(state, view, moment.application);
+        reserve_unmeasured(state, view);
+    } else if (moment.event == CORUN_EVENT_LEAVE)
+        state->members[moment.application].present = false;
+    else if (moment.event == CORUN_EVENT_EPOCH)
+        end_epoch(state, view, allowances);
+    hand_out(state, view);
+    note_sms(state, view);
+    sm_owners_allow(&state->owners, view, state->reclaim, false, allowances);
+    show(state, view, allowances->variables);
+}
+
+static enum corun_status pace_start(void *memory, const struct corun_view *view, const double *values,
+                                    struct corun_allowances *allowances)
+{
+    struct pace_state *state = memory;
+    state->horizon = values[PARAMETER_HORIZON];
+    state->memory = values[PARAMETER_MEMORY];
+    state->margin = values[PARAMETER_MARGIN];
+    state->batch_least = (uint32_t)values[PARAMETER_BATCH_LEAST];
+    state->reclaim = sm_reclaim(values[PARAMETER_RECLAIM]);
+    state->count = view->application_count;
+    state->noted = view->cycle;
+    if (!sm_owners_start_apart(&state->owners, view, &allowances->refusal) ||
+        !sm_owners_can(view, state->reclaim, &allowances->refusal))
+        return CORUN_POLICY;
+    for (uint32_t a = 0; a < state->count; a++) {
+        if (view->applications[a].state == CORUN_APPLICATION_RUNNING)
+            arrive(state, view, a);
+    }
+    reserve_unmeasured(state, view);
+    hand_out(state, view);
+    note_sms(state, view);
+    sm_owners_allow(&state->owners, view, state->reclaim, false, allowances);
+    show(state, view, allowances->variables);
+    return CORUN_OK;
+}
+
+const struct corun_policy pace_policy = {
+    .version = CORUN_POLICY_VERSION,
+    .name = "pace",
+    .summary =
+        "as many SMs as hold a goal by a prediction that knows how late it sees and acts, the rest to the others",
+    .paper = "the aim of Sun et al., SMQoS, Parallel Computing 2022; the controller is corun's",
+    .parameters = parameters,
+    .parameter_count = sizeof parameters / sizeof parameters[0],
+    .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_EXCLUSIVE | 1u << CORUN_CAN_DRAIN,
+    .observes = 1u << CORUN_SEES_RESIDENT_TBS | SM_RECLAIM_OBSERVES | 1u << CORUN_SEES_PROGRESS |
+                1u << CORUN_SEES_OCCUPANCY | 1u << CORUN_SEES_RUNS,
+    .variables = variables,
+    .variable_count = sizeof variables / sizeof variables[0],
+    .state_bytes = sizeof(struct pace_state),
+    .start = pace_start,
+    .decide = pace_decide,
+};

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* Pace by script. What is needed is worked out by hand from the equations of docs/policies-pace.md, in units of an epoch. */
+#include "sm_stage.h"
+
+static void create(struct stage *stage, uint32_t sms, uint32_t applications, double goal)
+{
+    stage_create(stage, "pace", sms, applications);
+    stage_set(stage, "margin", 0);
+    stage->applications[0].goal = CORUN_GOAL_IPC;
+    stage->applications[0].goal_ipc = goal;
+}
+
+static void start(struct stage *stage, uint32_t arriving)
+{
+    assert_int_equal(stage_start(stage), CORUN_OK);
+    for (uint32_t a = 0; a < arriving; a++)
+        stage_moment(stage, CORUN_EVENT_ARRIVE, 0, a);
+}
+
+/* An application launches grids of so many thread blocks, of which an SM holds so many. */
+static void launches(struct stage *stage, uint32_t a, const struct corun_launch_view *launch)
+{
+    stage->applications[a].run_launches = launch;
+    stage->applications[a].run_launch_count = 1;
+}
+
+static void begins_with_the_part_that_the_goal_is(void **unused)
+{
+    (void)unused;
+    static const struct corun_launch_view few = {2, 4, 1}, more = {6, 4, 1};
+    struct stage stage;
+    create(&stage, 8, 2, 500);
+    stage.applications[0].isolated_ipc = 800;
+    start(&stage, 2);
+    assert_string_equal(stage_owners(&stage), "AAAAABBB"); /* 5 of 8 */
+    stage_end(&stage);
+    create(&stage, 8, 2, 500); /* nothing is known of it alone: evenly */
+    start(&stage, 2);
+    assert_string_equal(stage_owners(&stage), "AAAABBBB");
+    stage_end(&stage);
+    create(&stage, 8, 2, 500);
+    launches(&stage, 1, &few); /* both thread blocks fit an SM: the others are A's */
+    start(&stage, 2);
+    assert_string_equal(stage_owners(&stage), "AAAAAAAB");
+    stage_end(&stage);
+    create(&stage, 8, 2, 500);
+    launches(&stage, 0, &few); /* A's two are on two SMs, and the others that are reserved stay idle */
+    launches(&stage, 1, &more);
+    start(&stage, 2);
+    assert_string_equal(stage_owners(&stage), "AABB....");
+    stage_end(&stage);
+}
+
+/*
+ * A reaches 100 with every SM and wants 560. The first news is where rates are measured from. The horizon is the four epochs of the parameter and
+ * the one between news.
+ */
+static void takes_at_once_and_gives_one_by_one(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, 560);
+    start(&stage, 2);
+    stage_expect(&stage, IPC(400, 200), "AAAABBBB");
+    assert_true(isnan(stage_variable(&stage, "needed_sms")));
+    stage_expect(&stage, IPC(400, 200), "AAAAAAAB"); /* (560 * 7 - 800) / 500 = 6.24 */
+    stage_expect(&stage, IPC(700, 50), "AAAAAAAB");  /* (560 * 8 - 1500) / 500 = 5.96: not an SM less, and a quarter */
+    stage_expect(&stage, IPC(700, 50), "AAAAAABB");  /* 5.68 */
+    for (uint32_t i = 0; i < 11; i++)
+        stage_expect(&stage, IPC(600, 100), "AAAAAABB"); /* 5.6, 5.52 … */
+    assert_true(fabs(stage_variable(&stage, "needed_sms") - 4.8) < 1e-6);
+    assert_true(fabs(stage_variable(&stage, "sm_rate") - 100.0 / 560) < 1e-6);
+    stage_expect(&stage, IPC(600, 100), "AAAAABBB"); /* 4.72 */
+    stage_end(&stage);
+}
+
+/* The first SMs that are taken hold thread blocks of B. Nothing more is asked for because of what they do not bring yet. */
+static void does_not_ask_again_for_what_is_on_its_way(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, 560);
+    start(&stage, 2);
+    for (uint32_t s = 4; s < 8; s++)
+        stage_resident(&stage, s, 1, 3);
+    stage_expect(&stage, IPC(400, 200), "AAAABBBB");
+    stage_expect(&stage, IPC(400, 200), "AAAAAAAB"); /* 6.24 */
+    stage_expect(&stage, IPC(400, 200), "AAAAAAAB"); /* the hand-over takes an epoch: (560 * 9 - 1200) / 600 = 6.4 */
+    stage_expect(&stage, IPC(400, 200), "AAAAAAAB"); /* two: (560 * 11 - 1600) / 700 = 6.5 */
+    assert_true(fabs(stage_variable(&stage, "hand_over") - 2) < 1e-6 && stage_variable(&stage, "changing_sms") == 3);
+    for (uint32_t s = 4; s < 7; s++)
+        stage_resident(&stage, s, 1, 0);
+    stage_moment(&stage, CORUN_EVENT_LIMIT_REACHED, 6, 1);
+    stage_expect(&stage, IPC(700, 50), "AAAAAAAB"); /* (560 * 12 - 2300) / 700 = 6.3 */
+    stage_end(&stage);
+}
+
+/* Thread blocks that take three epochs: until some have ended twice, nothing is known of a rate, and nothing changes. */
+static void decides_nothing_on_no_news(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, 500);
+    start(&stage, 2);
+    for (uint32_t i = 1; i < 6; i++)
+        stage_expect(&stage, IPC(i == 3 ? 1200 : 0, 200), "AAAABBBB");
+    assert_true(isnan(stage_variable(&stage, "needed_sms")));
+    stage_expect(&stage, IPC(1200, 200), "AAAAAAAB"); /* 100 with each SM; (500 * 13 - 2400) / 700 = 5.9 */
+    stage_end(&stage);
+}
+
+static void two_goals_and_one_leaves(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 3, 300);
+    stage.applications[1].goal = CORUN_GOAL_IPC;
+    stage.applications[1].goal_ipc = 1000;
+    start(&stage, 3);
+    assert_string_equal(stage_owners(&stage), "AABBCCCC");
+    for (uint32_t i = 0; i < 12; i++)
+        stage_epoch(&stage, IPC(300, 300, 0)); /* B misses its goal with all that A leaves */
+    assert_string_equal(stage_owners(&stage), "AABBBBBB");
+    assert_true(stage.out_of_reach[1] && !stage.out_of_reach[0]);
+    stage_moment(&stage, CORUN_EVENT_LEAVE, 0, 1);
+    assert_string_equal(stage_owners(&stage), "AACCCCCC");
+    stage_end(&stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(begins_with_the_part_that_the_goal_is),
+        cmocka_unit_test(takes_at_once_and_gives_one_by_one),
+        cmocka_unit_test(does_not_ask_again_for_what_is_on_its_way),
+        cmocka_unit_test(decides_nothing_on_no_news),
+        cmocka_unit_test(two_goals_and_one_leaves),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
