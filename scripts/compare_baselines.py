@@ -175,6 +175,17 @@ def make_software(runs, key, policies):
     return {name: case(runs, "software", policy, LS[ls], [BATCH[one] for one in batch.split(" and ")], goal) for name, policy in policies.items()}
 
 
+def make_fixed(runs, key):
+    """The fewest SMs with which a fixed split holds the goal: no split that stays does better. All SMs but one where none holds it."""
+    ls, batch, goal = key
+    low, high = 1, SMS - 1
+    while low < high:
+        middle = (low + high) // 2
+        met = case(runs, "software", f"fixed:split={middle}/{SMS - middle}", LS[ls], [BATCH[batch]], goal)["npm"] >= 1
+        low, high = (low, middle) if met else (middle + 1, high)
+    return case(runs, "software", f"fixed:split={low}/{SMS - low}", LS[ls], [BATCH[batch]], goal)
+
+
 def main(arguments):
     options = parse(arguments)
     runs = Runs(options)
@@ -186,6 +197,8 @@ def main(arguments):
     parts = {"pairs": ("Figures 15, 16 and 20: pairs", keys, lambda key: make_pair(runs, key)),
              "tight": ("Tight goals", tight, lambda key: make_tight(runs, key)),
              "slate": ("Slate beside the static split", keys[:len(LS) * len(BATCH)], lambda key: make_software(runs, key, static)),
+             "pace": ("Pace", keys, lambda key: make_software(runs, key, {"pace, software": "pace"})),
+             "fixed": ("The best split that stays", keys, lambda key: {"fixed, software": make_fixed(runs, key)}),
              "three": ("Figure 19: three kernels", three, lambda key: make_software(runs, key, two))}
     tables = {name: every(cases, make) for name, (_, cases, make) in parts.items() if name in options.only}
     heading(options)

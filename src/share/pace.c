@@ -280,9 +280,9 @@ static void decide_reserve(struct pace_state *state, const struct corun_view *vi
     member->needed = predict(state, view, member, others >= free);            /* they have what can be taken */
     if (member->needed > member->reserved)
         member->reserved = (uint32_t)fmin(fmax(ceil(member->needed + GUARD), 1), room);
-    else if (least < member->reserved && member->reserved > 1 && sm_owners_settled(&state->owners, view, a) &&
-             (others > free || !has_few_tbs(state, a)))
-        member->reserved--;
+    else if (least < member->reserved && member->reserved > 1 && (others > free || !has_few_tbs(state, a)) &&
+             (member->waiting || sm_owners_settled(&state->owners, view, a)))
+        member->reserved--; /* one that has not come yet, or the next one when the last one has gone */
 }
 
 /* It had all that it can have for an epoch, and that is less than its goal. */

@@ -95,6 +95,23 @@ static void does_not_ask_again_for_what_is_on_its_way(void **unused)
     stage_end(&stage);
 }
 
+/* An SM that B has not left yet is given back at once: its thread blocks may take long. */
+static void gives_back_what_has_not_come(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, 560);
+    start(&stage, 2);
+    for (uint32_t s = 4; s < 8; s++)
+        stage_resident(&stage, s, 1, 3);
+    stage_epoch(&stage, IPC(400, 200));
+    stage_expect(&stage, IPC(400, 200), "AAAAAAAB");
+    stage_expect(&stage, IPC(1200, 200), "AAAAAABB"); /* 120 with each: (560 * 9 - 2000) / 720 = 4.2 */
+    stage_expect(&stage, IPC(1200, 200), "AAAAABBB");
+    stage_expect(&stage, IPC(1200, 200), "AAAABBBB");
+    stage_end(&stage);
+}
+
 /* Thread blocks that take three epochs: until some have ended twice, nothing is known of a rate, and nothing changes. */
 static void decides_nothing_on_no_news(void **unused)
 {
@@ -133,6 +150,7 @@ int main(void)
         cmocka_unit_test(begins_with_the_part_that_the_goal_is),
         cmocka_unit_test(takes_at_once_and_gives_one_by_one),
         cmocka_unit_test(does_not_ask_again_for_what_is_on_its_way),
+        cmocka_unit_test(gives_back_what_has_not_come),
         cmocka_unit_test(decides_nothing_on_no_news),
         cmocka_unit_test(two_goals_and_one_leaves),
     };

@@ -240,7 +240,7 @@ static void reclaim_means_the_same_everywhere(void **unused)
             }
         }
     }
-    assert_int_equal(found, 4);
+    assert_int_equal(found, 5);
 }
 
 /*
