@@ -101,7 +101,7 @@ static void many_short_thread_blocks_alone(void **state)
 {
     (void)state;
     enum { TBS = 300, LAUNCHES = 4, RUNS = 10, SPINS = 4 };
-    static const uint32_t spins[SPINS] = {10, 400, 4000, 400};
+    static const uint32_t spins[SPINS] = {10, 200, 2000, 200};
     static const uint64_t known[LAUNCHES] = {1, 1, 1, 1};
     uint32_t crews[SPINS];
     double looks[SPINS];
