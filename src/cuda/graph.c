@@ -32,7 +32,8 @@ struct graph *graph_find(struct process *process, const void *handle, enum objec
     return graph && !graph->context->destroyed ? graph : NULL;
 }
 
-static void graph_node_destroy(struct process *process, struct graph_node *node)
+/* All but its place. */
+static void graph_node_empty(struct process *process, struct graph_node *node)
 {
     object_remove(process, &node->object);
     if (node->task)
@@ -45,6 +46,11 @@ static void graph_node_destroy(struct process *process, struct graph_node *node)
         graph_condition_release(process, node->condition);
     vector_free(&node->dependencies);
     vector_free(&node->arguments);
+}
+
+static void graph_node_destroy(struct process *process, struct graph_node *node)
+{
+    graph_node_empty(process, node);
     free(node);
 }
 
@@ -85,7 +91,9 @@ void graph_remove(struct process *process, struct graph_node *node)
             else
                 f++;
     }
-    graph_node_destroy(process, node);
+    graph_node_empty(process, node);
+    if (!vector_push(&graph->removed, node))
+        free(node);
 }
 
 void graph_destroy(struct process *process, struct graph *graph)
@@ -100,6 +108,9 @@ void graph_destroy(struct process *process, struct graph *graph)
             stream_free(process, track);
     }
     user_references_free(process, &graph->users);
+    for (size_t i = 0; i < graph->removed.count; i++)
+        free(graph->removed.data[i]);
+    vector_free(&graph->removed);
     vector_free(&graph->nodes);
     vector_free(&graph->handles);
     vector_free(&graph->tracks);

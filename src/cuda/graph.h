@@ -43,6 +43,8 @@ struct graph {
     uint64_t id;
     struct context *context;
     VECTOR(struct graph_node *) nodes;
+    VECTOR(struct graph_node *)
+    removed; /* their places are not given to others as long as the graph is there: a handle stays invalid */
     VECTOR(struct stream *) tracks;
     VECTOR(struct graph_handle) handles; /* of conditions */
     struct user_references users;        /* kept as long as the graph, and its launches, are there */
