@@ -108,7 +108,7 @@ static void drop_labels(struct code *code)
 bool code_writes_first(const struct ptx_instruction *instruction)
 {
     char first = ptx_opcodes[instruction->opcode].operands[0];
-    return instruction->operand_count && first && strchr("dDwqlocfg", first);
+    return instruction->operand_count && first && strchr("dDwqlocfgz", first);
 }
 
 struct definer {

@@ -95,6 +95,9 @@ enum effect code_effect(const struct ptx_instruction *instruction)
     case PTX_OP_MOV:
         return is_clock(instruction) ? EFFECT_FIXED : EFFECT_NONE;
     default:
-        return computes[instruction->opcode] || ptx_is_video(instruction->opcode) ? EFFECT_NONE : EFFECT_ORDER;
+        return computes[instruction->opcode] || ptx_is_video(instruction->opcode) ||
+                       ptx_is_scalar_video(instruction->opcode) || ptx_is_video_comparison(instruction->opcode)
+                   ? EFFECT_NONE
+                   : EFFECT_ORDER;
     }
 }

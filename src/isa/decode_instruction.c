@@ -195,6 +195,7 @@ static void take_operands(struct decoder *decoder, const struct ptx_instruction 
             take_destination(decoder, operand, first, type_bits(first) * (letter == 'D' ? wide : 1), result);
             break;
         case 'w':
+        case 'z':
             take_destination(decoder, operand, PTX_TYPE_U32, 32, result);
             break;
         case 'a':
@@ -207,6 +208,7 @@ static void take_operands(struct decoder *decoder, const struct ptx_instruction 
             take_source(decoder, operand, second, type_bits(second), result);
             break;
         case 'u':
+        case 'y':
             take_source(decoder, operand, PTX_TYPE_U32, 32, result);
             break;
         case 'V':
@@ -503,6 +505,9 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
     case PTX_OP_TLD4:
     case PTX_OP_SULD_B:
     case PTX_OP_SUST_B:
+    case PTX_OP_TXQ:
+    case PTX_OP_TXQ_LEVEL:
+    case PTX_OP_SUQ:
         decode_texture(decoder);
         break;
     case PTX_OP_BRA:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tex, tld4, suld and sust. */
+/* tex, tld4, suld, sust, txq and suq. */
 #include "isa/decode.h"
 #include "isa/lanes.h"
 #include "isa/texture.h"
@@ -141,12 +141,47 @@ static void decode_surface(struct decoder *decoder, const struct ptx_instruction
     decode_surface_access(decoder, address, inside, data, loads);
 }
 
+/* txq and suq: timed as an operation on integers. */
+static void decode_query(struct decoder *decoder, const struct ptx_instruction *instruction)
+{
+    const struct ptx_operand *operands = instruction->operands, *asked = &operands[1];
+    bool reference =
+        asked->kind == PTX_OPERAND_ADDRESS_VARIABLE && ptx_types[asked->variable->type].kind == PTX_KIND_OPAQUE;
+    if (operands[0].kind != PTX_OPERAND_REGISTER)
+        return;
+    if ((!reference && asked->kind != PTX_OPERAND_ADDRESS) || asked->offset) {
+        decode_error(decoder, CORUN_UNSUPPORTED, "not supported: %s of what is no texture or surface in brackets",
+                     ptx_opcodes[instruction->opcode].word);
+        return;
+    }
+    const struct ptx_operand handle = {.kind = PTX_OPERAND_REGISTER, .index = asked->index};
+    uint16_t source =
+        reference ? decode_constant(decoder, 0, true, asked->variable) : decode_source(decoder, &handle, 64);
+    bool level = instruction->opcode == PTX_OP_TXQ_LEVEL;
+    uint16_t detail = level ? decode_source(decoder, &operands[2], 32) : 0;
+    struct operation *op = decode_emit(decoder, OPERATION_TEXTURE_QUERY);
+    op->source[0] = source;
+    op->source[1] = detail;
+    op->destination = decode_slot(decoder, operands[0].index);
+    op->variant = (uint8_t)((reference ? TEXTURE_REFERENCE : 0) | (level ? TEXTURE_LEVEL : 0));
+    op->extend = (uint8_t)(instruction->query - PTX_QUERY_WIDTH);
+    decode_registers(decoder);
+    decode_last(decoder)->unit = CORUN_UNIT_INT;
+}
+
+static bool is_query(uint32_t opcode)
+{
+    return opcode == PTX_OP_TXQ || opcode == PTX_OP_TXQ_LEVEL || opcode == PTX_OP_SUQ;
+}
+
 void decode_texture(struct decoder *decoder)
 {
     const struct ptx_instruction *instruction = decoder->instruction;
     bool cubes = instruction->geometry == PTX_GEOMETRY_CUBE || instruction->geometry == PTX_GEOMETRY_ACUBE;
     if (cubes && instruction->opcode != PTX_OP_TEX && instruction->opcode != PTX_OP_TEX_LEVEL)
         decode_error(decoder, CORUN_UNSUPPORTED, "not supported: %s of cubes", ptx_opcodes[instruction->opcode].word);
+    else if (is_query(instruction->opcode))
+        decode_query(decoder, instruction);
     else if (instruction->opcode == PTX_OP_SULD_B || instruction->opcode == PTX_OP_SUST_B)
         decode_surface(decoder, instruction);
     else

@@ -198,6 +198,9 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
         case OPERATION_TEXTURE:
             good = texture_fetch(warp, op, mask, result, timed);
             break;
+        case OPERATION_TEXTURE_QUERY:
+            good = texture_answer(warp, op, mask);
+            break;
         case OPERATION_ATOMIC:
             good = access_atomic(warp, op, mask, result, timed);
             break;

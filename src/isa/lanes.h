@@ -26,6 +26,7 @@
  *   vote.ballot d, A, m         predicate_in A; destination d; source m (only with .sync)
  *   activemask d                no source
  *   vadd4.u32.s32.u32 d, a, b, c and their like: source a b c; what they do is put into op->variant here
+ *   vadd.u32.s32.u32 d, a, b, c and their like, vset2, vset4: source a b c (c may be left out); what they do is put into op->offset here
  *   cvt.pack.* d, a, b, c       source a b c (c may be left out); the part is put into op->variant here
  *   add3 d, a, b, c            source a b c
  *   lop3 d, a, b, c, lut        source a b c; the table is put into op->variant here
@@ -43,7 +44,7 @@
  * Overlap: a destination may be a source of the same width. Any other overlap of destination and sources is right too, except
  * that a destination must not share some but not all of its lanes' storage with a source of the same width.
  *
- * lanes_select writes op->run, op->variant and, for set, op->extra[3]; nothing else.
+ * lanes_select writes op->run, op->variant, for set op->extra[3], and op->offset as said above; nothing else.
  *
  * What PTX leaves open, and what happens here: division and remainder by zero give all ones; the result of a NaN operand of
  * f64 arithmetic is 0xfff8000000000000 (f32: 0x7fffffff, as documented); shfl from a lane that is not active reads the

@@ -6,6 +6,7 @@
 #include "isa/lanes.h"
 
 #include "isa/lanes_half.h"
+#include "isa/lanes_video.h"
 
 #define ROW(name, ...) X(name)
 #define ONE ROW
@@ -749,6 +750,12 @@ static uint32_t select_name(const struct ptx_instruction *i, struct operation *o
 lane_function lanes_select_at(enum lanes_level level, const struct ptx_instruction *instruction, struct operation *op)
 {
     op->variant = 0;
+    bool compares = instruction->opcode == PTX_OP_VSET2 || instruction->opcode == PTX_OP_VSET4;
+    if (compares || ptx_is_scalar_video(instruction->opcode)) {
+        op->offset = lanes_video_pack(instruction);
+        op->run = lanes_video;
+        return op->run;
+    }
     uint32_t name = select_name(instruction, op);
     lane_function function = name ? functions[level][name] : NULL;
     while (name && !function && level > LANES_BASELINE)

@@ -41,7 +41,8 @@ enum operation_kind {
     OPERATION_BULK, /* a bulk copy or reduction; op->target: what it is about (isa/bulk.h) */
     OPERATION_TEXTURE,
     OPERATION_SURFACE,
-    OPERATION_MATRIX, /* mma; op->target: what it is about (isa/matrix.h) */
+    OPERATION_TEXTURE_QUERY, /* op->extend: enum texture_query */
+    OPERATION_MATRIX,        /* mma; op->target: what it is about (isa/matrix.h) */
     OPERATION_MATRIX_TRANSPOSE,
     OPERATION_MATRIX_ADDRESS, /* of one element of a fragment */
     OPERATION_MATRIX_LOAD,    /* rows of tiles, and then their elements to the lanes */

@@ -577,6 +577,45 @@ static bool surface_lane(struct corun_warp *warp, const struct operation *op, ui
     return true;
 }
 
+static uint32_t attribute(const struct corun_texture *texture, enum texture_query query)
+{
+    switch (query) {
+    case QUERY_WIDTH:
+        return texture->width;
+    case QUERY_HEIGHT:
+        return texture->height;
+    case QUERY_DEPTH:
+        return texture->layered ? 0 : texture->depth;
+    case QUERY_LAYERS:
+        return texture->layered ? texture->depth : 0;
+    case QUERY_NORMALIZED:
+        return texture->normalized_coordinates;
+    default:
+        return texture->levels ? texture->levels : 1;
+    }
+}
+
+bool texture_answer(struct corun_warp *warp, const struct operation *op, uint32_t mask)
+{
+    uint32_t *to = lanes_destination(&warp->lanes, op->destination);
+    for (; mask; mask &= mask - 1) {
+        uint32_t lane = lowest_bit(mask), level = 0;
+        const struct corun_texture *texture = find(warp, op, lane);
+        struct corun_texture of_level;
+        if (!texture)
+            return false;
+        if (op->variant & TEXTURE_LEVEL)
+            level = ((const uint32_t *)lanes_source(&warp->lanes, op->source[1]))[lane];
+        bool there = level < attribute(texture, QUERY_LEVELS);
+        if (there)
+            corun_texture_level(texture, level, &of_level);
+        else
+            of_level = (struct corun_texture){0};
+        to[lane] = attribute(level || !there ? &of_level : texture, (enum texture_query)op->extend);
+    }
+    return true;
+}
+
 bool surface_address(struct corun_warp *warp, const struct operation *op, uint32_t mask)
 {
     uint64_t *addresses = lanes_destination(&warp->lanes, op->destination);

@@ -18,6 +18,9 @@ enum texture_variant {
 };
 enum surface_outside { SURFACE_TRAP, SURFACE_CLAMP, SURFACE_ZERO };
 
+/* What txq and suq ask for. */
+enum texture_query { QUERY_WIDTH, QUERY_HEIGHT, QUERY_DEPTH, QUERY_LAYERS, QUERY_NORMALIZED, QUERY_LEVELS };
+
 #define TEXTURE_DETAILS 6u
 
 /* An operation on textures has four sources and goes nowhere: slots of the level of detail are where others have an offset and a target. */
@@ -32,6 +35,11 @@ enum texture_geometry { TEXTURE_1D, TEXTURE_2D, TEXTURE_3D, TEXTURE_A1D, TEXTURE
 /* Texels into registers. False: a fault was raised. */
 bool texture_fetch(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result,
                    bool timed);
+/*
+ * An attribute into a register: with TEXTURE_LEVEL that of the level in source 1, of which there is nothing beyond the last one. What a texture has not is 0. False: a
+ * fault was raised.
+ */
+bool texture_answer(struct corun_warp *warp, const struct operation *op, uint32_t mask);
 /* Addresses of what a surface has at the coordinates into a register, and a predicate: it is inside. False: a fault was raised. */
 bool surface_address(struct corun_warp *warp, const struct operation *op, uint32_t mask);
 /* The access behind it has put addresses into `result`: now they are those where the GPU has these bytes. */

@@ -130,7 +130,7 @@ static bool value_fits(struct parser *parser, const struct expectation *expected
 {
     switch (operand->kind) {
     case PTX_OPERAND_REGISTER:
-        return register_fits(expected, parser->registers.data[operand->index].type) &&
+        return !operand->bits && register_fits(expected, parser->registers.data[operand->index].type) &&
                (!operand->negated || (expected->type == PTX_TYPE_PRED && !expected->is_destination));
     case PTX_OPERAND_DISCARD:
         return expected->is_destination;
@@ -275,6 +275,58 @@ static bool check_converted(struct parser *parser, enum ptx_type type, struct pa
 }
 
 /* Coordinates: what the geometry wants, of the second type; surfaces count in integers, and so do layers. */
+/* A register of 32 bits of which a part may be meant; vmad may negate it, or c, of which it takes no part. */
+static bool check_part(struct parser *parser, const struct ptx_instruction *instruction, bool is_destination,
+                       struct parsed_operand *operand)
+{
+    const struct expectation expected = {PTX_TYPE_U32, 32, false, is_destination};
+    struct ptx_operand plain = operand->operand;
+    char text[96];
+    if (plain.kind == PTX_OPERAND_REGISTER) {
+        plain.bits = 0;
+        plain.negated &= instruction->opcode != PTX_OP_VMAD;
+    }
+    return value_fits(parser, &expected, &plain, false, false) || mismatch(parser, operand, describe(&expected, text));
+}
+
+static uint32_t part_of(const struct parsed_operand *operand)
+{
+    return operand->operand.kind == PTX_OPERAND_REGISTER ? (uint32_t)operand->operand.bits : 0;
+}
+
+/* Parts and signs go to the instruction; whether they belong together. */
+static bool take_parts(struct parser *parser, struct ptx_instruction *instruction, struct parsed_operand *operands,
+                       uint32_t count)
+{
+    bool multiplies = instruction->opcode == PTX_OP_VMAD, merges = part_of(&operands[0]) != 0;
+    uint32_t signs = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t part = part_of(&operands[i]);
+        if (part && (i > 2 || (multiplies && i == 0)))
+            return mismatch(parser, &operands[i], "a whole register");
+        instruction->parts |= (uint16_t)(part << i * PTX_PART_BITS);
+        if (i && operands[i].operand.kind == PTX_OPERAND_REGISTER && operands[i].operand.negated) {
+            instruction->parts |= (uint16_t)PTX_PART_NEGATES(i - 1);
+            signs ^= i == 3 ? 2 : 1;
+        }
+        if (operands[i].operand.kind == PTX_OPERAND_REGISTER) {
+            operands[i].operand.bits = 0;
+            operands[i].operand.negated = false;
+        }
+    }
+    if (multiplies && (signs == 3 || (instruction->plus && instruction->parts >> 9)))
+        return mismatch(parser, &operands[3],
+                        signs == 3 ? "a negated product or a negated sum, not both"
+                                   : "operands that are not negated, with .po");
+    if (!multiplies && (count > 3) != (merges || instruction->atomic))
+        return mismatch(parser, &operands[count - 1],
+                        count > 3 ? "no third source: there is neither a part of the result nor an operation with it"
+                                  : "a third source behind it");
+    if (merges && instruction->atomic)
+        return mismatch(parser, &operands[0], "a whole register");
+    return true;
+}
+
 static bool check_texel(struct parser *parser, const struct ptx_instruction *instruction,
                         struct parsed_operand *operand)
 {
@@ -369,6 +421,9 @@ static bool check_operand(struct parser *parser, struct ptx_instruction *instruc
         expected.type = instruction->types[1];
         expected.bits = ptx_types[expected.type].bits;
         break;
+    case 'y':
+    case 'z':
+        return check_part(parser, instruction, letter == 'z', operand);
     case 'w':
     case 'u':
         expected = (struct expectation){PTX_TYPE_U32, 32, false, letter == 'w'};
@@ -517,6 +572,8 @@ bool check_operands(struct parser *parser, struct ptx_instruction *instruction, 
                      : !check_operand(parser, instruction, letters[i], &operands[i]))
             return false;
     }
+    if (ptx_is_scalar_video(instruction->opcode) && !take_parts(parser, instruction, operands, count))
+        return false;
     return check_last(parser, instruction, operands, count) &&
            check_bulk_operands(parser, instruction, operands, count);
 }

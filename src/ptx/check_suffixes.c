@@ -80,6 +80,25 @@ static const char *missing_suffix(const struct ptx_instruction *instruction)
         return instruction->space ? NULL : "needs a space such as .global";
     case PTX_OP_MEMBAR:
         return instruction->scope ? NULL : "needs .cta, .gl or .sys";
+    case PTX_OP_VSHL:
+    case PTX_OP_VSHR:
+        return !instruction->shift                     ? "needs .clamp or .wrap"
+               : instruction->types[2] != PTX_TYPE_U32 ? "shifts by a number of type .u32"
+                                                       : NULL;
+    case PTX_OP_VSET:
+    case PTX_OP_VSET2:
+    case PTX_OP_VSET4:
+        return instruction->comparison && instruction->comparison <= PTX_COMPARISON_GE
+                   ? NULL
+                   : "needs .eq, .ne, .lt, .le, .gt or .ge";
+    case PTX_OP_TXQ:
+        return instruction->query ? NULL : "needs an attribute such as .width";
+    case PTX_OP_TXQ_LEVEL:
+        return instruction->query && instruction->query <= PTX_QUERY_DEPTH ? NULL : "needs .width, .height or .depth";
+    case PTX_OP_SUQ:
+        return instruction->query && instruction->query <= PTX_QUERY_ARRAY_SIZE
+                   ? NULL
+                   : "needs .width, .height, .depth or .array_size";
     case PTX_OP_PREFETCH:
     case PTX_OP_PREFETCHU:
         return instruction->level ? NULL : "needs .L1 or .L2";
@@ -116,7 +135,11 @@ static const char *wrong_atomic(const struct ptx_instruction *instruction)
             return "adds, orders or combines only";
         return combines == (type == PTX_TYPE_B32) ? NULL : "needs type .b32 with a logic operation, else .u32 or .s32";
     }
-    if (ptx_is_video(instruction->opcode))
+    if (ptx_is_scalar_video(instruction->opcode))
+        return instruction->atomic >= PTX_ATOMIC_MIN || instruction->atomic == PTX_ATOMIC_ADD
+                   ? NULL
+                   : "goes on with .add, .min or .max only";
+    if (ptx_is_video(instruction->opcode) || ptx_is_video_comparison(instruction->opcode))
         return instruction->atomic == PTX_ATOMIC_ADD ? NULL : "sums up with .add only";
     if (type == PTX_TYPE_B16 && instruction->atomic != PTX_ATOMIC_CAS)
         return "takes type .b16 with .cas only";
@@ -247,7 +270,8 @@ static const char *wrong_arithmetic(const struct ptx_instruction *instruction)
     if (instruction->sat && type == PTX_TYPE_F64)
         return "has .sat on type .f64";
     bool adds = opcode == PTX_OP_ADD || opcode == PTX_OP_SUB;
-    if (instruction->sat && !is_float && !ptx_is_video(opcode) &&
+    bool video = ptx_is_video(opcode) || ptx_is_scalar_video(opcode);
+    if (instruction->sat && !is_float && !video &&
         !(type == PTX_TYPE_S32 && (adds || instruction->half == PTX_HALF_HI)))
         return "cannot have .sat";
     if (opcode == PTX_OP_DIV && is_float && !instruction->rounding && !instruction->precision)

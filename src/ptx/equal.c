@@ -110,7 +110,7 @@ static bool equal_instruction(const struct ptx_instruction *left, const struct p
            left->operand_count == right->operand_count && !memcmp(left->types, right->types, sizeof left->types) &&
            !memcmp(left->fields, right->fields, sizeof left->fields) && left->columns == right->columns &&
            left->inner == right->inner && left->guard == right->guard && left->guard_negated == right->guard_negated &&
-           left->carry_flag == right->carry_flag &&
+           left->carry_flag == right->carry_flag && left->parts == right->parts && left->whole == right->whole &&
            equal_operands(left->operands, right->operands, left->operand_count) &&
            equal_operands(&left->pair, &right->pair, 1) && equal_call(left->call, right->call);
 }

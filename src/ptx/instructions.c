@@ -299,6 +299,18 @@ static bool parse_special(struct parser *parser, struct ptx_operand *operand)
     return true;
 }
 
+/* Behind a register: .b0 and its like. */
+static bool parse_part(struct parser *parser, struct ptx_operand *operand)
+{
+    static const char *const words[] = {"b0", "b1", "b2", "b3", "h0", "h1"};
+    for (uint32_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (parser_accept_dot(parser, words[i])) {
+            operand->bits = PTX_PART_B0 + i;
+            return true;
+        }
+    return parser_expected(parser, "',' or ';'");
+}
+
 static bool parse_symbol(struct parser *parser, struct symbol *symbol, bool label, struct parsed_operand *parsed)
 {
     struct ptx_operand *operand = &parsed->operand;
@@ -330,6 +342,8 @@ static bool parse_symbol(struct parser *parser, struct symbol *symbol, bool labe
         parsed->label = symbol->name;
     }
     parser_next(parser);
+    if (operand->kind == PTX_OPERAND_REGISTER && parser->token.kind == TOKEN_DOT)
+        return parse_part(parser, operand);
     if (operand->kind == PTX_OPERAND_VARIABLE && (parser->token.kind == '+' || parser->token.kind == '-'))
         return parse_integer(parser, &operand->bits); /* the sign belongs to the expression */
     return true;
@@ -372,6 +386,7 @@ bool parse_operand(struct parser *parser, bool label, struct parsed_operand *par
         parser_next(parser);
         return parse_vector(parser, open, parsed);
     }
+    case '-':
     case '!': {
         struct lexer before = parser->lexer;
         struct token mark = parser->token;
@@ -382,7 +397,7 @@ bool parse_operand(struct parser *parser, bool label, struct parsed_operand *par
             parsed->operand.index = symbol->index;
             parsed->operand.negated = true;
             parser_next(parser);
-            return true;
+            return parser->token.kind != TOKEN_DOT || parse_part(parser, &parsed->operand);
         }
         parser->lexer = before;
         parser->token = mark;
@@ -393,7 +408,6 @@ bool parse_operand(struct parser *parser, bool label, struct parsed_operand *par
     case TOKEN_INTEGER:
     case TOKEN_F32:
     case TOKEN_F64:
-    case '-':
     case '+':
     case '~':
     case '(':

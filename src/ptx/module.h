@@ -81,6 +81,7 @@ enum ptx_suffix {
     F(eviction, EVICTION) \
     F(level, LEVEL) \
     F(prefetch, PREFETCH) \
+    F(query, QUERY) \
     F(component, COMPONENT) \
     F(geometry, GEOMETRY) \
     F(vector, VECTOR) \
@@ -98,6 +99,8 @@ enum ptx_suffix {
     F(atomic, ATOMIC) \
     F(comparison, COMPARISON) \
     F(boolean, BOOLEAN) \
+    F(plus, PLUS) \
+    F(scale, SCALE) \
     F(half, HALF) \
     F(carry, CARRY) \
     F(rounding, ROUNDING) \
@@ -158,6 +161,21 @@ static inline bool ptx_is_video(uint32_t opcode)
     return (opcode >= PTX_OP_VADD2 && opcode <= PTX_OP_VMAX2) || (opcode >= PTX_OP_VADD4 && opcode <= PTX_OP_VMAX4);
 }
 
+/* Those on a part of each operand, and comparisons of two halves or four bytes. */
+static inline bool ptx_is_scalar_video(uint32_t opcode)
+{
+    return opcode >= PTX_OP_VADD && opcode <= PTX_OP_VSET;
+}
+static inline bool ptx_is_video_comparison(uint32_t opcode)
+{
+    return opcode == PTX_OP_VSET || opcode == PTX_OP_VSET2 || opcode == PTX_OP_VSET4;
+}
+
+/* Which part of an operand counts: parts of an instruction have one for the destination, one for a, one for b. */
+enum ptx_part { PTX_PART_WHOLE, PTX_PART_B0, PTX_PART_B1, PTX_PART_B2, PTX_PART_B3, PTX_PART_H0, PTX_PART_H1 };
+#define PTX_PART_BITS 3u
+#define PTX_PART_NEGATES(operand) (1u << (9 + (operand))) /* vmad: 0 is a, 1 b, 2 c */
+
 /* Products of a warpgroup, of dense and of sparse matrices. */
 static inline bool ptx_is_warpgroup_product(uint32_t opcode)
 {
@@ -171,7 +189,8 @@ static inline uint32_t ptx_type_limit(uint32_t opcode)
     bool product = opcode >= PTX_OP_MMA_SYNC && opcode <= PTX_OP_WMMA_MMA_AND_POPC_SYNC;
     return ptx_is_warpgroup_product(opcode) || opcode == PTX_OP_CVT_PACK ? 3u
            : product                                                     ? 4u
-                     : (uint32_t)((row->types != 0) + (row->second_types != 0) + ptx_is_video(opcode));
+                     : (uint32_t)((row->types != 0) + (row->second_types != 0) + ptx_is_video(opcode) +
+                                  (ptx_is_scalar_video(opcode) && opcode != PTX_OP_VSET));
 }
 
 /* The fewest: a product of fragments of .f16 names two of its four, cvt.pack without c two of its three. */
@@ -341,6 +360,7 @@ struct ptx_instruction {
     uint16_t columns, inner; /* N and K of shape M64 (.m64nNkK); else 0 */
     int16_t merged;          /* further instructions of the text that this one stands for (src/assemble); 0 as parsed */
     uint8_t gathered;        /* atomics: enum ptx_gathering (src/assemble); 0 as parsed */
+    uint16_t parts;          /* scalar video: enum ptx_part of the destination, a and b, PTX_PART_NEGATES */
     bool whole;              /* ld and st of two elements of .b64 that are one of .b128 */
     uint32_t guard;          /* predicate register, PTX_NONE if there is none */
     uint32_t

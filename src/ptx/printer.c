@@ -385,7 +385,8 @@ static void put_mnemonic(struct printer *printer, const struct ptx_instruction *
         put_matrix_suffixes(printer, instruction);
         return;
     }
-    bool video = ptx_is_video(instruction->opcode); /* all their words come behind the types */
+    bool video = ptx_is_video(instruction->opcode) || ptx_is_scalar_video(instruction->opcode) ||
+                 ptx_is_video_comparison(instruction->opcode); /* all their words come behind the types */
     for (uint32_t i = 0; i < PTX_FIELD_COUNT; i++)
         if (instruction->fields[i] && i != PTX_FIELD_PERMUTE && i != PTX_FIELD_OUTSIDE && !video)
             put(printer, ".%s%s", ptx_suffixes[instruction->fields[i]].word,
@@ -394,10 +395,10 @@ static void put_mnemonic(struct printer *printer, const struct ptx_instruction *
     uint8_t behind = instruction->permute ? instruction->permute : instruction->outside;
     if (behind)
         put(printer, ".%s", ptx_suffixes[behind].word);
-    if (video && instruction->sat)
-        put(printer, ".%s", ptx_suffixes[instruction->sat].word);
-    if (video && instruction->atomic)
-        put(printer, ".%s", ptx_suffixes[instruction->atomic].word);
+    static const uint8_t words[] = {PTX_FIELD_PLUS,  PTX_FIELD_SAT,        PTX_FIELD_SCALE,
+                                    PTX_FIELD_SHIFT, PTX_FIELD_COMPARISON, PTX_FIELD_ATOMIC};
+    if (video)
+        put_fields(printer, instruction, words, sizeof words);
 }
 
 /* The table of a brx.idx, in front of it; returns its name. */
@@ -411,6 +412,17 @@ static const char *put_branch_targets(struct printer *printer, const struct ptx_
         put(printer, "%s%s", i ? ", " : "", printer->labels[targets->elements[i].index]);
     put(printer, ";\n");
     return name;
+}
+
+/* Operand `index`, of a scalar video operation possibly a part of it, or negated. */
+static void put_with_part(struct printer *printer, const struct ptx_instruction *instruction, uint32_t index)
+{
+    static const char *const words[] = {"", ".b0", ".b1", ".b2", ".b3", ".h0", ".h1", ""};
+    if (index && instruction->parts & PTX_PART_NEGATES(index - 1))
+        put(printer, "-");
+    put_operand(printer, &instruction->operands[index]);
+    if (index < 3)
+        put(printer, "%s", words[instruction->parts >> index * PTX_PART_BITS & 7u]);
 }
 
 static void put_guard(struct printer *printer, const struct ptx_instruction *instruction)
@@ -478,7 +490,7 @@ static void put_instruction(struct printer *printer, const struct ptx_instructio
         if (instruction->operands[i].kind == PTX_OPERAND_TARGETS)
             put(printer, "%s", table);
         else
-            put_operand(printer, &instruction->operands[i]);
+            put_with_part(printer, instruction, i);
         if (!i && instruction->pair.kind != PTX_OPERAND_NONE) {
             put(printer, "|");
             put_operand(printer, &instruction->pair);

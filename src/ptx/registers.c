@@ -55,7 +55,7 @@ static void visit_operand(const struct ptx_operand *operand, enum ptx_access acc
 static bool first_is_destination(const struct ptx_instruction *instruction)
 {
     char first = ptx_opcodes[instruction->opcode].operands[0];
-    return first && strchr("dDwqlocfg", first);
+    return first && strchr("dDwqlocfgz", first);
 }
 
 void ptx_instruction_registers(const struct ptx_instruction *instruction, visitor *visit, void *user)
