@@ -143,6 +143,8 @@ enum atomic_operation decode_change(enum ptx_suffix word);
 /* What a kernel asks about its cluster, and the barrier of the cluster: true if the instruction at hand is one of them. */
 bool decode_cluster(struct decoder *decoder);
 void decode_texture(struct decoder *decoder);
+/* txq and suq. False: it is another instruction. */
+bool decode_texture_query(struct decoder *decoder);
 /* Products of matrices and tiles: true if the instruction at hand is one of them. */
 bool decode_matrix(struct decoder *decoder);
 /* A load or store of the instruction at hand at the address in slot `address`, by the lanes of predicate `inside`. */

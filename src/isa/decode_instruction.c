@@ -505,9 +505,6 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
     case PTX_OP_TLD4:
     case PTX_OP_SULD_B:
     case PTX_OP_SUST_B:
-    case PTX_OP_TXQ:
-    case PTX_OP_TXQ_LEVEL:
-    case PTX_OP_SUQ:
         decode_texture(decoder);
         break;
     case PTX_OP_BRA:
@@ -565,7 +562,8 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
             decode_error(decoder, CORUN_UNSUPPORTED, "not supported: %s", ptx_opcodes[instruction->opcode].word);
         else if (!decode_async(decoder) && !decode_bulk(decoder) && !decode_cluster(decoder) &&
                  !decode_matrix(decoder) && !decode_warpgroup(decoder) && !decode_stack(decoder) &&
-                 !decode_warp_barrier(decoder, instruction) && !decode_special_move(decoder, instruction))
+                 !decode_texture_query(decoder) && !decode_warp_barrier(decoder, instruction) &&
+                 !decode_special_move(decoder, instruction))
             decode_lanes(decoder, instruction);
     }
 }

@@ -169,9 +169,13 @@ static void decode_query(struct decoder *decoder, const struct ptx_instruction *
     decode_last(decoder)->unit = CORUN_UNIT_INT;
 }
 
-static bool is_query(uint32_t opcode)
+bool decode_texture_query(struct decoder *decoder)
 {
-    return opcode == PTX_OP_TXQ || opcode == PTX_OP_TXQ_LEVEL || opcode == PTX_OP_SUQ;
+    uint32_t opcode = decoder->instruction->opcode;
+    if (opcode != PTX_OP_TXQ && opcode != PTX_OP_TXQ_LEVEL && opcode != PTX_OP_SUQ)
+        return false;
+    decode_query(decoder, decoder->instruction);
+    return true;
 }
 
 void decode_texture(struct decoder *decoder)
@@ -180,8 +184,6 @@ void decode_texture(struct decoder *decoder)
     bool cubes = instruction->geometry == PTX_GEOMETRY_CUBE || instruction->geometry == PTX_GEOMETRY_ACUBE;
     if (cubes && instruction->opcode != PTX_OP_TEX && instruction->opcode != PTX_OP_TEX_LEVEL)
         decode_error(decoder, CORUN_UNSUPPORTED, "not supported: %s of cubes", ptx_opcodes[instruction->opcode].word);
-    else if (is_query(instruction->opcode))
-        decode_query(decoder, instruction);
     else if (instruction->opcode == PTX_OP_SULD_B || instruction->opcode == PTX_OP_SUST_B)
         decode_surface(decoder, instruction);
     else

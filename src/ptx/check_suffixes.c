@@ -21,6 +21,34 @@ static bool has_rounding_to_integer(const struct ptx_instruction *instruction)
     return instruction->rounding >= PTX_ROUNDING_RNI && instruction->rounding <= PTX_ROUNDING_RPI;
 }
 
+/* Video operations, queries, and what concerns clusters. */
+static const char *missing_of_rare(const struct ptx_instruction *instruction)
+{
+    switch (instruction->opcode) {
+    case PTX_OP_VSHL:
+    case PTX_OP_VSHR:
+        return !instruction->shift                     ? "needs .clamp or .wrap"
+               : instruction->types[2] != PTX_TYPE_U32 ? "shifts by a number of type .u32"
+                                                       : NULL;
+    case PTX_OP_VSET:
+    case PTX_OP_VSET2:
+    case PTX_OP_VSET4:
+        return instruction->comparison && instruction->comparison <= PTX_COMPARISON_GE
+                   ? NULL
+                   : "needs .eq, .ne, .lt, .le, .gt or .ge";
+    case PTX_OP_TXQ:
+        return instruction->query ? NULL : "needs an attribute such as .width";
+    case PTX_OP_TXQ_LEVEL:
+        return instruction->query && instruction->query <= PTX_QUERY_DEPTH ? NULL : "needs .width, .height or .depth";
+    case PTX_OP_SUQ:
+        return instruction->query && instruction->query <= PTX_QUERY_ARRAY_SIZE
+                   ? NULL
+                   : "needs .width, .height, .depth or .array_size";
+    default:
+        return ptx_cluster_problem(instruction);
+    }
+}
+
 /* Fields without which an operation says nothing. */
 static const char *missing_suffix(const struct ptx_instruction *instruction)
 {
@@ -80,30 +108,11 @@ static const char *missing_suffix(const struct ptx_instruction *instruction)
         return instruction->space ? NULL : "needs a space such as .global";
     case PTX_OP_MEMBAR:
         return instruction->scope ? NULL : "needs .cta, .gl or .sys";
-    case PTX_OP_VSHL:
-    case PTX_OP_VSHR:
-        return !instruction->shift                     ? "needs .clamp or .wrap"
-               : instruction->types[2] != PTX_TYPE_U32 ? "shifts by a number of type .u32"
-                                                       : NULL;
-    case PTX_OP_VSET:
-    case PTX_OP_VSET2:
-    case PTX_OP_VSET4:
-        return instruction->comparison && instruction->comparison <= PTX_COMPARISON_GE
-                   ? NULL
-                   : "needs .eq, .ne, .lt, .le, .gt or .ge";
-    case PTX_OP_TXQ:
-        return instruction->query ? NULL : "needs an attribute such as .width";
-    case PTX_OP_TXQ_LEVEL:
-        return instruction->query && instruction->query <= PTX_QUERY_DEPTH ? NULL : "needs .width, .height or .depth";
-    case PTX_OP_SUQ:
-        return instruction->query && instruction->query <= PTX_QUERY_ARRAY_SIZE
-                   ? NULL
-                   : "needs .width, .height, .depth or .array_size";
     case PTX_OP_PREFETCH:
     case PTX_OP_PREFETCHU:
         return instruction->level ? NULL : "needs .L1 or .L2";
     default:
-        return ptx_cluster_problem(instruction);
+        return missing_of_rare(instruction);
     }
 }
 
