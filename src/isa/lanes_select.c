@@ -6,7 +6,7 @@
 #include "isa/lanes.h"
 
 #include "isa/lanes_half.h"
-#include "isa/lanes_video.h"
+#include "isa/video.h"
 
 #define ROW(name, ...) X(name)
 #define ONE ROW
@@ -752,8 +752,8 @@ lane_function lanes_select_at(enum lanes_level level, const struct ptx_instructi
     op->variant = 0;
     bool compares = instruction->opcode == PTX_OP_VSET2 || instruction->opcode == PTX_OP_VSET4;
     if (compares || ptx_is_scalar_video(instruction->opcode)) {
-        op->offset = lanes_video_pack(instruction);
-        op->run = lanes_video;
+        op->offset = video_pack(instruction);
+        op->run = video_lanes;
         return op->run;
     }
     uint32_t name = select_name(instruction, op);

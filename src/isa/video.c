@@ -4,7 +4,7 @@
  * operand as a number, one operation on them, saturation, then another operation with c, or c around the part of the result. Numbers in between
  * have as many bits as they need. GPUs since Maxwell have no such instructions, so nobody counts their cycles: one loop for all.
  */
-#include "isa/lanes_video.h"
+#include "isa/video.h"
 
 #include "base/bits.h"
 
@@ -20,7 +20,7 @@ struct plan {
     bool d_signed, a_signed, b_signed, saturates, wraps, plus;
 };
 
-int64_t lanes_video_pack(const struct ptx_instruction *i)
+int64_t video_pack(const struct ptx_instruction *i)
 {
     bool compares = ptx_is_video_comparison(i->opcode);
     uint32_t second = i->atomic == PTX_ATOMIC_ADD   ? SECOND_ADD
@@ -165,7 +165,7 @@ static uint32_t compare_parts(const struct plan *plan, uint32_t a, uint32_t b, u
     return plan->second == SECOND_ADD ? sum : result;
 }
 
-void lanes_video(const struct operation *op, const struct lanes *lanes, uint32_t mask)
+void video_lanes(const struct operation *op, const struct lanes *lanes, uint32_t mask)
 {
     const struct plan plan = unpack(op->offset);
     const uint32_t *a = lanes_source(lanes, op->source[0]), *b = lanes_source(lanes, op->source[1]);
