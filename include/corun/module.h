@@ -122,7 +122,8 @@ bool corun_module_instance_outside(struct corun_module_instance *instance, struc
 #define CORUN_CHECKS(C) \
     C(MEMORY, "memory", "accesses beside allocations, to freed memory and beyond the shared memory of a thread block") \
     C(SYNC, "sync", \
-      "barriers (.aligned, __syncthreads) that a part of a warp comes to, masks of threads that cannot come, loops in " \
+      "barriers (.aligned, __syncthreads) that a part of a warp comes to, masks of threads that cannot come, loops " \
+      "in " \
       "which threads wait for others of their warp on a GPU before Volta")
 enum corun_check_bit {
 #define CORUN_CHECK_BIT(name, text, meaning) CORUN_CHECK_BIT_##name,

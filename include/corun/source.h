@@ -117,8 +117,10 @@ enum corun_instruction_flag {
     CORUN_COMPARISON = 1 << 19,  /* FP32: a comparison, minimum or maximum */
     CORUN_GATHERED = 1 << 20, /* an atomic: lanes at one address, all with one value, are one operation of their warp */
     CORUN_GATHERED_VALUES = 1 << 21, /* the same where each lane has a value of its own */
-    CORUN_COMPARED = 1 << 22, /* an atomic: in shared memory a loop of a load, the operation and a compare-and-swap; further: a turn's */
-    CORUN_WIDE = 1 << 23, /* INT: integers of 64 bits, `further` instructions more */
+    CORUN_COMPARED =
+        1
+        << 22, /* an atomic: in shared memory a loop of a load, the operation and a compare-and-swap; further: a turn's */
+    CORUN_WIDE = 1 << 23,   /* INT: integers of 64 bits, `further` instructions more */
     CORUN_EITHER = 1 << 17, /* INT: a sum of two, a copy or a shift by a constant, which a multiply-add does as well */
 };
 

@@ -223,19 +223,16 @@ static void test_contract(void **state)
         {"neg.f32 %f4, %f1;\nadd.rn.f32 %f6, %f4, %f2;\n", "sub.rn.f32 %f6, %f2, %f1;\n"},
         {"neg.f32 %f4, %f1;\nsub.f32 %f6, %f2, %f4;\n", "add.f32 %f6, %f2, %f1;\n"},
     };
-    static const char
-        *const
-            stay[] =
-                {
-                    "mul.rn.f32 %f4, %f1, %f2;\nadd.f32 %f6, %f4, %f3;\n",  /* says how it rounds */
-                    "mul.f32 %f4, %f1, %f2;\nadd.rn.f32 %f6, %f4, %f3;\n",  /* likewise */
-                    "mul.f32 %f4, %f1, %f2;\nadd.ftz.f32 %f6, %f4, %f3;\n", /* other numbers are zero */
-                    "mul.f32 %f4, %f1, %f2;\nadd.f32 %f5, %f4, %f3;\nadd.f32 %f6, %f5, %f4;\n", /* wanted twice */
-                    "mul.f32 %f4, %f1, %f2;\nmul.f32 %f1, %f2, %f2;\nadd.f32 %f6, %f4, %f3;\nst.global.f32 [%d1], "
-                    "%f1;\n",                                                  /* a factor changes */
-                    "neg.ftz.f32 %f4, %f1;\nfma.rn.f32 %f6, %f4, %f2, %f3;\n", /* a subnormal is lost */
-                    "mul.f32 %f4, %f1, %f2;\nadd.sat.f32 %f6, %f4, %f3;\n",
-                };
+    static const char *const stay[] = {
+        "mul.rn.f32 %f4, %f1, %f2;\nadd.f32 %f6, %f4, %f3;\n",                      /* says how it rounds */
+        "mul.f32 %f4, %f1, %f2;\nadd.rn.f32 %f6, %f4, %f3;\n",                      /* likewise */
+        "mul.f32 %f4, %f1, %f2;\nadd.ftz.f32 %f6, %f4, %f3;\n",                     /* other numbers are zero */
+        "mul.f32 %f4, %f1, %f2;\nadd.f32 %f5, %f4, %f3;\nadd.f32 %f6, %f5, %f4;\n", /* wanted twice */
+        "mul.f32 %f4, %f1, %f2;\nmul.f32 %f1, %f2, %f2;\nadd.f32 %f6, %f4, %f3;\nst.global.f32 [%d1], "
+        "%f1;\n",                                                  /* a factor changes */
+        "neg.ftz.f32 %f4, %f1;\nfma.rn.f32 %f6, %f4, %f2, %f3;\n", /* a subnormal is lost */
+        "mul.f32 %f4, %f1, %f2;\nadd.sat.f32 %f6, %f4, %f3;\n",
+    };
     char before[600], after[600];
     for (uint32_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         snprintf(before, sizeof before, "%s%s%s", loads, pairs[i][0], store);
