@@ -91,12 +91,13 @@ static const char *policy_of(const struct daemon_setup *setup)
     return text ? text : "goal";
 }
 
-static enum corun_status read_policy(const struct daemon_setup *setup, struct gate_rules *rules,
+static enum corun_status read_policy(struct daemon_setup *setup, struct gate_rules *rules,
                                      struct corun_diagnostics *list)
 {
     struct corun_diagnostics *said = corun_diagnostics_create();
+    const struct gate_policies policies = {daemon_choose_policy, setup};
     const char *policy = policy_of(setup);
-    enum corun_status status = said ? gate_rules_read(policy, rules, said) : CORUN_MEMORY;
+    enum corun_status status = said ? gate_rules_choose(policy, &policies, rules, said) : CORUN_MEMORY;
     if (status == CORUN_OK && strlen(policy) >= WIRE_MOST_POLICY)
         status = corun_report(said, CORUN_USAGE, CORUN_NOWHERE, "the policy is a text of more than %u bytes",
                               WIRE_MOST_POLICY - 1);
@@ -196,6 +197,7 @@ static enum corun_status set_up(struct service *service, struct corun_diagnostic
     set_changeable(service);
     snprintf(settings->policy_text, sizeof settings->policy_text, "%s", policy_of(setup));
     settings->journal = setup->journal ? setup->journal : setup->configuration.journal.text;
+    settings->policies = (struct gate_policies){daemon_choose_policy, setup};
     settings->ready = tell_ready;
     settings->complain = complain;
     settings->tell = tell;

@@ -66,9 +66,8 @@ static enum corun_status find_gpus(struct daemon_setup *setup, struct corun_diag
     return status;
 }
 
-/* Another policy. The machine has its own copy of the parameters of the one before. */
-static enum corun_status choose(void *user, const char *text, struct corun_diagnostics *list,
-                                const struct corun_policy **policy, const double **parameters)
+enum corun_status daemon_choose_policy(void *user, const char *text, struct corun_diagnostics *list,
+                                       const struct corun_policy **policy, const double **parameters)
 {
     struct daemon_setup *setup = user;
     arena_destroy(setup->chosen);
@@ -269,7 +268,7 @@ enum corun_status daemon_set_up(struct daemon_setup *setup)
     }
     settings->limits = &setup->limits;
     settings->journal = setup->journal ? setup->journal : configuration->journal.text;
-    settings->choose = choose;
+    settings->choose = daemon_choose_policy;
     settings->user = setup;
     setup->server.reload = reload;
     setup->server.complain = daemon_complain;

@@ -43,6 +43,9 @@ bool daemon_read_again(struct daemon_setup *setup, struct daemon_configuration *
 /* What a text of the file means is said with its place there, unless it has one of its own. */
 enum corun_status daemon_add_place(const struct corun_diagnostics *said, struct corun_place place,
                                    enum corun_status status, struct corun_diagnostics *list);
+/* Another policy, of the setup `user`; parameters live until the next one is chosen, and whoever has them then has a copy. */
+enum corun_status daemon_choose_policy(void *user, const char *text, struct corun_diagnostics *list,
+                                       const struct corun_policy **policy, const double **parameters);
 void daemon_complain(void *user, const char *metrics, const char *problem);
 bool daemon_differ(const struct value *one, const struct value *other);
 /* Settings of node and server. Errors have the places of the file. */

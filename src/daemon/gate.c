@@ -10,81 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define US UINT64_C(1000)
-
-static const struct {
-    const char *word;
-} names[] = {
-#define GATE_POLICY_ROW(name, word, meaning) {word},
-    GATE_POLICIES(GATE_POLICY_ROW)
-#undef GATE_POLICY_ROW
-};
-
-/* ---- rules ---- */
-
-/* A whole number of units, up to a comma or the end. */
-static bool read_time(const char *text, size_t bytes, uint64_t unit, uint64_t *ns)
-{
-    uint64_t value = 0;
-    for (size_t i = 0; i < bytes; i++) {
-        if (text[i] < '0' || text[i] > '9' || i > 8)
-            return false;
-        value = value * 10 + (uint64_t)(text[i] - '0');
-    }
-    *ns = value * unit;
-    return bytes > 0 && value > 0;
-}
-
-static enum corun_status read_parameters(const char *text, struct gate_rules *rules, struct corun_diagnostics *list)
-{
-    const char *policy = names[rules->policy].word;
-    bool turns = rules->policy == GATE_TIME_SLICE || rules->policy == GATE_EVEN;
-    bool bounds = rules->policy == GATE_PRIORITY || rules->policy == GATE_GOAL;
-    bool windows = rules->policy == GATE_GOAL || rules->policy == GATE_PARTITION;
-    while (*text) {
-        size_t length = strcspn(text, ","), name = strcspn(text, "=,");
-        uint64_t *place = NULL, unit = US;
-        if (bounds && name == 5 && !strncmp(text, "bound", name))
-            place = &rules->bound_ns;
-        if (turns && name == 7 && !strncmp(text, "quantum", name))
-            place = &rules->quantum_ns;
-        if (windows && name == 6 && !strncmp(text, "window", name)) {
-            place = &rules->window_ns;
-            unit = 1000 * US;
-        }
-        if (!place)
-            return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
-                                "policy %s of a GPU of hardware has no parameter `%.*s`%s", policy, (int)name, text,
-                                turns                             ? " (quantum)"
-                                : rules->policy == GATE_GOAL      ? " (bound, window)"
-                                : rules->policy == GATE_PARTITION ? " (window)"
-                                : rules->policy == GATE_PRIORITY  ? " (bound)"
-                                                                  : "");
-        if (name == length || !read_time(text + name + 1, length - name - 1, unit, place))
-            return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
-                                "policy %s: `%.*s` is no whole number of %s from 1 to 999999999, like %.*s=500", policy,
-                                (int)length, text, unit == US ? "microseconds" : "milliseconds", (int)name, text);
-        text += length + (text[length] == ',');
-    }
-    return CORUN_OK;
-}
-
-enum corun_status gate_rules_read(const char *text, struct gate_rules *rules, struct corun_diagnostics *list)
-{
-    size_t length = strcspn(text, ":");
-    *rules = (struct gate_rules){.bound_ns = 200 * US, .quantum_ns = 2000 * US, .window_ns = 100000 * US};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strlen(names[i].word) == length && !strncmp(text, names[i].word, length)) {
-            rules->policy = (enum gate_policy)i;
-            return read_parameters(text + length + (text[length] == ':'), rules, list);
-        }
-    return corun_report(
-        list, CORUN_ARGUMENT, CORUN_NOWHERE,
-        "policy `%.*s` is none of a GPU of hardware: left-over, priority, goal, time-slice, even or partition; others "
-        "need limits on each SM, which whole launches cannot obey",
-        (int)length, text);
-}
-
 /* ---- clients ---- */
 
 static void set(struct gate *gate, uint32_t number, enum board_gate value)
@@ -94,7 +19,8 @@ static void set(struct gate *gate, uint32_t number, enum board_gate value)
     bool bounds = rules->policy == GATE_PRIORITY || rules->policy == GATE_GOAL;
     uint64_t bound = bounds ? rules->bound_ns : rules->quantum_ns;
     gate->clients[number].noted = value != BOARD_FREE;
-    gate->clients[number].shut = value == BOARD_CLOSED && rules->policy == GATE_GOAL;
+    gate->clients[number].shut =
+        value == BOARD_CLOSED && (rules->policy == GATE_GOAL || rules->policy == GATE_WORKERS);
     atomic_store(&board->bound_ns, bound);
     if (atomic_exchange(&board->gate, value) != (uint32_t)value)
         (void)syscall(SYS_futex, &board->gate, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
@@ -102,14 +28,38 @@ static void set(struct gate *gate, uint32_t number, enum board_gate value)
 
 void gate_begin(struct gate *gate, const struct gate_rules *rules, struct board_front *front)
 {
-    *gate = (struct gate){.rules = *rules, .front = front, .holder = GATE_MOST_CLIENTS, .learner = GATE_MOST_CLIENTS};
+    *gate = (struct gate){.front = front, .holder = GATE_MOST_CLIENTS, .learner = GATE_MOST_CLIENTS};
+    gate->rules.policy = GATE_LEFT_OVER;
+    gate->failed = gate_change(gate, rules, NULL) != CORUN_OK;
 }
 
-void gate_change(struct gate *gate, const struct gate_rules *rules)
+void gate_end(struct gate *gate)
 {
+    sms_destroy(gate->sms);
+    gate->sms = NULL;
+}
+
+enum corun_status gate_change(struct gate *gate, const struct gate_rules *rules, struct corun_diagnostics *list)
+{
+    enum corun_status status = CORUN_OK;
+    struct sms *sms = rules->policy == GATE_WORKERS ? gate->sms : NULL;
+    bool fresh = rules->policy == GATE_WORKERS && (!sms || gate->failed);
+    if (fresh)
+        sms = sms_create(&rules->choice);
+    else if (sms)
+        status = sms_change(sms, &rules->choice, gate->looked, list);
+    if (rules->policy == GATE_WORKERS && !sms)
+        status = CORUN_MEMORY;
+    if (status != CORUN_OK)
+        return status;
+    if (gate->sms != sms)
+        sms_destroy(gate->sms);
+    gate->sms = sms;
+    gate->failed = false;
     gate->rules = *rules;
     gate->holder = gate->learner = GATE_MOST_CLIENTS;
     gate->ends = false;
+    return CORUN_OK;
 }
 
 uint32_t gate_enter(struct gate *gate, bool urgent)
@@ -133,8 +83,12 @@ uint32_t gate_enter_at(struct gate *gate, struct board_front *front, bool urgent
     struct board *board = board_at(front, number);
     memset((void *)board, 0, sizeof *board);
     /* who comes does not make up for the time before */
-    gate->clients[number] = (struct gate_client){
-        .board = board, .front = front, .urgent = urgent, .had_ns = least == GATE_NEVER ? 0 : least};
+    gate->clients[number] = (struct gate_client){.board = board,
+                                                 .front = front,
+                                                 .sheet = board_sheet_at(front, number),
+                                                 .urgent = urgent,
+                                                 .had_ns = least == GATE_NEVER ? 0 : least};
+    work_begin(&gate->clients[number].work, gate->clients[number].sheet);
     rate_begin(&gate->clients[number].rate, NULL);
     gate->next = (number + 1) % GATE_MOST_CLIENTS;
     return number;
@@ -197,12 +151,13 @@ static void note(struct gate *gate, uint64_t now)
         struct gate_client *client = &gate->clients[i];
         if (!client->board)
             continue;
-        uint64_t others = (active | waiting) & ~(UINT64_C(1) << i);
-        const struct rate_look look = {.passed_ns = client->since ? now - client->since : 0,
+        uint64_t others = (active | waiting) & ~(UINT64_C(1) << i), passed = client->since ? now - client->since : 0;
+        const struct rate_look look = {.passed_ns = passed,
                                        .window_ns = gate->rules.window_ns,
                                        .wanted = client->wanted,
                                        .noted = client->noted,
-                                       .others = others != 0};
+                                       .others = others != 0,
+                                       .blocks = work_take(&client->work, client->board, client->sheet, passed)};
         rate_note(&client->rate, client->board, &look);
         bool comes = !client->since;
         client->since = now;
@@ -267,23 +222,27 @@ static uint64_t look_priority(struct gate *gate, uint64_t now)
 
 /* ---- goals as rates ---- */
 
-static bool is_to_learn(const struct gate_client *client)
+/* Under a policy of corun/policy.h, of a program whose launches are workers: others have no part of which the rate would be. */
+static bool is_to_learn(const struct gate *gate, const struct gate_client *client)
 {
-    return client->board && client->rate.goal == CORUN_GOAL_FRACTION && !rate_alone_known(&client->rate.alone);
+    bool workers = gate->rules.policy == GATE_WORKERS;
+    bool needed = workers && gate->rules.choice.policy->needs_isolated_ipc;
+    return client->board && (client->rate.goal == CORUN_GOAL_FRACTION || needed) &&
+           !rate_alone_known(&client->rate.alone) && (!workers || atomic_load(&client->board->obeys));
 }
 
 /* Others are held back for a while where a part of a rate alone is promised that nobody knows. */
 static void choose_learner(struct gate *gate, uint64_t now)
 {
     struct gate_client *learner = gate->learner < GATE_MOST_CLIENTS ? &gate->clients[gate->learner] : NULL;
-    if (learner && is_to_learn(learner) && now < gate->learn_until)
+    if (learner && is_to_learn(gate, learner) && now < gate->learn_until)
         return;
     if (learner)
         learner->learn_again = now + GATE_LEARN_AGAIN_NS;
     gate->learner = GATE_MOST_CLIENTS;
     for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
         const struct gate_client *client = &gate->clients[i];
-        if (!is_to_learn(client) || !wants(client) || now < client->learn_again)
+        if (!is_to_learn(gate, client) || !wants(client) || now < client->learn_again)
             continue;
         gate->learner = i;
         gate->learn_until = now + GATE_LEARN_NS;
@@ -475,6 +434,136 @@ static uint64_t look_partition(struct gate *gate, uint64_t now)
     return now - gate->wanted_ns < GATE_REST_NS ? next_sample(gate) : GATE_SAMPLE_NS;
 }
 
+/* ---- policies of corun/policy.h ---- */
+
+/* Tables are there, and the program tells what is in them. */
+static bool is_ready(const struct gate_client *client)
+{
+    uint32_t sms = atomic_load(&client->sheet->sms);
+    return atomic_load(&client->board->obeys) && sms && sms <= BOARD_PLACES;
+}
+
+static bool stands_still(const struct gate_client *client, uint64_t now)
+{
+    uint64_t looked = atomic_load(&client->sheet->looked_ns);
+    return now > looked && now - looked > GATE_STALE_NS;
+}
+
+static bool takes_part(const struct gate *gate, const struct gate_client *client, uint64_t now)
+{
+    bool lacks = gate->rules.choice.policy->needs_isolated_ipc && !rate_alone_known(&client->rate.alone);
+    return client->board && is_ready(client) && !stands_still(client, now) && !lacks &&
+           now - client->wanted_ns <= gate->rules.window_ns;
+}
+
+/* What is promised, as thread blocks in a nanosecond; NONE where that is not known. */
+static void describe_goal(struct gate_client *client, struct sms_program *program)
+{
+    const struct rate *rate = &client->rate;
+    double each = rate->runs >= GATE_RUNS ? (double)rate->blocks / (double)rate->runs : 0, rated = 0;
+    if (each > 1.05 * client->run_blocks || each < 0.95 * client->run_blocks)
+        client->run_blocks = each;
+    if (rate->goal == CORUN_GOAL_FRACTION)
+        rated = rate->goal_value * program->alone;
+    else if (rate->goal == CORUN_GOAL_MILLISECONDS)
+        rated = client->run_blocks / (rate->goal_value * 1e6);
+    else if (rate->goal == CORUN_GOAL_FRAMES_PER_SECOND)
+        rated = client->run_blocks * rate->goal_value / 1e9;
+    if (!(rated > 0) || rated > 1e9)
+        return;
+    program->goal = rate->goal;
+    program->goal_value = rate->goal_value;
+    program->goal_rate = rated;
+}
+
+static enum corun_status look_sms(struct gate *gate, uint64_t now)
+{
+    struct sms_program programs[GATE_MOST_CLIENTS] = {0};
+    for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
+        struct gate_client *client = &gate->clients[i];
+        if (!takes_part(gate, client, now))
+            continue;
+        programs[i] = (struct sms_program){.takes_part = true,
+                                           .wants = wants(client),
+                                           .board = client->board,
+                                           .sheet = client->sheet,
+                                           .goal = CORUN_GOAL_NONE,
+                                           .alone = rate_alone_blocks(&client->rate.alone),
+                                           .progress = client->rate.progress,
+                                           .runs = client->rate.runs};
+        describe_goal(client, &programs[i]);
+    }
+    return sms_look(gate->sms, programs, now);
+}
+
+/*
+ * A program that has a part may launch while it has an SM. One that has wanted nothing for a while stands at the gate when it comes back: that rings, and corund
+ * gives it a part. One that stands still has what it had. All else goes everywhere.
+ */
+static void let_launch(struct gate *gate, uint32_t number, uint64_t now)
+{
+    struct gate_client *client = &gate->clients[number];
+    bool part = sms_has_part(gate->sms, number), ready = is_ready(client), still = stands_still(client, now);
+    bool idle = ready && !still && now - client->wanted_ns > gate->rules.window_ns;
+    if (!part && !(ready && still) && !idle)
+        set_sms(client, board_sms(0, BOARD_SMS));
+    bool closed = part ? !sms_count(gate->sms, number) : idle;
+    set(gate, number, closed ? BOARD_CLOSED : BOARD_COUNTED);
+}
+
+/* Who is alone has whole launches. While a rate alone is learned, others are held back, and the policy sleeps. */
+static uint64_t look_workers(struct gate *gate, uint64_t now)
+{
+    uint32_t there = 0;
+    for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++)
+        there += gate->clients[i].board != NULL;
+    if (there > 1)
+        choose_learner(gate, now);
+    else
+        gate->learner = GATE_MOST_CLIENTS;
+    bool learns = gate->learner != GATE_MOST_CLIENTS;
+    if (learns)
+        sms_pause(gate->sms, now);
+    else if (there > 1)
+        gate->failed = look_sms(gate, now) != CORUN_OK;
+    bool counts = false;
+    if (gate->failed)
+        return GATE_NEVER;
+    for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
+        struct gate_client *client = &gate->clients[i];
+        if (!client->board)
+            continue;
+        counts |= there > 1 || client->rate.alone.wanted_ns < RATE_SETTLED_NS;
+        if (there == 1)
+            set(gate, i, counts ? BOARD_COUNTED : BOARD_FREE);
+        else if (learns)
+            set(gate, i, i == gate->learner ? BOARD_COUNTED : BOARD_CLOSED);
+        else
+            let_launch(gate, i, now);
+        if (there == 1 || i == gate->learner)
+            set_sms(client, 0);
+    }
+    if (!counts)
+        return GATE_NEVER;
+    return now - gate->wanted_ns < GATE_REST_NS ? next_sample(gate) : GATE_SAMPLE_NS;
+}
+
+static uint64_t look_left_over(struct gate *gate)
+{
+    for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++)
+        if (gate->clients[i].board)
+            set(gate, i, BOARD_FREE);
+    return GATE_NEVER;
+}
+
+/* Nobody divides them. */
+static void forget_sms(struct gate *gate)
+{
+    for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++)
+        if (gate->clients[i].board)
+            set_sms(&gate->clients[i], 0);
+}
+
 uint64_t gate_look(struct gate *gate, uint64_t now_ns)
 {
     uint64_t passed = gate->looked ? now_ns - gate->looked : 0;
@@ -482,9 +571,8 @@ uint64_t gate_look(struct gate *gate, uint64_t now_ns)
     note(gate, now_ns);
     if (gate->rules.policy != GATE_PRIORITY && gate->rules.policy != GATE_GOAL)
         publish(gate, 0, now_ns);
-    for (uint32_t i = 0; gate->rules.policy != GATE_PARTITION && i < GATE_MOST_CLIENTS; i++)
-        if (gate->clients[i].board)
-            set_sms(&gate->clients[i], 0);
+    if (gate->failed || (gate->rules.policy != GATE_PARTITION && gate->rules.policy != GATE_WORKERS))
+        forget_sms(gate);
     switch (gate->rules.policy) {
     case GATE_PRIORITY:
         return look_priority(gate, now_ns);
@@ -495,10 +583,9 @@ uint64_t gate_look(struct gate *gate, uint64_t now_ns)
         return look_turns(gate, passed);
     case GATE_PARTITION:
         return look_partition(gate, now_ns);
+    case GATE_WORKERS:
+        return gate->failed ? look_left_over(gate) : look_workers(gate, now_ns);
     default:
-        for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++)
-            if (gate->clients[i].board)
-                set(gate, i, BOARD_FREE);
-        return GATE_NEVER;
+        return look_left_over(gate);
     }
 }

@@ -7,7 +7,9 @@
 #define CORUN_DAEMON_GATE_H
 
 #include "corun/status.h"
+#include "daemon/work.h"
 #include "daemon/rate.h"
+#include "daemon/sms.h"
 #include "wire/board.h"
 
 #include <stddef.h>
@@ -41,6 +43,7 @@ enum gate_policy {
 #define GATE_POLICY_ENUM(name, word, meaning) GATE_##name,
     GATE_POLICIES(GATE_POLICY_ENUM)
 #undef GATE_POLICY_ENUM
+    GATE_WORKERS /* one of corun/policy.h, that limits workers on each SM (sms.h) */
 };
 
 #define GATE_MOST_CLIENTS BOARD_CLIENTS
@@ -52,16 +55,32 @@ enum gate_policy {
     UINT64_C( \
         1000000000) /* that others are held back at most, where a share of a rate alone is promised that is not known, */
 #define GATE_LEARN_AGAIN_NS UINT64_C(10000000000) /* and so long behind that once more */
+#define GATE_STALE_NS \
+    UINT64_C( \
+        1000000000) /* that a program with workers has told nothing of them: it stands still, and its SMs are the others' */
+#define GATE_RUNS 4u             /* of a program, from which on it is known what one of them takes */
+#define GATE_WORKERS_WORD "workers:" /* before a policy's name: that of corun/policy.h, not the one of GATE_POLICIES */
 #define GATE_LOOK_NS UINT64_C(20000) /* how often boards are looked at while somebody waits for another one's end */
 
 struct gate_rules {
     enum gate_policy policy;
     uint64_t bound_ns, quantum_ns, window_ns;
+    struct sms_choice choice; /* GATE_WORKERS */
+};
+
+/* How policies of corun/policy.h are found: specify_policy. */
+struct gate_policies {
+    enum corun_status (*choose)(void *user, const char *text, struct corun_diagnostics *list,
+                                const struct corun_policy **policy, const double **parameters);
+    void *user;
 };
 
 struct gate_client {
     struct board *board;       /* NULL: the place is free */
     struct board_front *front; /* of its user's boards */
+    struct board_sheet *sheet;
+    struct work work;
+    double run_blocks; /* thread blocks of a run; 0: not known */
     bool urgent;               /* it has a goal */
     bool busy;                 /* when it was looked at last */
     uint64_t since;            /* when that was */
@@ -89,17 +108,27 @@ struct gate {
     uint64_t wanted_ns;   /* when somebody wanted the GPU last */
     uint32_t random;
     bool several; /* fronts */
+    struct sms *sms; /* under GATE_WORKERS */
+    bool failed;     /* that policy has ended (sms_problem) */
 };
 
 /*
  * The rules of a text like `priority:bound=500`. ARGUMENT with a message: there is no such policy or parameter, or it is a policy of simulated GPUs.
  */
 enum corun_status gate_rules_read(const char *text, struct gate_rules *rules, struct corun_diagnostics *list);
+/*
+ * The same, and policies of corun/policy.h: of a name that GATE_POLICIES has not, or behind GATE_WORKERS_WORD. POLICY, UNSUPPORTED or ARGUMENT with a message: one that
+ * a GPU of hardware cannot obey.
+ */
+enum corun_status gate_rules_choose(const char *text, const struct gate_policies *policies, struct gate_rules *rules,
+                                    struct corun_diagnostics *list);
 
 /* `front`: of BOARD_FILE_BYTES, zeroed; it lives as long as the gate. NULL: every client comes with one. */
 void gate_begin(struct gate *gate, const struct gate_rules *rules, struct board_front *front);
-/* Other rules; turns begin anew. */
-void gate_change(struct gate *gate, const struct gate_rules *rules);
+/* Gives back what it has allocated; the boards stay as they are. */
+void gate_end(struct gate *gate);
+/* Other rules; turns begin anew. After an error, which is one of GATE_WORKERS alone, the rules are those of before. */
+enum corun_status gate_change(struct gate *gate, const struct gate_rules *rules, struct corun_diagnostics *list);
 /* The number of a new client, whose board is empty then; GATE_MOST_CLIENTS: there are too many. */
 uint32_t gate_enter(struct gate *gate, bool urgent);
 /* What a client is promised; `alone`: what is known of its rate alone, NULL: nothing new. */

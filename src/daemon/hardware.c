@@ -107,12 +107,36 @@ uint64_t hardware_now(void)
     return uv_hrtime();
 }
 
+/* The policy of a GPU has ended itself: launches go to the driver from now on, everywhere. */
+static void give_up_policy(struct hardware *hardware, const struct gate *gate)
+{
+    static const struct gate_rules none = {.policy = GATE_LEFT_OVER};
+    struct hardware_settings *settings = hardware->settings;
+    char text[WIRE_MOST_POLICY + 512];
+    snprintf(text, sizeof text, "%s ends: %s", settings->policy_text, sms_problem(gate->sms));
+    if (settings->tell)
+        settings->tell(settings->user, "the policy is left-over from now on", text);
+    hardware_journal_note(hardware->journal, NULL, "policy", text, hardware_now());
+    snprintf(settings->policy_text, sizeof settings->policy_text, "left-over");
+    settings->rules = none;
+    for (uint32_t i = 0; i < hardware->gpu_count; i++)
+        (void)gate_change(&hardware->gpus[i].gate, &none, NULL);
+}
+
 void hardware_look(struct hardware *hardware)
 {
     uint64_t now = hardware_now(), wait = GATE_NEVER;
     for (uint32_t i = 0; i < hardware->gpu_count; i++) {
-        uint64_t its = gate_look(&hardware->gpus[i].gate, now);
+        struct gate *gate = &hardware->gpus[i].gate;
+        uint64_t its = gate_look(gate, now);
         wait = its < wait ? its : wait;
+        if (!gate->failed)
+            continue;
+        give_up_policy(hardware, gate);
+        for (uint32_t k = 0; k < hardware->gpu_count; k++)
+            (void)gate_look(&hardware->gpus[k].gate, now);
+        wait = GATE_NEVER;
+        break;
     }
     struct itimerspec due = {.it_value = {0}};
     if (wait != GATE_NEVER)
@@ -324,8 +348,17 @@ static void reload(struct hardware *hardware)
     begin_metrics(hardware);
     if (!hardware->handed_over)
         (void)chmod(settings->path, settings->limits->count ? 0666 : 0600);
-    if (strcmp(before, settings->policy_text) != 0)
-        hardware_change_policy(hardware, &settings->rules, settings->policy_text);
+    if (strcmp(before, settings->policy_text) == 0)
+        return;
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    const struct gate_rules rules = settings->rules;
+    char text[WIRE_MOST_POLICY];
+    memcpy(text, settings->policy_text, sizeof text);
+    memcpy(settings->policy_text, before, sizeof before);
+    if (list && hardware_change_policy(hardware, &rules, text, list) != CORUN_OK && settings->tell)
+        settings->tell(settings->user, "the policy stays as it was",
+                       corun_diagnostics_count(list) ? corun_diagnostics_get(list, 0)->message : "out of memory");
+    corun_diagnostics_destroy(list);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -461,11 +494,20 @@ uint32_t hardware_number(const struct client *client)
     return (uint32_t)(client->gpu - client->hardware->gpus) * GATE_MOST_CLIENTS + client->number;
 }
 
-void hardware_set_rules(struct hardware *hardware, const struct gate_rules *rules)
+enum corun_status hardware_set_rules(struct hardware *hardware, const struct gate_rules *rules,
+                                     struct corun_diagnostics *list)
 {
-    for (uint32_t i = 0; i < hardware->gpu_count; i++)
-        gate_change(&hardware->gpus[i].gate, rules);
+    enum corun_status status = CORUN_OK;
+    struct gate_rules before[WIRE_MOST_GPUS];
+    uint32_t changed = 0;
+    for (; changed < hardware->gpu_count && status == CORUN_OK; changed++) {
+        before[changed] = hardware->gpus[changed].gate.rules;
+        status = gate_change(&hardware->gpus[changed].gate, rules, list);
+    }
+    for (uint32_t i = 0; status != CORUN_OK && i + 1 < changed; i++)
+        (void)gate_change(&hardware->gpus[i].gate, &before[i], NULL);
     hardware_look(hardware);
+    return status;
 }
 
 /* ---- start and stop ---- */
@@ -501,9 +543,11 @@ static void close_handle(uv_handle_t *handle, void *user)
 static void stop(struct hardware *hardware)
 {
     const struct gate_rules none = {.policy = GATE_LEFT_OVER};
-    hardware_set_rules(hardware, &none);
+    (void)hardware_set_rules(hardware, &none, NULL);
     while (hardware->clients)
         drop(hardware->clients);
+    for (uint32_t i = 0; i < hardware->gpu_count; i++)
+        gate_end(&hardware->gpus[i].gate);
     uv_walk(&hardware->loop, close_handle, NULL);
     (void)uv_run(&hardware->loop, UV_RUN_DEFAULT);
     (void)uv_loop_close(&hardware->loop);

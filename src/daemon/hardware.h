@@ -20,6 +20,7 @@ struct hardware_settings {
     uint32_t gpu_count;
     char policy_text[WIRE_MOST_POLICY]; /* as it was chosen */
     struct gate_rules rules;
+    struct gate_policies policies; /* by which texts of policies are read */
     const struct limits *limits; /* NULL: the daemon's own user and root may come */
     const char *metrics;         /* a file that is replaced again and again; NULL: none */
     double metrics_interval;     /* seconds */

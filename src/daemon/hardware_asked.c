@@ -231,6 +231,18 @@ static void describe_runs(const struct board *board, struct wire_client *row)
     lengths_tell(&lengths, &row->run_p50_cycles, &row->run_p99_cycles);
 }
 
+/* The SMs of its workers as a part of all; 0: its launches are no workers, or nobody limits them. */
+static uint32_t sms_of(const struct client *client)
+{
+    const struct sms *sms = client->gpu->gate.sms;
+    uint32_t word = atomic_load(&client->board->obeys) ? atomic_load(&client->board->sms) : 0;
+    uint32_t all = sms ? sms_of_gpu(sms) : 0;
+    if (!board_sms_is_listed(word))
+        return word;
+    uint32_t own = all ? sms_count(sms, client->number) * BOARD_SMS / all : 0;
+    return own ? board_sms(0, own) : board_sms(1, 1);
+}
+
 void hardware_describe(const struct client *client, struct wire_client *row)
 {
     struct board *board = client->board;
@@ -252,7 +264,7 @@ void hardware_describe(const struct client *client, struct wire_client *row)
                              .ended = rate->ended > 0 ? (uint64_t)rate->ended : 0,
                              .alone_per_second = rate_alone_per_second(&rate->alone),
                              .behind = rate_is_behind(rate),
-                             .sms = atomic_load(&board->obeys) ? atomic_load(&board->sms) : 0,
+                             .sms = sms_of(client),
                              .bytes = atomic_load(&board->bytes)};
     describe_runs(board, row);
     memcpy(row->name, client->attach.name, sizeof row->name);
@@ -327,6 +339,10 @@ static void change_goal(struct client *client, const struct wire_frame *frame)
             return;
         }
         const char *problem = goal_problem_there(other, goal.goal, goal.value);
+        bool by_sms = hardware->settings->rules.policy == GATE_WORKERS && goal.goal != CORUN_GOAL_NONE;
+        if (!problem && by_sms && !atomic_load(&other->board->obeys))
+            problem = "the policy keeps goals by SMs, and the program has no workers: start it with `corun share "
+                      "--workers`";
         if (problem) {
             hardware_refuse(client, CORUN_ARGUMENT, problem);
             return;
@@ -343,13 +359,38 @@ static void change_goal(struct client *client, const struct wire_frame *frame)
     hardware_refuse(client, CORUN_NOT_FOUND, "no client has that process");
 }
 
-void hardware_change_policy(struct hardware *hardware, const struct gate_rules *rules, const char *text)
+enum corun_status hardware_change_policy(struct hardware *hardware, const struct gate_rules *rules, const char *text,
+                                         struct corun_diagnostics *list)
 {
     struct hardware_settings *settings = hardware->settings;
+    enum corun_status status = hardware_set_rules(hardware, rules, list);
+    if (status != CORUN_OK)
+        return status;
     if (text != settings->policy_text)
         snprintf(settings->policy_text, sizeof settings->policy_text, "%s", text);
+    settings->rules = *rules;
     hardware_journal_note(hardware->journal, NULL, "policy", text, hardware_now());
-    hardware_set_rules(hardware, rules);
+    return CORUN_OK;
+}
+
+/* A goal that is kept by SMs is one of a program whose launches are workers. */
+static const struct client *without_workers(const struct hardware *hardware)
+{
+    for (const struct client *client = hardware->clients; client; client = client->next)
+        if (client->board && client->attach.goal != CORUN_GOAL_NONE && !atomic_load(&client->board->obeys))
+            return client;
+    return NULL;
+}
+
+/* NULL: it may. */
+static const char *policy_problem(const struct client *client, uint32_t gpu)
+{
+    const struct hardware *hardware = client->hardware;
+    if (gpu != WIRE_ALL_GPUS && gpu >= hardware->gpu_count)
+        return "there is no such GPU";
+    if (gpu != WIRE_ALL_GPUS && hardware->gpu_count > 1)
+        return "on hardware, a policy is of all GPUs";
+    return may_change(client, geteuid()) ? NULL : "only the daemon's user changes the policy";
 }
 
 static void change_policy(struct client *client, const struct wire_frame *frame)
@@ -358,24 +399,31 @@ static void change_policy(struct client *client, const struct wire_frame *frame)
     const struct wire_done done = {CORUN_OK};
     char text[WIRE_MOST_POLICY] = "";
     struct gate_rules rules;
-    struct corun_diagnostics *said = corun_diagnostics_create();
-    memcpy(text, frame->tail, frame->tail_bytes < sizeof text ? frame->tail_bytes : sizeof text - 1);
-    enum corun_status status = said ? gate_rules_read(text, &rules, said) : CORUN_MEMORY;
     struct wire_policy asked;
+    memcpy(text, frame->tail, frame->tail_bytes < sizeof text ? frame->tail_bytes : sizeof text - 1);
     wire_body(frame, &asked);
-    if (asked.gpu != WIRE_ALL_GPUS && asked.gpu >= hardware->gpu_count) {
-        hardware_refuse(client, CORUN_NOT_FOUND, "there is no such GPU");
-    } else if (asked.gpu != WIRE_ALL_GPUS && hardware->gpu_count > 1) {
-        hardware_refuse(client, CORUN_ARGUMENT, "on hardware, a policy is of all GPUs");
-    } else if (!may_change(client, geteuid())) {
-        hardware_refuse(client, CORUN_ARGUMENT, "only the daemon's user changes the policy");
-    } else if (status != CORUN_OK) {
+    const char *problem = policy_problem(client, asked.gpu);
+    if (problem) {
+        bool missing = asked.gpu != WIRE_ALL_GPUS && asked.gpu >= hardware->gpu_count;
+        hardware_refuse(client, missing ? CORUN_NOT_FOUND : CORUN_ARGUMENT, problem);
+        return;
+    }
+    struct corun_diagnostics *said = corun_diagnostics_create();
+    enum corun_status status =
+        said ? gate_rules_choose(text, &hardware->settings->policies, &rules, said) : CORUN_MEMORY;
+    const struct client *other = status == CORUN_OK && rules.policy == GATE_WORKERS ? without_workers(hardware) : NULL;
+    if (other)
+        status = corun_report(said, CORUN_ARGUMENT, CORUN_NOWHERE,
+                              "policy %s keeps goals by SMs, and %s (process %u) has a goal and no workers: start it with "
+                              "`corun share --workers`",
+                              rules.choice.policy->name, other->attach.name, other->peer.pid);
+    if (status == CORUN_OK)
+        status = hardware_change_policy(hardware, &rules, text, said);
+    if (status == CORUN_OK)
+        answer(client, WIRE_DONE, &done, NULL);
+    else
         hardware_refuse(client, status,
                         corun_diagnostics_count(said) ? corun_diagnostics_get(said, 0)->message : "out of memory");
-    } else {
-        hardware_change_policy(hardware, &rules, text);
-        answer(client, WIRE_DONE, &done, NULL);
-    }
     corun_diagnostics_destroy(said);
 }
 

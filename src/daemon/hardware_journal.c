@@ -139,6 +139,28 @@ static void print_numbers(struct hardware_journal *journal, const struct hardwar
         keep(journal, journal_line_end(journal->file));
 }
 
+/* On how many SMs each may be, under a policy that limits that. */
+static void print_sms(struct hardware_journal *journal, const struct hardware *hardware, uint64_t now_ns)
+{
+    bool any = false;
+    for (const struct client *client = hardware->clients; client; client = client->next) {
+        const struct sms *sms = client->board ? client->gpu->gate.sms : NULL;
+        char title[WIRE_NAME_BYTES + 16];
+        if (!sms || !sms_has_part(sms, client->number))
+            continue;
+        snprintf(title, sizeof title, "%u %s", hardware_number(client), client->attach.name);
+        if (!any)
+            journal_line_begin(journal->file, "C", 1, microseconds(journal, now_ns), "SMs");
+        else
+            fputc(',', journal->file);
+        journal_line_text(journal->file, title);
+        fprintf(journal->file, ":%u", sms_count(sms, client->number));
+        any = true;
+    }
+    if (any)
+        keep(journal, journal_line_end(journal->file));
+}
+
 void hardware_journal_look(struct hardware_journal *journal, const struct hardware *hardware, uint64_t now_ns)
 {
     if (!writes(journal))
@@ -149,6 +171,9 @@ void hardware_journal_look(struct hardware_journal *journal, const struct hardwa
             journal->told[hardware_number(client)].behind +=
                 rate_is_behind(&client->gpu->gate.clients[client->number].rate);
     if (now_ns - journal->sampled_ns < SAMPLE_NS)
+        return;
+    print_sms(journal, hardware, now_ns);
+    if (!writes(journal))
         return;
     print_numbers(journal, hardware, "of alone", false, now_ns);
     if (writes(journal))

@@ -94,15 +94,17 @@ void hardware_give_back_boards(struct hardware_gpu *gpu, struct boards *boards);
 struct hardware_gpu *hardware_gpu_of(struct hardware *hardware, const uint8_t uuid[WIRE_UUID_BYTES]);
 /* The number of a client that has attached, on all GPUs. */
 uint32_t hardware_number(const struct client *client);
-/* Another policy, on all GPUs, and at once. */
-void hardware_set_rules(struct hardware *hardware, const struct gate_rules *rules);
+/* Another policy, on all GPUs, and at once. After an error, those of before go on. */
+enum corun_status hardware_set_rules(struct hardware *hardware, const struct gate_rules *rules,
+                                     struct corun_diagnostics *list);
 /* Tells the program whether its memory is limited, after which it asks. */
 void hardware_limit_memory(const struct client *client);
 /* Rows of the list. */
 void hardware_describe(const struct client *client, struct wire_client *row);
 void hardware_describe_gpu(const struct hardware *hardware, uint32_t gpu, struct wire_node *node);
 /* Other rules, and the text that they were read from. */
-void hardware_change_policy(struct hardware *hardware, const struct gate_rules *rules, const char *text);
+enum corun_status hardware_change_policy(struct hardware *hardware, const struct gate_rules *rules, const char *text,
+                                         struct corun_diagnostics *list);
 /* The row of the limits that counts for somebody. */
 uint32_t hardware_row_of(const struct hardware *hardware, const struct peer *peer);
 

@@ -77,10 +77,10 @@ void hardware_become(struct hardware *hardware)
         stay(hardware, why);
         return;
     }
-    hardware_set_rules(hardware, &none);
+    (void)hardware_set_rules(hardware, &none, NULL);
     (void)fflush(NULL);
     int problem = upgrade_become(hardware->file, &state, &hardware->socket, 1);
-    hardware_set_rules(hardware, &settings->rules);
+    (void)hardware_set_rules(hardware, &settings->rules, NULL);
     free(state.data);
     stay(hardware, strerror(problem));
 }
@@ -107,7 +107,7 @@ enum corun_status hardware_take_state(struct hardware *hardware, const void *dat
     for (uint32_t i = 0; i < MOST_KNOWN; i++)
         hardware->known[i].name[WIRE_NAME_BYTES - 1] = 0;
     *journal_begun_ns = before.journal_begun_ns;
-    enum corun_status status = gate_rules_read(before.policy_text, &rules, list);
+    enum corun_status status = gate_rules_choose(before.policy_text, &settings->policies, &rules, list);
     if (status == CORUN_OK) {
         memcpy(settings->policy_text, before.policy_text, sizeof before.policy_text);
         settings->rules = rules;

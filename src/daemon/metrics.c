@@ -2,6 +2,8 @@
 /* Metrics for Prometheus, each a row of a table. */
 #include "daemon/metrics.h"
 
+#include "wire/board.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +60,8 @@
     T(goal_runs_per_second, gauge, value_of(row, CORUN_GOAL_FRAMES_PER_SECOND), "as promised; 0: none") \
     T(behind, gauge, row->behind, "1: it has less than its goal") \
     T(launches_held_total, counter, (double)row->held, "launches that have waited for others") \
-    T(held_seconds_total, counter, (double)row->held_ns / 1e9, "for so long together")
+    T(held_seconds_total, counter, (double)row->held_ns / 1e9, "for so long together") \
+    T(sm_share, gauge, row->sms ? board_sms_share(row->sms) : 1, "of the SMs, on which its launches may be")
 
 static double value_of(const struct wire_client *row, enum corun_goal_kind kind)
 {

@@ -31,6 +31,11 @@ double rate_alone_per_second(const struct rate_alone *alone)
     return rate_alone_known(alone) ? (double)alone->ended * 1e9 / (double)alone->wanted_ns : 0;
 }
 
+double rate_alone_blocks(const struct rate_alone *alone)
+{
+    return rate_alone_known(alone) ? (double)alone->blocks / (double)alone->wanted_ns : 0;
+}
+
 double rate_per_second(const struct rate *rate)
 {
     return rate->wanted_ns && rate->ended > 0 ? (double)rate->ended * 1e9 / (double)rate->wanted_ns : 0;
@@ -112,15 +117,26 @@ static void note_alone(struct rate *rate, int64_t ended, const struct rate_look 
     if (rate->quiet == RATE_QUIET) {
         alone->wanted_ns += look->wanted ? look->passed_ns : 0;
         alone->ended += ended > 0 ? (uint64_t)ended : 0;
+        alone->blocks += look->blocks;
         if (alone->wanted_ns > 2 * RATE_SETTLED_NS && alone->ended > 4 * RATE_ALONE_LAUNCHES) {
             alone->wanted_ns /= 2;
             alone->ended /= 2;
+            alone->blocks /= 2;
         }
     } else if (rate->quiet == RATE_DISTURBED) {
         rate->quiet = RATE_SETTLES;
     } else if (ended > 0 || !look->wanted) {
         rate->quiet = RATE_QUIET; /* from the end of a launch on, or from where nothing was under way */
     }
+}
+
+static void note_blocks(struct rate *rate, const struct rate_look *look)
+{
+    double idle = rate->wanted_ns && !look->wanted ? (double)rate->blocks / (double)rate->wanted_ns : 0;
+    rate->blocks += look->blocks;
+    rate->progress += (double)look->blocks;
+    if (rate->goal != CORUN_GOAL_FRAMES_PER_SECOND) /* that is promised of all time */
+        rate->progress += idle * (double)look->passed_ns;
 }
 
 static void note_duty(struct rate *rate, const struct rate_look *look)
@@ -169,6 +185,7 @@ void rate_note(struct rate *rate, const struct board *board, const struct rate_l
     take_runs(rate, board, look);
     if (!look->noted)
         return;
+    note_blocks(rate, look);
     rate->ended += ended;
     if (look->wanted)
         rate->wanted_ns += look->passed_ns;

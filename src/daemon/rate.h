@@ -24,6 +24,7 @@
 /* What was seen of a program without others. */
 struct rate_alone {
     uint64_t wanted_ns, ended;
+    uint64_t blocks; /* thread blocks */
 };
 
 /* From when on what a program does counts for its rate alone. */
@@ -49,6 +50,9 @@ struct rate {
     uint64_t idle_ns;                /* since it wanted the GPU last; UINT64_MAX: it never did */
     uint32_t last_ended, last_parts; /* as the board had them */
     uint64_t last_runs, last_run_ns;
+    uint64_t blocks; /* thread blocks, meanwhile */
+    /* Thread blocks, and in the time in which it wants nothing as many as in as much of the other time: what a rate over all time is taken of. */
+    double progress;
 };
 
 /* What a board has told since it was looked at before. */
@@ -57,6 +61,7 @@ struct rate_look {
     bool wanted; /* the GPU, in that time */
     bool noted;  /* whether its launches were noted in that time */
     bool others; /* others had something on the GPU, or have */
+    uint64_t blocks; /* thread blocks that have ended since */
 };
 
 void rate_begin(struct rate *rate, const struct rate_alone *known);
@@ -66,6 +71,8 @@ void rate_note(struct rate *rate, const struct board *board, const struct rate_l
 bool rate_alone_known(const struct rate_alone *alone);
 /* Launches in a second, alone and since it came; 0: not known. */
 double rate_alone_per_second(const struct rate_alone *alone);
+/* Thread blocks in a nanosecond, alone; 0: not known. */
+double rate_alone_blocks(const struct rate_alone *alone);
 double rate_per_second(const struct rate *rate);
 /* Whether it has a goal, and has less than that; also while a share of a rate alone is promised that nobody knows. */
 bool rate_is_behind(const struct rate *rate);

@@ -531,7 +531,7 @@ static void enter_gate(const struct governed *launch, struct board *board)
 
 void govern_begin(struct governed *launch, void *stream, bool per_thread, struct kernel *kernel, uint64_t blocks)
 {
-    *launch = (struct governed){NULL, stream, per_thread, kernel, blocks};
+    *launch = (struct governed){NULL, stream, per_thread, kernel, blocks, false};
     pthread_once(&state.once, begin);
     if (state.socket[0] && atomic_fetch_add_explicit(&state.looks, 1, memory_order_relaxed) % LOOKS == 0)
         look_for_corund();
@@ -550,6 +550,16 @@ void govern_begin(struct governed *launch, void *stream, bool per_thread, struct
     pthread_mutex_unlock(&state.lock);
 }
 
+/* Before the launch can have ended: thread blocks up to it that no workers count. */
+static void note_blocks(const struct governed *launch, const struct board *board, uint32_t number)
+{
+    if (board != state.before) /* of a corund that is gone */
+        return;
+    _Atomic uint32_t *blocks = board_sheet_at(state.front, state.number)->whole[launch->lane - board->lanes];
+    uint32_t before = atomic_load(&blocks[(number - 1) % BOARD_RING]);
+    atomic_store(&blocks[number % BOARD_RING], before + (launch->counted ? 0 : (uint32_t)launch->blocks));
+}
+
 void govern_end(struct governed *launch, int error)
 {
     if (!launch->lane)
@@ -560,6 +570,7 @@ void govern_end(struct governed *launch, int error)
         forget(board);
     if (error == BELOW_OK && (state.address || register_board(board))) {
         uint32_t number = atomic_load(&launch->lane->asked) + 1;
+        note_blocks(launch, board, number);
         atomic_store(&launch->lane->asked, number);
         int problem = write_end(launch, board, number);
         if (problem &&
@@ -590,9 +601,9 @@ uint32_t govern_sms(void)
     return board && !is_elsewhere() ? atomic_load(&board->sms) : 0;
 }
 
-uint32_t govern_sms_after(uint32_t seen)
+uint32_t govern_sms_after(uint32_t seen, uint64_t patience_ns)
 {
-    const struct timespec patience = {0, GATE_NS};
+    const struct timespec patience = {0, (long)patience_ns};
     struct board *board = atomic_load_explicit(&state.board, memory_order_acquire);
     if (board && atomic_load(&board->sms) == seen)
         (void)syscall(SYS_futex, &board->sms, FUTEX_WAIT, seen, &patience, NULL, 0);
@@ -606,6 +617,41 @@ uint32_t govern_sms_after(uint32_t seen)
     }
     pthread_mutex_unlock(&state.lock);
     return board ? atomic_load(&board->sms) : 0;
+}
+
+void govern_wake(void)
+{
+    struct board *board = atomic_load_explicit(&state.board, memory_order_acquire);
+    if (board)
+        (void)syscall(SYS_futex, &board->sms, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+struct board_sheet *govern_sheet(void)
+{
+    pthread_mutex_lock(&state.lock);
+    struct board_sheet *sheet = atomic_load(&state.board) ? board_sheet_at(state.front, state.number) : NULL;
+    pthread_mutex_unlock(&state.lock);
+    return sheet;
+}
+
+bool govern_is_busy(void)
+{
+    const struct board *board = atomic_load_explicit(&state.board, memory_order_acquire);
+    return board && board_is_busy(board);
+}
+
+void govern_tell_shape(uint32_t tbs_per_sm, uint32_t tb_threads)
+{
+    struct board_sheet *sheet = govern_sheet();
+    if (!sheet)
+        return;
+    atomic_store(&sheet->tbs_per_sm, tbs_per_sm);
+    atomic_store(&sheet->tb_threads, tb_threads);
+}
+
+uint64_t govern_now(void)
+{
+    return now();
 }
 
 /* ---- memory ---- */

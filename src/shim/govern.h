@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct board_lane;
+struct board_sheet;
 struct kernel;
 
 /* A launch that is being made. */
@@ -16,12 +17,23 @@ struct governed {
     bool per_thread;       /* stream 0 is the thread's own */
     struct kernel *kernel; /* NULL: nobody wants to know what its thread blocks take */
     uint64_t blocks;
+    bool counted; /* workers count its thread blocks */
 };
 
 /* The SMs on which workers of the program may be, as board_sms has them; 0: launches of the current device stay whole. */
 uint32_t govern_sms(void);
-/* The same, of the device that is governed, when it is another one than that, or after a twentieth of a second. */
-uint32_t govern_sms_after(uint32_t seen);
+/* The same, of the device that is governed, when it is another one than that, or after so long. */
+uint32_t govern_sms_after(uint32_t seen, uint64_t patience_ns);
+/* Whoever is in that comes back. */
+void govern_wake(void);
+/* That of the program; NULL: there is no corund. It stays mapped. */
+struct board_sheet *govern_sheet(void);
+/* Whether something of the program is under way, as far as that is noted. */
+bool govern_is_busy(void);
+/* Of a launch of workers: thread blocks that an SM holds, and the threads of one. */
+void govern_tell_shape(uint32_t tbs_per_sm, uint32_t tb_threads);
+/* Nanoseconds of CLOCK_MONOTONIC. */
+uint64_t govern_now(void);
 
 /* What launches of others allow this one to take, in nanoseconds; 0: they do not limit it. */
 uint64_t govern_bound(void *stream, bool per_thread);

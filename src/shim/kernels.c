@@ -280,7 +280,7 @@ static bool load_rewritten(struct image *image, const void *context)
     return image->module != NULL;
 }
 
-static uint32_t wave_of(void *function, uint32_t block_threads, uint32_t shared_bytes)
+static uint32_t wave_of(void *function, uint32_t block_threads, uint32_t shared_bytes, uint32_t *per_sm)
 {
     int (*occupancy)(int *, void *, int, size_t) =
         (int (*)(int *, void *, int, size_t))below_find("cuOccupancyMaxActiveBlocksPerMultiprocessor");
@@ -290,6 +290,7 @@ static uint32_t wave_of(void *function, uint32_t block_threads, uint32_t shared_
     if (!occupancy || !device_of || !ask || device_of(&device) != 0 || ask(&sms, MULTIPROCESSORS, device) != 0 ||
         occupancy(&blocks, function, (int)block_threads, shared_bytes) != 0)
         return 0;
+    *per_sm = (uint32_t)blocks;
     return (uint32_t)(blocks * sms);
 }
 
@@ -320,7 +321,7 @@ static bool measure(struct kernel *kernel, uint32_t block_threads, uint32_t shar
         return false;
     kernel->threads = block_threads;
     kernel->shared_bytes = shared_bytes;
-    kernel->wave = wave_of(kernel->function, block_threads, shared_bytes);
+    kernel->wave = wave_of(kernel->function, block_threads, shared_bytes, &kernel->per_sm);
     return kernel->wave != 0;
 }
 

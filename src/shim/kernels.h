@@ -20,7 +20,7 @@ struct kernel {
     /* of the context in which it was made, under the lock */
     const void *context;
     void *function;
-    uint32_t wave;                  /* thread blocks that the GPU holds at once, */
+    uint32_t wave, per_sm;          /* thread blocks that the GPU holds at once, and one SM, */
     uint32_t threads, shared_bytes; /* of this shape, that of the launch before; 0: not known */
     uint32_t parameters;            /* before the one that was added */
     bool whole;                     /* it has no other form */

@@ -17,7 +17,8 @@
 #define BOARD_LANES 64u
 #define BOARD_CLIENTS 64u
 #define BOARD_RUNS 256u
-#define BOARD_FILE_BYTES ((BOARD_CLIENTS + 1) * BOARD_BYTES)
+#define BOARD_PLACES 1024u /* numbers of SMs (%smid) are below that */
+#define BOARD_RING 1024u   /* launches of a lane whose thread blocks are known: no driver takes more ahead */
 
 /* What launches of the program may do. G(name, word, meaning) */
 #define BOARD_GATES(G) \
@@ -63,11 +64,45 @@ struct board {
 };
 _Static_assert(sizeof(struct board) <= BOARD_BYTES, "a board is a page");
 
+/*
+ * What limits on each SM need, of a program: behind the boards, in their order. Limits are corund's, and in force when board.sms says so
+ * (board_sms_listed). The rest is the program's: counts as of its last look at the tables of its contexts.
+ */
+struct board_place {
+    _Atomic uint32_t done;     /* thread blocks that workers have run there, modulo 2^32 */
+    _Atomic uint32_t resident; /* workers that are there */
+};
+
+struct board_sheet {
+    _Atomic uint16_t limits[BOARD_PLACES]; /* workers on each SM; BOARD_UNLIMITED: as many as fit */
+    _Atomic uint32_t sms;                  /* of its device; 0: not known yet */
+    _Atomic uint32_t threads_per_sm, most_tbs; /* that an SM of it holds: threads, thread blocks */
+    _Atomic uint32_t tbs_per_sm, tb_threads; /* of its last launch of workers: that an SM holds, of so many threads; 0: none */
+    _Atomic uint32_t obeyed;               /* board.sms as it was when the tables were written that the counts are of */
+    _Atomic uint64_t looked_ns; /* CLOCK_MONOTONIC: when the program looked last, at the tables or whether it need */
+    _Atomic uint64_t done;      /* thread blocks of workers, on whatever SMs */
+    struct board_place places[BOARD_PLACES];
+    /* Thread blocks of whole launches up to launch number n of a lane, in place n modulo BOARD_RING; modulo 2^32. */
+    _Atomic uint32_t whole[BOARD_LANES][BOARD_RING];
+};
+#define BOARD_UNLIMITED 4095u
+#define BOARD_SHEET_BYTES ((sizeof(struct board_sheet) + BOARD_BYTES - 1) / BOARD_BYTES * BOARD_BYTES)
+#define BOARD_FILE_BYTES ((BOARD_CLIENTS + 1) * BOARD_BYTES + BOARD_CLIENTS * BOARD_SHEET_BYTES)
+
 /* SMs as parts of all there are: of BOARD_SMS, from `first` to before `end`. Never 0. */
 #define BOARD_SMS 1024u
 static inline uint32_t board_sms(uint32_t first, uint32_t end)
 {
     return end << 16 | first;
+}
+/* In place of a part: the limits of the sheet, which were changed for the n-th time. */
+static inline uint32_t board_sms_listed(uint32_t n)
+{
+    return UINT32_C(1) << 31 | n;
+}
+static inline bool board_sms_is_listed(uint32_t sms)
+{
+    return sms >> 31 != 0;
 }
 /* The first of so many SMs, and the one behind the last; at least one. Those that share the parts of all share the SMs. */
 static inline void board_sms_range(uint32_t sms, uint32_t count, uint32_t *first, uint32_t *end)
@@ -98,6 +133,12 @@ struct board_front {
 static inline struct board *board_at(struct board_front *front, uint32_t number)
 {
     return (struct board *)(void *)((unsigned char *)front + (size_t)(number + 1) * BOARD_BYTES);
+}
+
+static inline struct board_sheet *board_sheet_at(struct board_front *front, uint32_t number)
+{
+    size_t boards = (size_t)(BOARD_CLIENTS + 1) * BOARD_BYTES;
+    return (struct board_sheet *)(void *)((unsigned char *)front + boards + number * BOARD_SHEET_BYTES);
 }
 
 /* Launches under way in a lane, or in all of them. */

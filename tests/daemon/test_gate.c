@@ -664,7 +664,7 @@ static void test_seldom(void **unused)
     (void)unused;
     struct gate gate = with("goal");
     const uint32_t server = gate_enter(&gate, true), batch = gate_enter(&gate, false);
-    const struct rate_alone known = {UINT64_C(1000000000), 20000};
+    const struct rate_alone known = {UINT64_C(1000000000), 20000, 20000};
     struct seldom seldom = {.due = 5000 * US};
     uint64_t look = 0;
     gate_promise(&gate, server, CORUN_GOAL_FRACTION, 0.5, &known);
@@ -748,7 +748,7 @@ static void test_sms(void **unused)
     assert_sms(a, 16, 0, 8);
     assert_sms(b, 16, 8, 16);
     const struct gate_rules none = {.policy = GATE_LEFT_OVER};
-    gate_change(&gate, &none);
+    assert_int_equal(gate_change(&gate, &none, NULL), CORUN_OK);
     (void)gate_look(&gate, 10140 * US);
     assert_int_equal(atomic_load(&board(a)->sms) | atomic_load(&board(b)->sms) | atomic_load(&board(c)->sms), 0);
 }

@@ -117,6 +117,10 @@ LAST_RUNS = 80 + 64 * 8
 SMS = LAST_RUNS + 256 * 8 + 16
 OBEYS = SMS + 4
 GATE_PLACES = 64
+# struct board_sheet, behind the boards
+SHEET_BYTES = 67 * 4096
+LIMITS, SHEET_SMS, OBEYED, LOOKED_NS, SHEET_DONE, SHEET_PLACES = 0, 2048, 2068, 2072, 2080, 2088
+FILE_BYTES = (GATE_PLACES + 1) * 4096 + GATE_PLACES * SHEET_BYTES
 
 
 class Client:
@@ -130,8 +134,10 @@ class Client:
         self.kind = MESSAGES[struct.unpack_from("I", data)[0]][0]
         self.text = data[12:]
         if self.kind == "BOARD":
-            self.boards = mmap.mmap(files[0], 65 * 4096)
-            self.at = 4096 * (1 + struct.unpack_from("I", data, 8)[0])
+            self.boards = mmap.mmap(files[0], FILE_BYTES)
+            self.number = struct.unpack_from("I", data, 8)[0]
+            self.at = 4096 * (1 + self.number)
+            self.sheet = 4096 * (GATE_PLACES + 1) + self.number * SHEET_BYTES
             os.close(files[0])
 
     def send(self, kind, body=bytes(4)):
@@ -616,7 +622,7 @@ class Faults(Shimmed):
     def test_wrong_boards(self):
         """Boards that are shorter than they are said to be, can become so, or have no such number, are none."""
         seal = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
-        for size, seals, number in (4096, seal, 0), (0, seal, 0), (65 * 4096, 0, 0), (65 * 4096, seal, 64), (None, 0, 0):
+        for size, seals, number in (4096, seal, 0), (0, seal, 0), (FILE_BYTES, 0, 0), (FILE_BYTES, seal, 64), (None, 0, 0):
             with self.subTest(size=size, seals=seals, number=number), socket.socket(socket.AF_UNIX) as listener:
                 self.socket.unlink(missing_ok=True)
                 listener.bind(str(self.socket))

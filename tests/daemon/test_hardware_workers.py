@@ -20,7 +20,7 @@ import threading
 import time
 import unittest
 
-from test_hardware import BOARD_BYTES, BOTH, DRIVER, GATE, GATES, NUMBER, OBEYS, PROGRAMS, SMS, STARTING, TELLS_TIMES, Client, Shimmed, without_places
+from test_hardware import (BOTH, DRIVER, FILE_BYTES, GATE, GATES, LIMITS, LOOKED_NS, NUMBER, OBEYED, SHEET_SMS, OBEYS, PROGRAMS, SMS, STARTING, TELLS_TIMES, Client, Shimmed, without_places)
 
 ALL = 1024
 LOOKED = 8  # struct board_front
@@ -58,9 +58,9 @@ class Corund(threading.Thread):
         if not client.recv(4096):
             return
         file = os.memfd_create("boards", os.MFD_ALLOW_SEALING)
-        os.ftruncate(file, 65 * 4096)
+        os.ftruncate(file, FILE_BYTES)
         fcntl.fcntl(file, SEALS, SHRINK_AND_GROW)
-        boards = mmap.mmap(file, 65 * 4096)
+        boards = mmap.mmap(file, FILE_BYTES)
         struct.pack_into("I", boards, 4096 + GATE, GATES.index("COUNTED"))
         struct.pack_into("I", boards, 4096 + SMS, self.choose())
         socket.send_fds(client, [struct.pack("IIII", NUMBER["BOARD"], 8, 0, 0)], [file])
@@ -206,6 +206,66 @@ class Workers(Shimmed):
         other.put(STARTING, 0)
         self.assertTrue(sees(16))
         process.kill()
+
+    def test_policies(self):
+        """Policies with limits on each SM, in front of a real shim and beside a program by hand; another one while they run; one is killed; one has no workers."""
+        journal = self.folder / "journal"
+        self.start_daemon("--policy", "workers:even", "--journal", str(journal))
+        other = Client(self.socket, name=b"other")
+        self.addCleanup(other.close)
+        seen = []
+
+        def look():
+            """As a shim does: it has tables, and looks at them."""
+            struct.pack_into("IIIII", other.boards, other.sheet + SHEET_SMS, 16, 2048, 32, 4, 256)
+            struct.pack_into("I", other.boards, other.sheet + OBEYED, struct.unpack_from("I", other.boards, other.at + SMS)[0])
+            struct.pack_into("Q", other.boards, other.sheet + LOOKED_NS, time.monotonic_ns())
+
+        def sees(wanted):
+            """The program's line becomes this, and the other one has the rest."""
+            for _ in range(600):
+                look()
+                seen.append(self.sms(process.stdout.readline()))
+                if seen[-1] == wanted:
+                    return True
+            return False
+
+        def given():
+            limits = struct.unpack_from("16H", other.boards, other.sheet + LIMITS)
+            return [sm for sm in range(16) if limits[sm]]
+        other.put(OBEYS, 1)
+        other.put(STARTING, 1)
+        look()
+        process = self.share(PROGRAMS / "where_blocks", "--workers", "--name", "train", words=["100000", "256", "20"])
+        self.assertTrue(sees(list(range(8, 16))) or sees(list(range(8))), (given(), seen[-3:]))
+        self.assertEqual(len(given()), 8)
+        shares = self.clients()
+        self.assertEqual((shares["train"]["sm_share"], shares["other"]["sm_share"]), (0.5, 0.5))
+        for policy, message in (("qos-rollover", "needs a machine that"), ("smqos", "gate=off does without"), ("profile", "speed-up curves"),
+                                ("./mine.so", "no policy comes from a file"), ("fixed", "the split is missing")):
+            done = self.ask("policy", policy)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(message, done.stderr)
+        self.assertEqual(len(given()), 8)
+        self.assertEqual(self.ask("policy", "fixed:split=12/4").returncode, 0)
+        self.assertTrue(sees(list(range(12, 16))) or sees(list(range(4))) or sees(list(range(12))), given())
+        self.assertIn(len(given()), (4, 12))
+        self.assertEqual(self.ask("policy", "workers:even").returncode, 0)
+        third = Client(self.socket, name=b"whole", goal=0)
+        self.addCleanup(third.close)
+        third.put(STARTING, 1)
+        self.assertTrue(sees(list(range(8, 16))) or sees(list(range(8))))
+        self.assertEqual(third.gate(), "COUNTED")
+        self.assertIsNone(self.clients()["whole"]["sm_share"])
+        done = self.ask("goal", str(process_of(self, "whole")), "50%")
+        process.kill()
+        process.wait()
+
+        def has_all():
+            look()
+            return len(given()) == 16
+        self.wait_for(has_all)
+        self.assertIn('"SMs"', journal.read_text())
 
     def test_workers_are_kept(self):
         """The other form of a module is made once, beside those for slices."""

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What workers of a context need lies in its device memory: a table of places, by the number of the SM, one in which every SM owes everything, and a
+ * queue for each stream, which the launches there use one after the other. A thread writes what corund says into the table, in a stream that waits for nobody:
+ * the program may be within a call that waits for what obeys it.
+ */
+#include "shim/tables.h"
+
+#include "shim/below.h"
+#include "shim/govern.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK_NS UINT64_C(1000000)  /* between two looks while something of the program is under way */
+#define REST_NS UINT64_C(50000000) /* and while nothing is */
+enum {
+    CAPTURE_RELAXED = 2,
+    MULTIPROCESSORS = 16,
+    THREADS_PER_SM = 39,
+    TBS_PER_SM = 106,
+    NON_BLOCKING = 1,
+    ON_HOST = 1,
+    ON_DEVICE = 2
+};
+_Static_assert(BOARD_UNLIMITED == WORKERS_UNLIMITED, "limits of sheets are those of places");
+
+/* CUDA_MEMCPY2D. */
+struct rows {
+    size_t from_x, from_y;
+    int from_kind;
+    const void *from_host;
+    uint64_t from_device;
+    void *from_array;
+    size_t from_pitch, to_x, to_y;
+    int to_kind;
+    void *to_host;
+    uint64_t to_device;
+    void *to_array;
+    size_t to_pitch, width, height;
+};
+
+static struct {
+    pthread_once_t once;
+    pthread_mutex_t lock;
+    struct crew *crews; /* of contexts that are there */
+    bool watched;
+    atomic_bool rests; /* the thread that watches, for want of something to see */
+    int (*current)(void **), (*push)(void *), (*pop)(void **), (*capture_mode)(int *);
+    int (*device)(int *), (*ask)(int *, int, int);
+    int (*allocate)(uint64_t *, size_t), (*free)(uint64_t);
+    int (*stream_create)(void **, unsigned), (*stream_destroy)(void *), (*stream_wait)(void *);
+    int (*stream_id)(void *, unsigned long long *), (*stream_id_thread)(void *, unsigned long long *);
+    int (*set)(uint64_t, unsigned, size_t, void *), (*copy)(const struct rows *, void *);
+    bool usable;
+} state = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void find_calls(void)
+{
+    state.current = (int (*)(void **))below_find("cuCtxGetCurrent");
+    state.push = (int (*)(void *))below_find("cuCtxPushCurrent_v2");
+    state.pop = (int (*)(void **))below_find("cuCtxPopCurrent_v2");
+    state.capture_mode = (int (*)(int *))below_find("cuThreadExchangeStreamCaptureMode");
+    state.device = (int (*)(int *))below_find("cuCtxGetDevice");
+    state.ask = (int (*)(int *, int, int))below_find("cuDeviceGetAttribute");
+    state.allocate = (int (*)(uint64_t *, size_t))below_find("cuMemAlloc_v2");
+    state.free = (int (*)(uint64_t))below_find("cuMemFree_v2");
+    state.stream_create = (int (*)(void **, unsigned))below_find("cuStreamCreate");
+    state.stream_destroy = (int (*)(void *))below_find("cuStreamDestroy_v2");
+    state.stream_wait = (int (*)(void *))below_find("cuStreamSynchronize");
+    state.stream_id = (int (*)(void *, unsigned long long *))below_find("cuStreamGetId");
+    state.stream_id_thread = (int (*)(void *, unsigned long long *))below_find("cuStreamGetId_ptsz");
+    state.set = (int (*)(uint64_t, unsigned, size_t, void *))below_find("cuMemsetD32Async");
+    state.copy = (int (*)(const struct rows *, void *))below_find("cuMemcpy2DAsync_v2");
+    state.usable = state.current && state.push && state.pop && state.capture_mode && state.device && state.ask &&
+                   state.allocate && state.free && state.stream_create && state.stream_destroy && state.stream_wait &&
+                   state.stream_id && state.set && state.copy;
+}
+
+bool tables_usable(void)
+{
+    pthread_once(&state.once, find_calls);
+    return state.usable;
+}
+
+/* ---- limits ---- */
+
+/* Limits of the sheet, or all or nothing of a part. */
+static void fill_limits(struct crew *crew, uint32_t sms)
+{
+    struct board_sheet *sheet = board_sms_is_listed(sms) ? govern_sheet() : NULL;
+    uint32_t first, end, last = (uint32_t)crew->sms - 1;
+    if (sheet) { /* numbers of SMs may have gaps: those beyond are as the last one */
+        for (uint32_t i = 0; i < BOARD_PLACES; i++)
+            crew->limits[i] = worker_limit(atomic_load(&sheet->limits[i < last ? i : last]), 0);
+        return;
+    }
+    if (board_sms_is_listed(sms)) /* of a corund that is gone */
+        sms = board_sms(0, BOARD_SMS);
+    board_sms_range(sms, (uint32_t)crew->sms, &first, &end);
+    if (sms >> 16 >= BOARD_SMS)
+        end = BOARD_PLACES;
+    for (uint32_t i = 0; i < BOARD_PLACES; i++)
+        crew->limits[i] = i >= first && i < end ? worker_limit(WORKERS_UNLIMITED, 0) : 0;
+}
+
+/* Under the lock, in the crew's context. The rows are read when the copy is made: later ones may come in their place. */
+static bool write_limits(struct crew *crew, uint64_t table, uint32_t sms)
+{
+    fill_limits(crew, sms);
+    const struct rows rows = {.from_kind = ON_HOST,
+                              .from_host = crew->limits,
+                              .from_pitch = sizeof *crew->limits,
+                              .to_kind = ON_DEVICE,
+                              .to_device = table + offsetof(struct worker_place, limit),
+                              .to_pitch = sizeof(struct worker_place),
+                              .width = sizeof *crew->limits,
+                              .height = BOARD_PLACES};
+    return state.copy(&rows, crew->writer) == BELOW_OK;
+}
+
+/* Under the lock, in its context, whatever other threads capture. */
+static void rewrite_limits(struct crew *crew, uint32_t sms)
+{
+    int mode = CAPTURE_RELAXED;
+    if (state.capture_mode(&mode) != BELOW_OK)
+        return;
+    if (write_limits(crew, crew->places, sms))
+        crew->written = sms;
+    (void)state.capture_mode(&mode);
+}
+
+void tables_rewrite(struct crew *crew, uint32_t sms)
+{
+    pthread_mutex_lock(&state.lock);
+    if (crew->written != sms)
+        rewrite_limits(crew, sms);
+    pthread_mutex_unlock(&state.lock);
+}
+
+/* ---- looks ---- */
+
+/* Both tables, in one copy: under the lock, in the crew's context. */
+static bool copy_tables(struct crew *crew)
+{
+    const struct rows rows = {.from_kind = ON_DEVICE,
+                              .from_device = crew->all,
+                              .from_pitch = crew->places - crew->all,
+                              .to_kind = ON_HOST,
+                              .to_host = crew->looked,
+                              .to_pitch = sizeof *crew->looked,
+                              .width = crew->sms * sizeof **crew->looked,
+                              .height = 2};
+    int mode = CAPTURE_RELAXED;
+    if (state.capture_mode(&mode) != BELOW_OK)
+        return false;
+    bool good = state.copy(&rows, crew->writer) == BELOW_OK && state.stream_wait(crew->writer) == BELOW_OK;
+    (void)state.capture_mode(&mode);
+    return good;
+}
+
+/* Thread blocks that nobody limits count as progress alone: no part of an SM is theirs. */
+static void tell_counts(struct crew *crew, struct board_sheet *sheet)
+{
+    uint64_t sum = 0;
+    for (uint32_t table = 0; table < 2; table++)
+        for (uint32_t s = 0; s < crew->sms; s++) {
+            uint32_t more = crew->looked[table][s].done - crew->done[table][s];
+            crew->done[table][s] += more;
+            sum += more;
+            if (table)
+                atomic_fetch_add(&sheet->places[s].done, more);
+        }
+    atomic_fetch_add(&sheet->done, sum);
+}
+
+/* Under the lock: what contexts have together. */
+static void tell_residents(struct board_sheet *sheet, uint32_t sms)
+{
+    for (uint32_t s = 0; s < sms; s++) {
+        uint32_t resident = 0;
+        for (const struct crew *crew = state.crews; crew; crew = crew->next)
+            resident += crew->looked[1][s].resident;
+        atomic_store(&sheet->places[s].resident, resident);
+    }
+}
+
+/* Under the lock. What corund has not told yet when a look begins is not obeyed in it. */
+static void look(struct board_sheet *sheet, uint32_t written)
+{
+    const struct crew *first = state.crews;
+    uint32_t sms = first ? (uint32_t)first->sms : 0;
+    bool good = first != NULL;
+    for (struct crew *crew = state.crews; crew; crew = crew->next) {
+        if (state.push(crew->context) != BELOW_OK)
+            continue;
+        bool copied = crew->written == written && copy_tables(crew);
+        good &= copied;
+        if (copied)
+            tell_counts(crew, sheet);
+        (void)state.pop(&(void *){NULL});
+    }
+    tell_residents(sheet, sms);
+    if (good)
+        atomic_store(&sheet->obeyed, written);
+    atomic_store(&sheet->threads_per_sm, first ? first->threads_per_sm : 0);
+    atomic_store(&sheet->most_tbs, first ? first->most_tbs : 0);
+    atomic_store(&sheet->sms, sms);
+    atomic_store(&sheet->looked_ns, govern_now());
+}
+
+/* Whether a look would show what corund does not know. */
+static bool is_to_look(bool *moved)
+{
+    bool busy = govern_is_busy(), was = *moved;
+    *moved = busy;
+    return busy || was;
+}
+
+/* Whatever corund says, until the process ends. */
+static void *watch(void *user)
+{
+    uint32_t sms = 0;
+    bool moved = true;
+    (void)user;
+    for (;;) {
+        bool listed = board_sms_is_listed(sms) || sms == board_sms(0, BOARD_SMS);
+        atomic_store(&state.rests, !(listed && moved));
+        sms = govern_sms_after(sms, listed && moved ? LOOK_NS : REST_NS);
+        uint32_t wanted = sms ? sms : board_sms(0, BOARD_SMS);
+        pthread_mutex_lock(&state.lock);
+        for (struct crew *crew = state.crews; crew; crew = crew->next) {
+            if (crew->written == wanted || state.push(crew->context) != BELOW_OK)
+                continue;
+            rewrite_limits(crew, wanted);
+            (void)state.pop(&(void *){NULL});
+        }
+        struct board_sheet *sheet = govern_sheet();
+        if (sheet && is_to_look(&moved))
+            look(sheet, wanted);
+        else if (sheet)
+            atomic_store(&sheet->looked_ns, govern_now());
+        pthread_mutex_unlock(&state.lock);
+    }
+    return NULL;
+}
+
+static bool start_watching(void)
+{
+    sigset_t all, before;
+    pthread_t thread;
+    if (state.watched)
+        return true;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before); /* signals are the program's */
+    state.watched = pthread_create(&thread, NULL, watch, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (state.watched)
+        pthread_detach(thread);
+    return state.watched;
+}
+
+/* ---- contexts and streams ---- */
+
+/* Under the lock, in its context. */
+static bool describe_device(struct crew *crew)
+{
+    int device = 0, count = 0, threads = 0, tbs = 0;
+    if (state.device(&device) != BELOW_OK || state.ask(&count, MULTIPROCESSORS, device) != BELOW_OK || count <= 0 ||
+        count > (int)BOARD_PLACES || state.ask(&threads, THREADS_PER_SM, device) != BELOW_OK || threads <= 0)
+        return false;
+    if (state.ask(&tbs, TBS_PER_SM, device) != BELOW_OK || tbs <= 0)
+        tbs = threads / 32; /* a driver of before CUDA 11: no SM holds more */
+    crew->sms = (uint64_t)count;
+    crew->threads_per_sm = (uint32_t)threads;
+    crew->most_tbs = (uint32_t)tbs;
+    return true;
+}
+
+/* Under the lock, in its context. What there is after a failure is given back. */
+static bool fill(struct crew *crew, uint32_t sms)
+{
+    const size_t table = BOARD_PLACES * sizeof(struct worker_place);
+    const size_t queues = TABLES_STREAMS * sizeof(struct worker_queue);
+    uint64_t memory = 0;
+    if (!describe_device(crew) || state.stream_create(&crew->writer, NON_BLOCKING) != BELOW_OK)
+        return false;
+    if (state.allocate(&memory, 2 * table + queues) != BELOW_OK) {
+        (void)state.stream_destroy(crew->writer);
+        return false;
+    }
+    crew->all = memory;
+    crew->places = memory + table;
+    for (uint32_t i = 0; i < TABLES_STREAMS; i++)
+        crew->queues[i].address = memory + 2 * table + i * sizeof(struct worker_queue);
+    /* the rows that are copied first are others by the time that they are copied, unless that is waited for */
+    if (state.set(memory, 0, (2 * table + queues) / sizeof(uint32_t), crew->writer) == BELOW_OK &&
+        write_limits(crew, crew->all, board_sms(0, BOARD_SMS)) && state.stream_wait(crew->writer) == BELOW_OK &&
+        write_limits(crew, crew->places, sms) && state.stream_wait(crew->writer) == BELOW_OK)
+        return true;
+    (void)state.stream_destroy(crew->writer);
+    (void)state.free(memory);
+    return false;
+}
+
+/* Under the lock: that of the current context; NULL: there can be none. */
+static struct crew *crew_of(uint32_t sms)
+{
+    void *context = NULL;
+    int mode = CAPTURE_RELAXED;
+    if (state.current(&context) != BELOW_OK || !context)
+        return NULL;
+    struct crew *crew = state.crews;
+    while (crew && crew->context != context)
+        crew = crew->next;
+    if (crew)
+        return crew;
+    crew = calloc(1, sizeof *crew);
+    if (!crew || !start_watching() || state.capture_mode(&mode) != BELOW_OK) {
+        free(crew);
+        return NULL;
+    }
+    bool good = fill(crew, sms);
+    (void)state.capture_mode(&mode);
+    if (!good) {
+        free(crew);
+        return NULL;
+    }
+    crew->context = context;
+    crew->written = sms;
+    crew->next = state.crews;
+    state.crews = crew;
+    return crew;
+}
+
+void tables_context_ends(void)
+{
+    pthread_mutex_lock(&state.lock);
+    state.crews = NULL;
+    pthread_mutex_unlock(&state.lock);
+}
+
+/* Under the lock. NULL: all are taken. */
+static struct queue *queue_of(struct crew *crew, uint64_t stream)
+{
+    for (uint32_t i = 0; i < TABLES_STREAMS; i++) {
+        struct queue *queue = &crew->queues[(stream + i) % TABLES_STREAMS];
+        if (queue->taken && queue->stream != stream)
+            continue;
+        if (!queue->taken)
+            pthread_mutex_init(&queue->lock, NULL);
+        queue->taken = true;
+        queue->stream = stream;
+        return queue;
+    }
+    return NULL;
+}
+
+bool tables_take(void *stream, bool per_thread, uint32_t sms, struct crew **crew, struct queue **queue)
+{
+    unsigned long long number;
+    int (*identify)(void *, unsigned long long *) = per_thread ? state.stream_id_thread : state.stream_id;
+    if (!identify || identify(stream, &number) != BELOW_OK)
+        return false;
+    pthread_mutex_lock(&state.lock);
+    *crew = crew_of(sms);
+    *queue = *crew ? queue_of(*crew, number) : NULL;
+    if (*crew && (*crew)->written != sms)
+        rewrite_limits(*crew, sms);
+    pthread_mutex_unlock(&state.lock);
+    return *queue != NULL;
+}
+
+void tables_launched(void)
+{
+    if (atomic_load(&state.rests) && atomic_exchange(&state.rests, false))
+        govern_wake();
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tables of workers in the contexts of the program (rewrite/workers.h). A thread writes limits there as corund says, and tells corund what is counted there.
+ */
+#ifndef CORUN_SHIM_TABLES_H
+#define CORUN_SHIM_TABLES_H
+
+#include "rewrite/workers.h"
+#include "wire/board.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TABLES_STREAMS 1024u /* of a context; launches into further ones stay whole */
+
+/* The queue of a stream. */
+struct queue {
+    bool taken;
+    uint64_t stream; /* its number, which no other one of the process ever has */
+    uint64_t address;
+    uint32_t total;       /* as the queue has it, when the launches before have run */
+    pthread_mutex_t lock; /* while a launch is made of several */
+};
+
+/* Of a context. Lives for ever. */
+struct crew {
+    struct crew *next;
+    void *context;
+    void *writer;              /* a stream */
+    uint64_t all, places, sms; /* addresses of tables: one in which every SM owes everything, and that of the program; SMs of the device */
+    uint32_t threads_per_sm, most_tbs;
+    uint32_t written; /* what corund said when `places` was written last */
+    uint16_t limits[BOARD_PLACES];
+    struct worker_place looked[2][BOARD_PLACES]; /* the tables as they were at the last look, in that order */
+    uint32_t done[2][BOARD_PLACES];              /* what of them corund knows */
+    struct queue queues[TABLES_STREAMS];
+};
+
+/* Whether the driver below has all that tables need. */
+bool tables_usable(void);
+/* Those of the current context, and the queue of a stream, written as corund says; false: there can be none. */
+bool tables_take(void *stream, bool per_thread, uint32_t sms, struct crew **crew, struct queue **queue);
+/* A launch waited at the gate: what corund says may be something else by now. */
+void tables_rewrite(struct crew *crew, uint32_t sms);
+/* Something is under way by now. */
+void tables_launched(void);
+/* A context may be gone soon: none is used any more without the program's launching into it. */
+void tables_context_ends(void);
+
+#endif
