@@ -19,8 +19,7 @@ static void set(struct gate *gate, uint32_t number, enum board_gate value)
     bool bounds = rules->policy == GATE_PRIORITY || rules->policy == GATE_GOAL;
     uint64_t bound = bounds ? rules->bound_ns : rules->quantum_ns;
     gate->clients[number].noted = value != BOARD_FREE;
-    gate->clients[number].shut =
-        value == BOARD_CLOSED && (rules->policy == GATE_GOAL || rules->policy == GATE_WORKERS);
+    gate->clients[number].shut = value == BOARD_CLOSED && (rules->policy == GATE_GOAL || rules->policy == GATE_WORKERS);
     atomic_store(&board->bound_ns, bound);
     if (atomic_exchange(&board->gate, value) != (uint32_t)value)
         (void)syscall(SYS_futex, &board->gate, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);

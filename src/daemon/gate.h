@@ -7,9 +7,9 @@
 #define CORUN_DAEMON_GATE_H
 
 #include "corun/status.h"
-#include "daemon/work.h"
 #include "daemon/rate.h"
 #include "daemon/sms.h"
+#include "daemon/work.h"
 #include "wire/board.h"
 
 #include <stddef.h>
@@ -43,7 +43,7 @@ enum gate_policy {
 #define GATE_POLICY_ENUM(name, word, meaning) GATE_##name,
     GATE_POLICIES(GATE_POLICY_ENUM)
 #undef GATE_POLICY_ENUM
-    GATE_WORKERS /* one of corun/policy.h, that limits workers on each SM (sms.h) */
+        GATE_WORKERS /* one of corun/policy.h, that limits workers on each SM (sms.h) */
 };
 
 #define GATE_MOST_CLIENTS BOARD_CLIENTS
@@ -58,7 +58,7 @@ enum gate_policy {
 #define GATE_STALE_NS \
     UINT64_C( \
         1000000000) /* that a program with workers has told nothing of them: it stands still, and its SMs are the others' */
-#define GATE_RUNS 4u             /* of a program, from which on it is known what one of them takes */
+#define GATE_RUNS 4u                 /* of a program, from which on it is known what one of them takes */
 #define GATE_WORKERS_WORD "workers:" /* before a policy's name: that of corun/policy.h, not the one of GATE_POLICIES */
 #define GATE_LOOK_NS UINT64_C(20000) /* how often boards are looked at while somebody waits for another one's end */
 
@@ -81,11 +81,11 @@ struct gate_client {
     struct board_sheet *sheet;
     struct work work;
     double run_blocks; /* thread blocks of a run; 0: not known */
-    bool urgent;               /* it has a goal */
-    bool busy;                 /* when it was looked at last */
-    uint64_t since;            /* when that was */
-    uint64_t busy_ns;          /* that it had something on the GPU, as far as it was noted */
-    uint64_t had_ns;           /* turns that it has had */
+    bool urgent;       /* it has a goal */
+    bool busy;         /* when it was looked at last */
+    uint64_t since;    /* when that was */
+    uint64_t busy_ns;  /* that it had something on the GPU, as far as it was noted */
+    uint64_t had_ns;   /* turns that it has had */
     struct rate rate;
     bool shut;            /* by the policy `goal`: it launches nothing whether others are busy or not */
     bool wanted, noted;   /* when it was looked at last: it wanted the GPU; its launches are noted since */
@@ -107,7 +107,7 @@ struct gate {
     uint64_t learn_until; /* at the latest */
     uint64_t wanted_ns;   /* when somebody wanted the GPU last */
     uint32_t random;
-    bool several; /* fronts */
+    bool several;    /* fronts */
     struct sms *sms; /* under GATE_WORKERS */
     bool failed;     /* that policy has ended (sms_problem) */
 };

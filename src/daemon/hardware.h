@@ -21,11 +21,11 @@ struct hardware_settings {
     char policy_text[WIRE_MOST_POLICY]; /* as it was chosen */
     struct gate_rules rules;
     struct gate_policies policies; /* by which texts of policies are read */
-    const struct limits *limits; /* NULL: the daemon's own user and root may come */
-    const char *metrics;         /* a file that is replaced again and again; NULL: none */
-    double metrics_interval;     /* seconds */
-    const char *journal;         /* NULL: none */
-    void (*ready)(void *user);   /* clients can come; may be NULL */
+    const struct limits *limits;   /* NULL: the daemon's own user and root may come */
+    const char *metrics;           /* a file that is replaced again and again; NULL: none */
+    double metrics_interval;       /* seconds */
+    const char *journal;           /* NULL: none */
+    void (*ready)(void *user);     /* clients can come; may be NULL */
     void (*complain)(void *user, const char *metrics, const char *problem); /* they cannot be written; said once */
     /* SIGHUP: may change policy_text with its rules, limits and metrics. NULL: the signal is as SIGTERM. */
     void (*reload)(void *user);

@@ -413,10 +413,11 @@ static void change_policy(struct client *client, const struct wire_frame *frame)
         said ? gate_rules_choose(text, &hardware->settings->policies, &rules, said) : CORUN_MEMORY;
     const struct client *other = status == CORUN_OK && rules.policy == GATE_WORKERS ? without_workers(hardware) : NULL;
     if (other)
-        status = corun_report(said, CORUN_ARGUMENT, CORUN_NOWHERE,
-                              "policy %s keeps goals by SMs, and %s (process %u) has a goal and no workers: start it with "
-                              "`corun share --workers`",
-                              rules.choice.policy->name, other->attach.name, other->peer.pid);
+        status =
+            corun_report(said, CORUN_ARGUMENT, CORUN_NOWHERE,
+                         "policy %s keeps goals by SMs, and %s (process %u) has a goal and no workers: start it with "
+                         "`corun share --workers`",
+                         rules.choice.policy->name, other->attach.name, other->peer.pid);
     if (status == CORUN_OK)
         status = hardware_change_policy(hardware, &rules, text, said);
     if (status == CORUN_OK)

@@ -58,9 +58,9 @@ struct rate {
 /* What a board has told since it was looked at before. */
 struct rate_look {
     uint64_t passed_ns, window_ns;
-    bool wanted; /* the GPU, in that time */
-    bool noted;  /* whether its launches were noted in that time */
-    bool others; /* others had something on the GPU, or have */
+    bool wanted;     /* the GPU, in that time */
+    bool noted;      /* whether its launches were noted in that time */
+    bool others;     /* others had something on the GPU, or have */
     uint64_t blocks; /* thread blocks that have ended since */
 };
 

@@ -25,15 +25,15 @@ struct slot {
     struct board *board;
     struct board_sheet *sheet;
     uint64_t arrived, left;
-    uint64_t looked;               /* its last look, by the clock of the host */
-    double progress_before;        /* when it arrived, */
-    double progress;               /* and since */
+    uint64_t looked;        /* its last look, by the clock of the host */
+    double progress_before; /* when it arrived, */
+    double progress;        /* and since */
     uint64_t runs_before, runs;
     uint32_t tbs_per_sm, tb_threads;
     bool wants;
     enum corun_goal_kind goal;
     double goal_value, goal_rate;
-    uint16_t given[BOARD_PLACES];  /* as the sheet has it */
+    uint16_t given[BOARD_PLACES]; /* as the sheet has it */
     uint32_t resident[BOARD_PLACES];
     uint32_t lowered[BOARD_PLACES]; /* what the board said when the limit was taken away; 0: nobody is left there */
     uint32_t word;                  /* what the board says */
@@ -46,7 +46,7 @@ struct sms {
     struct corun_diagnostics *said; /* what the governor says */
     const struct corun_allowances *allowances;
     uint32_t sm_count, changes;
-    uint32_t count; /* slots that the governor has */
+    uint32_t count;               /* slots that the governor has */
     uint64_t began, paused, last; /* the governor's time is that of the host less `began` and `paused` */
     uint64_t epoch_began;         /* by the clock of the host */
     struct slot slots[SLOTS];
@@ -233,9 +233,9 @@ enum corun_status sms_change(struct sms *sms, const struct sms_choice *choice, u
         return status;
     if (sms->governor && sms->count == SLOTS) {
         struct corun_diagnostics *said = corun_diagnostics_create();
-        status = said ? governor_change_policy(sms->governor, time_of(sms, now_ns), choice->policy, choice->parameters,
-                                               said)
-                      : CORUN_MEMORY;
+        status =
+            said ? governor_change_policy(sms->governor, time_of(sms, now_ns), choice->policy, choice->parameters, said)
+                 : CORUN_MEMORY;
         corun_diagnostics_destroy(said);
     }
     if (status == CORUN_POLICY || sms->count != SLOTS) {
@@ -295,8 +295,7 @@ static enum corun_status leave(struct sms *sms, struct slot *slot, uint64_t time
     slot->state = CORUN_APPLICATION_LEFT;
     slot->left = time;
     memset(slot->resident, 0, sizeof slot->resident);
-    enum corun_status status =
-        governor_moment(sms->governor, time, CORUN_EVENT_LEAVE, 0, index_of(sms, slot));
+    enum corun_status status = governor_moment(sms->governor, time, CORUN_EVENT_LEAVE, 0, index_of(sms, slot));
     governor_unseat(sms->governor, index_of(sms, slot));
     slot->taken = false;
     return status;

@@ -29,7 +29,7 @@ struct sms_program {
     bool wants;      /* it has something on the GPU, or waits for that */
     struct board *board;
     struct board_sheet *sheet;
-    enum corun_goal_kind goal;   /* NONE also where it is not known yet as a rate */
+    enum corun_goal_kind goal; /* NONE also where it is not known yet as a rate */
     double goal_value;
     double goal_rate, alone; /* thread blocks in a nanosecond; `alone` 0: not known */
     double progress;         /* thread blocks */

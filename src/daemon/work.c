@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define MOST_BLOCKS_PER_NS 4u /* no GPU ends thread blocks faster; */
+#define MOST_BLOCKS_PER_NS 4u         /* no GPU ends thread blocks faster; */
 #define LATE_NS UINT64_C(10000000000) /* what is told may be so old */
 
 void work_begin(struct work *work, struct board_sheet *sheet)
@@ -15,8 +15,7 @@ void work_begin(struct work *work, struct board_sheet *sheet)
         atomic_store(&sheet->whole[i][0], 0);
 }
 
-uint64_t work_take(struct work *work, const struct board *board, const struct board_sheet *sheet,
-                       uint64_t passed_ns)
+uint64_t work_take(struct work *work, const struct board *board, const struct board_sheet *sheet, uint64_t passed_ns)
 {
     uint64_t done = atomic_load(&sheet->done), sum = done - work->done;
     uint64_t time = passed_ns < LATE_NS ? passed_ns : LATE_NS;

@@ -13,7 +13,6 @@ struct work {
 /* A sheet for a program that comes: nothing has happened. */
 void work_begin(struct work *work, struct board_sheet *sheet);
 /* How many since it was asked before, `passed_ns` ago. More than a GPU can do are none. */
-uint64_t work_take(struct work *work, const struct board *board, const struct board_sheet *sheet,
-                       uint64_t passed_ns);
+uint64_t work_take(struct work *work, const struct board *board, const struct board_sheet *sheet, uint64_t passed_ns);
 
 #endif

@@ -27,8 +27,9 @@ struct queue {
 struct crew {
     struct crew *next;
     void *context;
-    void *writer;              /* a stream */
-    uint64_t all, places, sms; /* addresses of tables: one in which every SM owes everything, and that of the program; SMs of the device */
+    void *writer; /* a stream */
+    uint64_t all, places,
+        sms; /* addresses of tables: one in which every SM owes everything, and that of the program; SMs of the device */
     uint32_t threads_per_sm, most_tbs;
     uint32_t written; /* what corund said when `places` was written last */
     uint16_t limits[BOARD_PLACES];

@@ -74,11 +74,12 @@ struct board_place {
 };
 
 struct board_sheet {
-    _Atomic uint16_t limits[BOARD_PLACES]; /* workers on each SM; BOARD_UNLIMITED: as many as fit */
-    _Atomic uint32_t sms;                  /* of its device; 0: not known yet */
+    _Atomic uint16_t limits[BOARD_PLACES];     /* workers on each SM; BOARD_UNLIMITED: as many as fit */
+    _Atomic uint32_t sms;                      /* of its device; 0: not known yet */
     _Atomic uint32_t threads_per_sm, most_tbs; /* that an SM of it holds: threads, thread blocks */
-    _Atomic uint32_t tbs_per_sm, tb_threads; /* of its last launch of workers: that an SM holds, of so many threads; 0: none */
-    _Atomic uint32_t obeyed;               /* board.sms as it was when the tables were written that the counts are of */
+    _Atomic uint32_t tbs_per_sm,
+        tb_threads;             /* of its last launch of workers: that an SM holds, of so many threads; 0: none */
+    _Atomic uint32_t obeyed;    /* board.sms as it was when the tables were written that the counts are of */
     _Atomic uint64_t looked_ns; /* CLOCK_MONOTONIC: when the program looked last, at the tables or whether it need */
     _Atomic uint64_t done;      /* thread blocks of workers, on whatever SMs */
     struct board_place places[BOARD_PLACES];

@@ -9,9 +9,9 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <string.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -116,7 +116,8 @@ static void promise(const struct program *program, double value, bool known)
 {
     /* alone it has all SMs */
     const double alone = (double)SMS * RESIDENT / program->block_ns;
-    const struct rate_alone rate = {UINT64_C(1000000000), (uint64_t)(alone * 1e9 / LAUNCH_BLOCKS), (uint64_t)(alone * 1e9)};
+    const struct rate_alone rate = {UINT64_C(1000000000), (uint64_t)(alone * 1e9 / LAUNCH_BLOCKS),
+                                    (uint64_t)(alone * 1e9)};
     gate_promise(&model.gate, program->number, CORUN_GOAL_FRACTION, value, known ? &rate : NULL);
 }
 
@@ -181,8 +182,9 @@ static void run_program(struct program *program, uint64_t ns)
             const struct program *other = &model.programs[i];
             others += other->there && other != program && !other->idle && !other->still && !is_closed(other) &&
                       other->limits[s];
-            model.together += program->workers && other->there && other != program && other->workers && other->limits[s] && program->limits[s] &&
-                              program->word >> 31 && other->word >> 31 && !other->idle && !other->still && !is_closed(other);
+            model.together += program->workers && other->there && other != program && other->workers &&
+                              other->limits[s] && program->limits[s] && program->word >> 31 && other->word >> 31 &&
+                              !other->idle && !other->still && !is_closed(other);
         }
         if (!program->limits[s])
             continue;
@@ -252,12 +254,19 @@ static void test_rules(void **unused)
         {"./mine.so", "no policy comes from a file"},
         {"workers:../mine.so:x=1", "no policy comes from a file"},
     };
-    static const char *const good[] = {"workers:even", "smqos:gate=0", "static-smqos", "spart-qos:reclaim=0", "smart-even", "fixed:split_1=4", "workers:time-slice:reclaim=0,microseconds=2000"};
+    static const char *const good[] = {"workers:even",
+                                       "smqos:gate=0",
+                                       "static-smqos",
+                                       "spart-qos:reclaim=0",
+                                       "smart-even",
+                                       "fixed:split_1=4",
+                                       "workers:time-slice:reclaim=0,microseconds=2000"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         struct corun_diagnostics *list = corun_diagnostics_create();
         enum corun_status status = gate_rules_choose(good[i], &policies, &rules, list);
         if (status != CORUN_OK)
-            print_message("%s: %s\n", good[i], corun_diagnostics_count(list) ? corun_diagnostics_get(list, 0)->message : "?");
+            print_message("%s: %s\n", good[i],
+                          corun_diagnostics_count(list) ? corun_diagnostics_get(list, 0)->message : "?");
         assert_int_equal(status, CORUN_OK);
         assert_int_equal(rules.policy, GATE_WORKERS);
         corun_diagnostics_destroy(list);
@@ -481,10 +490,11 @@ static void test_lies(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules), cmocka_unit_test(test_even),  cmocka_unit_test(test_goals),
-        cmocka_unit_test(test_fixed), cmocka_unit_test(test_change), cmocka_unit_test(test_idle),
-        cmocka_unit_test(test_still), cmocka_unit_test(test_without_workers), cmocka_unit_test(test_turns),
-        cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_rules),  cmocka_unit_test(test_even),
+        cmocka_unit_test(test_goals),  cmocka_unit_test(test_fixed),
+        cmocka_unit_test(test_change), cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_still),  cmocka_unit_test(test_without_workers),
+        cmocka_unit_test(test_turns),  cmocka_unit_test(test_lies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
