@@ -208,8 +208,8 @@ class Programs(Shimmed):
 class Granted(Shimmed):
     def test_what_is_said(self):
         done = self.ask("daemon", "--policy", "smqos")
-        self.assertEqual(done.returncode, 6, done.stderr)
-        self.assertIn("policy `smqos` is none of a GPU of hardware", done.stderr)
+        self.assertEqual(done.returncode, 12, done.stderr)
+        self.assertIn("policy smqos cannot start with these parameters: this machine cannot switch SMs off; gate=off does without", done.stderr)
         done = self.ask("daemon", "--pace", "0.5")
         self.assertIn("--pace is of simulated GPUs", done.stderr)
         daemon = self.start_daemon()
@@ -222,7 +222,7 @@ class Granted(Shimmed):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("time-slice:quantum=9", self.ask("policy").stdout)
         done = self.ask("policy", "smk")
-        self.assertIn("is none of a GPU of hardware", done.stderr)
+        self.assertIn("policy smk needs a machine that", done.stderr)
         done = self.ask("share", "--isolated", "3", "--", "true")
         self.assertIn("are of simulated GPUs", done.stderr)
 
@@ -729,7 +729,7 @@ class Service(Configured):
         self.assertEqual((done.returncode, done.stdout.split(": ")[1]), (0, "the GPU of this computer, policy goal:window=20, 1 row of limits\n"),
                          done.stderr)
         for text, place, why in (("hardware: true\nsimulate: gtx980\n", "2:11", "exclude each other"), ("hardware: 7\n", "1:11", ""),
-                                 ("hardware: true\npolicy: smqos\n", "2:9", "is none of a GPU of hardware"),
+                                 ("hardware: true\npolicy: smqos\n", "2:9", "gate=off does without"),
                                  ("hardware: true\nthreads: 2\n", "", "`threads` is of simulated GPUs"),
                                  ("hardware: true\npace: 0.1\n", "", "`pace` is of simulated GPUs"),
                                  ("hardware: false\n", "", "it names no GPU")):
@@ -773,7 +773,7 @@ class Service(Configured):
         self.wait_for(lambda: 'gpu="driver of CORUN_SHIM_DRIVER",policy="even"' in self.metrics(other)[0].get("corun_node_info", {}))
         self.write("hardware: true\npolicy: smqos\n")
         daemon.send_signal(signal.SIGHUP)
-        self.assertIn("is none of a GPU of hardware", daemon.stderr.readline())
+        self.assertIn("gate=off does without", daemon.stderr.readline())
         self.assertIn("the configuration stays as it was", daemon.stderr.readline())
         self.assertEqual(self.ask("policy").stdout, "even\n")
         for client in one, two:
