@@ -186,13 +186,16 @@ static void tell_residents(struct board_sheet *sheet, uint32_t sms)
     }
 }
 
-/* Under the lock. What corund has not told yet when a look begins is not obeyed in it. */
+/*
+ * Under the lock. What corund has not told yet when a look begins is not obeyed in it. Where nobody limits single SMs it is only told that there are tables: the driver is
+ * not asked, who would tell of faults sooner than the program expects.
+ */
 static void look(struct board_sheet *sheet, uint32_t written)
 {
     const struct crew *first = state.crews;
     uint32_t sms = first ? (uint32_t)first->sms : 0;
-    bool good = first != NULL;
-    for (struct crew *crew = state.crews; crew; crew = crew->next) {
+    bool counts = board_sms_is_listed(written), good = counts && first;
+    for (struct crew *crew = state.crews; crew && counts; crew = crew->next) {
         if (state.push(crew->context) != BELOW_OK)
             continue;
         bool copied = crew->written == written && copy_tables(crew);
