@@ -257,7 +257,6 @@ class Workers(Shimmed):
         self.assertTrue(sees(list(range(8, 16))) or sees(list(range(8))))
         self.assertEqual(third.gate(), "COUNTED")
         self.assertIsNone(self.clients()["whole"]["sm_share"])
-        done = self.ask("goal", str(process_of(self, "whole")), "50%")
         process.kill()
         process.wait()
 
