@@ -371,7 +371,6 @@ static void lay_out_functions(struct decoder *decoder)
             (uint16_t)(align_to(function->registers->allocation.register_slots, 2) + 2u * function->allocates);
         slots += function->slot_count;
         predicates += function->registers->allocation.predicate_slots;
-        decoder->kernel->clears |= function->registers->reads_unwritten;
         if (slots + SCRATCH_SLOTS + COPY_TOKENS + GROUP_TOKENS > MAX_SLOTS ||
             predicates + SCRATCH_PREDICATES > MAX_SLOTS) {
             decode_error(decoder, CORUN_UNSUPPORTED, "not supported: a kernel with so many registers");
@@ -380,7 +379,6 @@ static void lay_out_functions(struct decoder *decoder)
     }
     decoder->function = NULL;
     decoder->kernel->stack_slot = allocates ? slots : NO_STACK;
-    decoder->kernel->clears |= allocates;
     slots += 2u * allocates;
     decoder->scratch_slot = slots;
     decoder->scratch_predicate = predicates;

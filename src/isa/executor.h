@@ -296,7 +296,7 @@ static inline size_t tb_aligned(size_t bytes)
  */
 bool tb_storage_take(struct corun_tb *tb, struct executor_sm *sm, bool *used);
 void tb_storage_give(struct corun_tb *tb);
-/* What the thread block before may have left in it. */
+/* What the thread block before may have left in it: what a thread block reads, and what a checkpoint of it holds, is its own. */
 void tb_storage_clear(const struct corun_tb *tb);
 void tb_storage_free(struct spare_storages *spares);
 

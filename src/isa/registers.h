@@ -8,7 +8,6 @@
 struct function_registers {
     struct ptx_control_flow flow;
     struct ptx_allocation allocation;
-    bool reads_unwritten; /* some register may be read before it is written */
 };
 
 /* OK or MEMORY. */

@@ -94,13 +94,8 @@ void tb_storage_give(struct corun_tb *tb)
 
 void tb_storage_clear(const struct corun_tb *tb)
 {
-    const struct launch *launch = tb->launch;
-    const struct corun_kernel *kernel = launch->kernel;
-    for (uint32_t i = 0; kernel->clears && i < launch->grid.tb_warps; i++)
-        memset(tb->warps[i].lanes.registers, 0, launch->warp_register_bytes);
-    memset(tb->warps[0].lanes.predicates, 0,
-           (size_t)kernel->predicate_slots * sizeof(uint32_t) * launch->grid.tb_warps);
-    memset(tb->shared, 0, shared_whole(launch->grid.tb_shared_bytes));
+    uint8_t *first = tb->warps[0].lanes.registers;
+    memset(first, 0, (size_t)(tb->shared + shared_whole(tb->launch->grid.tb_shared_bytes) - first));
     clear_local(tb);
 }
 
