@@ -120,7 +120,6 @@ enum corun_instruction_flag {
     CORUN_COMPARED =
         1
         << 22, /* an atomic: in shared memory a loop of a load, the operation and a compare-and-swap; further: a turn's */
-    CORUN_WIDE = 1 << 23,   /* INT: integers of 64 bits, `further` instructions more */
     CORUN_EITHER = 1 << 17, /* INT: a sum of two, a copy or a shift by a constant, which a multiply-add does as well */
 };
 

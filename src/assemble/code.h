@@ -72,7 +72,6 @@ void code_fold_addresses(struct code *code); /* addresses.c */
 void code_unroll(struct code *code);         /* unroll.c */
 void code_fuse(struct code *code);           /* fuse.c */
 void code_fuse_sums(struct code *code);      /* fuse.c */
-void code_contract(struct code *code);       /* contract.c */
 void code_predicate(struct code *code);      /* branches.c */
 void code_combine(struct code *code);        /* vectors.c */
 void code_gather(struct code *code);         /* atomics.c */

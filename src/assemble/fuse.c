@@ -42,30 +42,29 @@ static void absorb(struct code *code, struct ptx_instruction *into, const struct
     code->changed = true;
 }
 
-/* A sum with nothing besides: no carry, no saturation. */
-static bool is_plain_sum(const struct ptx_instruction *sum, uint32_t bits)
+/* A sum of 32 bits with nothing besides: no carry, no saturation. */
+static bool is_plain_sum(const struct ptx_instruction *sum)
 {
-    return sum->opcode == PTX_OP_ADD && ptx_type_is_integer(sum->types[0]) && ptx_types[sum->types[0]].bits == bits &&
+    return sum->opcode == PTX_OP_ADD && ptx_type_is_integer(sum->types[0]) && ptx_types[sum->types[0]].bits == 32 &&
            !sum->carry && !sum->sat && sum->carry_flag == PTX_NONE && sum->operand_count == 3;
 }
 
 /* A shift to the left by a constant, whose sum with another value is a multiply-add. */
-static bool is_shift(const struct ptx_instruction *shift, uint32_t bits)
+static bool is_shift(const struct ptx_instruction *shift)
 {
-    return shift->opcode == PTX_OP_SHL && ptx_types[shift->types[0]].bits == bits && shift->operand_count == 3 &&
+    return shift->opcode == PTX_OP_SHL && ptx_types[shift->types[0]].bits == 32 && shift->operand_count == 3 &&
            is_register(&shift->operands[1]) && shift->operands[2].kind == PTX_OPERAND_INTEGER &&
-           shift->operands[2].bits < bits;
+           shift->operands[2].bits < 32;
 }
 
-/* Sums of three, and of a shifted value: IADD3 and LEA. At most one operand may be a constant. Of 64 bits there is LEA alone. */
+/* Sums of three, and of a shifted value: IADD3 and LEA. At most one operand may be a constant. */
 static bool fuse_three(struct code *code, struct ptx_instruction *sum)
 {
-    uint32_t bits = ptx_types[sum->types[0]].bits;
     for (uint32_t i = 1; i <= 2; i++) {
         const struct ptx_instruction *inner = only_for(code, &sum->operands[i]);
         const struct ptx_operand *other = &sum->operands[3 - i];
-        bool shift = inner && is_shift(inner, bits);
-        if (!inner || !same_block(code, inner, sum) || !(shift || (bits == 32 && is_plain_sum(inner, bits))) ||
+        bool shift = inner && is_shift(inner);
+        if (!inner || !same_block(code, inner, sum) || !(shift || is_plain_sum(inner)) ||
             is_register(other) + is_register(&inner->operands[1]) + is_register(&inner->operands[2]) < 2 ||
             (!is_register(other) && (shift || other->kind != PTX_OPERAND_INTEGER)))
             continue;
@@ -174,8 +173,7 @@ void code_fuse_sums(struct code *code)
 {
     for (uint32_t i = 0; i < code->function.instruction_count; i++) {
         struct ptx_instruction *instruction = &code->instructions[i];
-        if (instruction->guard == PTX_NONE && instruction->merged < INT16_MAX / 2 &&
-            (is_plain_sum(instruction, 32) || is_plain_sum(instruction, 64)))
+        if (instruction->guard == PTX_NONE && instruction->merged < INT16_MAX / 2 && is_plain_sum(instruction))
             fuse_three(code, instruction);
     }
 }

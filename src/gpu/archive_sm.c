@@ -391,7 +391,16 @@ static void archive_preemption(struct corun_archive *archive, const struct corun
 
 static void archive_plain(struct corun_archive *archive, struct sm *sm)
 {
-    static const struct archive_hole holes[] = {ARCHIVE_HOLE(struct sm, causes),
+    /* quick_op is nothing between two steps */
+    static const struct archive_hole holes[] = {ARCHIVE_HOLE(struct sm, schedulers[0].quick_op),
+                                                ARCHIVE_HOLE(struct sm, schedulers[1].quick_op),
+                                                ARCHIVE_HOLE(struct sm, schedulers[2].quick_op),
+                                                ARCHIVE_HOLE(struct sm, schedulers[3].quick_op),
+                                                ARCHIVE_HOLE(struct sm, schedulers[4].quick_op),
+                                                ARCHIVE_HOLE(struct sm, schedulers[5].quick_op),
+                                                ARCHIVE_HOLE(struct sm, schedulers[6].quick_op),
+                                                ARCHIVE_HOLE(struct sm, schedulers[7].quick_op),
+                                                ARCHIVE_HOLE(struct sm, causes),
                                                 ARCHIVE_HOLE(struct sm, warps),
                                                 ARCHIVE_HOLE(struct sm, load_store),
                                                 ARCHIVE_HOLE(struct sm, caches),

@@ -137,20 +137,6 @@ static uint16_t special_interval(const struct corun_gpu_config *c, const struct 
     return (uint16_t)(interval < UINT16_MAX ? interval : UINT16_MAX);
 }
 
-/* Half of a sum is a product in the other pipeline, and so are not the sums of a product's parts. */
-static uint32_t instructions_of_its_pipe(const struct corun_gpu_config *c, const struct corun_instruction *instruction)
-{
-    switch (instruction->operation) {
-    case CORUN_OPERATION_MUL:
-    case CORUN_OPERATION_MAD:
-        return c->mixed_pipes ? instruction->further : 1u + instruction->further;
-    case CORUN_OPERATION_DIV:
-        return 1; /* its interval is a division's */
-    default:
-        return 1u + instruction->further;
-    }
-}
-
 /* Instructions of one chain cost a dependent operation each, a product's; the latency of exact ones is their own. */
 static void set_slots(const struct corun_gpu_config *c, const struct corun_instruction *instruction,
                       struct machine_op *op)
@@ -160,8 +146,6 @@ static void set_slots(const struct corun_gpu_config *c, const struct corun_instr
         return;
     op->slots = (uint16_t)(op->slots * (1 + instruction->further));
     op->latency = (uint16_t)(op->latency + instruction->chain * (c->collect_cycles + c->fp32_mul_latency));
-    if (instruction->flags & CORUN_WIDE)
-        op->interval = (uint16_t)(op->interval * instructions_of_its_pipe(c, instruction));
 }
 
 /*

@@ -12,12 +12,6 @@ static uint8_t operation_class(const struct ptx_instruction *instruction)
     case PTX_OP_MADC:
     case PTX_OP_MAD24:
     case PTX_OP_FMA:
-    case PTX_OP_MULADD:
-    case PTX_OP_ADDMUL:
-    case PTX_OP_MULSUB:
-    case PTX_OP_SUBMUL:
-    case PTX_OP_FNMA:
-    case PTX_OP_FMS:
     case PTX_OP_SAD:
     case PTX_OP_DP4A:
     case PTX_OP_DP2A:
@@ -157,62 +151,9 @@ static struct expansion expansion_of_integer(const struct ptx_instruction *instr
     }
 }
 
-static bool is_power_of_two(const struct ptx_operand *operand)
-{
-    return operand->kind == PTX_OPERAND_INTEGER && operand->bits && !(operand->bits & (operand->bits - 1));
-}
-
-/* Integers of 64 bits are two registers: what ptxas 13.0 for sm_75, sm_80 and sm_90 writes in place of one instruction, and how much of that is a chain. */
-static struct expansion expansion_of_wide(const struct ptx_instruction *instruction)
-{
-    bool is_signed = ptx_type_is_signed(instruction->types[0]);
-    switch (instruction->opcode) {
-    case PTX_OP_ADD:
-    case PTX_OP_SUB:
-    case PTX_OP_NEG:
-    case PTX_OP_SETP: /* two halves, the second with what the first leaves */
-        return (struct expansion){1, 1};
-    case PTX_OP_AND:
-    case PTX_OP_OR:
-    case PTX_OP_XOR:
-    case PTX_OP_NOT:
-    case PTX_OP_SHL:
-    case PTX_OP_SHR:
-    case PTX_OP_SELP:
-    case PTX_OP_BREV:
-        return (struct expansion){1, 0};
-    case PTX_OP_MIN:
-    case PTX_OP_MAX: /* two comparisons, two choices */
-        return (struct expansion){3, 2};
-    case PTX_OP_POPC:
-        return (struct expansion){2, 1};
-    case PTX_OP_MUL:
-    case PTX_OP_MAD:
-        if (instruction->half != PTX_HALF_LO)
-            return instruction->half == PTX_HALF_HI ? (struct expansion){6, 3} : (struct expansion){0, 0};
-        return instruction->opcode == PTX_OP_MAD && is_power_of_two(&instruction->operands[2])
-                   ? (struct expansion){1, 1}  /* LEA, twice */
-                   : (struct expansion){3, 2}; /* a product of low halves, two of a low and a high one, a sum */
-    case PTX_OP_DIV:
-    case PTX_OP_REM: /* a call */
-        return (struct expansion){is_signed ? 80 : 65, 45};
-    default:
-        return (struct expansion){0, 0};
-    }
-}
-
-static bool is_wide_integer(const struct ptx_instruction *instruction)
-{
-    enum ptx_type type = instruction->types[0];
-    return ptx_types[type].bits == 64 && !ptx_type_is_float(type) && !ptx_type_is_pair(type) &&
-           instruction->vector == PTX_SUFFIX_NONE;
-}
-
 static struct expansion expansion_of(const struct ptx_instruction *instruction)
 {
     enum ptx_type type = instruction->types[0];
-    if (is_wide_integer(instruction))
-        return expansion_of_wide(instruction);
     if (type == PTX_TYPE_F32)
         return expansion_of_float(instruction);
     return type == PTX_TYPE_U32 || type == PTX_TYPE_S32 ? expansion_of_integer(instruction) : (struct expansion){0, 0};
@@ -262,8 +203,6 @@ void classify(const struct ptx_instruction *instruction, struct corun_instructio
     result->unit = unit_of(instruction);
     result->operation = operation_class(instruction);
     struct expansion expansion = expansion_of(instruction);
-    if (expansion.further && is_wide_integer(instruction))
-        result->flags |= CORUN_WIDE;
     result->further = expansion.further;
     result->chain = expansion.chain;
 }

@@ -470,23 +470,6 @@ static void decode_return(struct decoder *decoder)
                   decoder->function->ptx->is_entry ? CORUN_BRANCH | CORUN_EXIT : CORUN_BRANCH);
 }
 
-/* No PTX: src/assemble makes them. */
-static bool is_of_machines(uint32_t opcode)
-{
-    switch (opcode) {
-    case PTX_OP_ADD3:
-    case PTX_OP_MULADD:
-    case PTX_OP_ADDMUL:
-    case PTX_OP_MULSUB:
-    case PTX_OP_SUBMUL:
-    case PTX_OP_FNMA:
-    case PTX_OP_FMS:
-        return true;
-    default:
-        return false;
-    }
-}
-
 void decode_instruction(struct decoder *decoder, const struct ptx_instruction *instruction, uint32_t index)
 {
     decoder->instruction = instruction;
@@ -555,10 +538,11 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
     case PTX_OP_SETMAXNREG_DEC_SYNC:
         decode_simple(decoder, OPERATION_NOTHING, 0);
         break;
+    case PTX_OP_ADD3: /* no PTX: src/assemble makes it */
+        decode_lanes(decoder, instruction);
+        break;
     default:
-        if (is_of_machines(instruction->opcode))
-            decode_lanes(decoder, instruction);
-        else if (!ptx_opcodes[instruction->opcode].supported)
+        if (!ptx_opcodes[instruction->opcode].supported)
             decode_error(decoder, CORUN_UNSUPPORTED, "not supported: %s", ptx_opcodes[instruction->opcode].word);
         else if (!decode_async(decoder) && !decode_bulk(decoder) && !decode_cluster(decoder) &&
                  !decode_matrix(decoder) && !decode_warpgroup(decoder) && !decode_stack(decoder) &&

@@ -164,11 +164,6 @@ static void test_sums(void **state)
             "st.global.u32 [%d1], %r3;\nret;\n",
             "ld.param.u64 %d1, [a];\nld.param.u32 %r1, [n];\nmad.lo.s32 %r3, %r1, 16, %r1;\n"
             "st.global.u32 [%d1], %r3;\nret;\n");
-    becomes(ASSEMBLE_SUMS, /* an address: LEA, twice; sums of three have 32 bits */
-            "ld.param.u64 %d1, [a];\nld.global.u64 %d2, [%d1];\nshl.b64 %d3, %d2, 3;\nadd.s64 %d4, %d1, %d3;\n"
-            "add.s64 %d5, %d2, %d2;\nadd.s64 %d6, %d5, %d2;\nst.global.u64 [%d4], %d6;\nret;\n",
-            "ld.param.u64 %d1, [a];\nld.global.u64 %d2, [%d1];\nmad.lo.s64 %d4, %d2, 8, %d1;\n"
-            "add.s64 %d5, %d2, %d2;\nadd.s64 %d6, %d5, %d2;\nst.global.u64 [%d4], %d6;\nret;\n");
     static const char wanted[] =
         "ld.param.u64 %d1, [a];\nld.param.u32 %r1, [n];\nadd.s32 %r2, %r1, 3;\n"
         "add.s32 %r3, %r2, %r1;\nst.global.u32 [%d1], %r3;\nst.global.u32 [%d1+4], %r2;\nret;\n";
@@ -204,45 +199,6 @@ static uint32_t loads_of(const char *body)
     ptx_module_destroy(module);
     free(text);
     return loads;
-}
-
-static void test_contract(void **state)
-{
-    (void)state;
-    static const char loads[] =
-        "ld.param.u64 %d1, [a];\nld.global.f32 %f1, [%d1];\nld.global.f32 %f2, [%d1+4];\nld.global.f32 %f3, [%d1+8];\n",
-                      store[] = "st.global.f32 [%d1], %f6;\nret;\n";
-    static const char *const pairs[][2] = {
-        {"mul.f32 %f4, %f1, %f2;\nadd.f32 %f6, %f4, %f3;\n", "muladd.f32 %f6, %f1, %f2, %f3;\n"},
-        {"mul.f32 %f4, %f1, %f2;\nadd.f32 %f6, %f3, %f4;\n", "addmul.f32 %f6, %f1, %f2, %f3;\n"},
-        {"mul.f32 %f4, %f1, %f2;\nsub.f32 %f6, %f4, %f3;\n", "mulsub.f32 %f6, %f1, %f2, %f3;\n"},
-        {"mul.ftz.f32 %f4, %f1, %f2;\nsub.ftz.f32 %f6, %f3, %f4;\n", "submul.ftz.f32 %f6, %f1, %f2, %f3;\n"},
-        {"neg.f32 %f4, %f1;\nfma.rn.f32 %f6, %f4, %f2, %f3;\n", "fnma.rn.f32 %f6, %f1, %f2, %f3;\n"},
-        {"neg.f32 %f4, %f2;\nfma.rn.f32 %f6, %f1, %f4, %f3;\n", "fnma.rn.f32 %f6, %f2, %f1, %f3;\n"},
-        {"neg.f32 %f4, %f3;\nfma.rn.f32 %f6, %f1, %f2, %f4;\n", "fms.rn.f32 %f6, %f1, %f2, %f3;\n"},
-        {"neg.f32 %f4, %f1;\nadd.rn.f32 %f6, %f4, %f2;\n", "sub.rn.f32 %f6, %f2, %f1;\n"},
-        {"neg.f32 %f4, %f1;\nsub.f32 %f6, %f2, %f4;\n", "add.f32 %f6, %f2, %f1;\n"},
-    };
-    static const char *const stay[] = {
-        "mul.rn.f32 %f4, %f1, %f2;\nadd.f32 %f6, %f4, %f3;\n",                      /* says how it rounds */
-        "mul.f32 %f4, %f1, %f2;\nadd.rn.f32 %f6, %f4, %f3;\n",                      /* likewise */
-        "mul.f32 %f4, %f1, %f2;\nadd.ftz.f32 %f6, %f4, %f3;\n",                     /* other numbers are zero */
-        "mul.f32 %f4, %f1, %f2;\nadd.f32 %f5, %f4, %f3;\nadd.f32 %f6, %f5, %f4;\n", /* wanted twice */
-        "mul.f32 %f4, %f1, %f2;\nmul.f32 %f1, %f2, %f2;\nadd.f32 %f6, %f4, %f3;\nst.global.f32 [%d1], "
-        "%f1;\n",                                                  /* a factor changes */
-        "neg.ftz.f32 %f4, %f1;\nfma.rn.f32 %f6, %f4, %f2, %f3;\n", /* a subnormal is lost */
-        "mul.f32 %f4, %f1, %f2;\nadd.sat.f32 %f6, %f4, %f3;\n",
-    };
-    char before[600], after[600];
-    for (uint32_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        snprintf(before, sizeof before, "%s%s%s", loads, pairs[i][0], store);
-        snprintf(after, sizeof after, "%s%s%s", loads, pairs[i][1], store);
-        prints(ASSEMBLE_CONTRACT | ASSEMBLE_COPIES, before, after);
-    }
-    for (uint32_t i = 0; i < sizeof stay / sizeof stay[0]; i++) {
-        snprintf(before, sizeof before, "%s%s%s", loads, stay[i], store);
-        becomes(ASSEMBLE_CONTRACT, before, before);
-    }
 }
 
 static void test_unroll(void **state)
@@ -676,7 +632,6 @@ int main(void)
         cmocka_unit_test(test_addresses),
         cmocka_unit_test(test_fuse),
         cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_contract),
         cmocka_unit_test(test_unroll),
         cmocka_unit_test(test_unroll_that_grows),
         cmocka_unit_test(test_unroll_of_shared),
