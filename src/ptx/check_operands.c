@@ -226,7 +226,7 @@ static bool check_address(struct parser *parser, struct ptx_instruction *instruc
                      ptx_suffixes[instruction->space].word, variable->name, ptx_suffixes[variable->space].word);
             return mismatch(parser, operand, text);
         }
-        if (instruction->opcode != PTX_OP_PREFETCHU)
+        if (instruction->opcode != PTX_OP_PREFETCHU && !instruction->query)
             instruction->space = variable->space;
         if (instruction->opcode == PTX_OP_ST &&
             (variable->space == PTX_SPACE_CONST ||
