@@ -248,7 +248,7 @@ static void test_atomics_of_vectors(void **state)
         float before[2];
         memcpy(&before[0], &words[t], 4);
         memcpy(&before[1], &words[32 + t], 4);
-        assert_true(before[0] == (float)(t * (t - 1) / 2) && before[1] == (float)(2 * t));
+        assert_true(before[0] == (float)t * (float)(t - 1) / 2 && before[1] == (float)(2 * t));
     }
     runner_free(&runner);
 }
