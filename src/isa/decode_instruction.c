@@ -470,6 +470,17 @@ static void decode_return(struct decoder *decoder)
                   decoder->function->ptx->is_entry ? CORUN_BRANCH | CORUN_EXIT : CORUN_BRANCH);
 }
 
+/* The families that have a file of their own, and what computes lane by lane. */
+static void decode_family(struct decoder *decoder, const struct ptx_instruction *instruction)
+{
+    if (!ptx_opcodes[instruction->opcode].supported)
+        decode_error(decoder, CORUN_UNSUPPORTED, "not supported: %s", ptx_opcodes[instruction->opcode].word);
+    else if (!decode_async(decoder) && !decode_bulk(decoder) && !decode_cluster(decoder) && !decode_matrix(decoder) &&
+             !decode_warpgroup(decoder) && !decode_stack(decoder) && !decode_texture_query(decoder) &&
+             !decode_warp_barrier(decoder, instruction) && !decode_special_move(decoder, instruction))
+        decode_lanes(decoder, instruction);
+}
+
 void decode_instruction(struct decoder *decoder, const struct ptx_instruction *instruction, uint32_t index)
 {
     decoder->instruction = instruction;
@@ -542,12 +553,7 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
         decode_lanes(decoder, instruction);
         break;
     default:
-        if (!ptx_opcodes[instruction->opcode].supported)
-            decode_error(decoder, CORUN_UNSUPPORTED, "not supported: %s", ptx_opcodes[instruction->opcode].word);
-        else if (!decode_async(decoder) && !decode_bulk(decoder) && !decode_cluster(decoder) &&
-                 !decode_matrix(decoder) && !decode_warpgroup(decoder) && !decode_stack(decoder) &&
-                 !decode_texture_query(decoder) && !decode_warp_barrier(decoder, instruction) &&
-                 !decode_special_move(decoder, instruction))
-            decode_lanes(decoder, instruction);
+        decode_family(decoder, instruction);
+        break;
     }
 }

@@ -142,6 +142,8 @@ static bool execute_group(struct corun_warp *warp, const struct operation *op, u
         return execute_matrix(warp, op, mask, result, timed);
     if (op->kind >= OPERATION_CLUSTER && op->kind <= OPERATION_CLUSTER_WAIT)
         cluster_execute(warp, op, mask, result);
+    if (op->kind == OPERATION_PRINT)
+        return print_run(warp, op, mask);
     return op->kind != OPERATION_STACK || stack_execute(warp, op, mask);
 }
 
@@ -219,9 +221,6 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
         case OPERATION_TRAP:
             stop(warp, op, mask);
             good = false;
-            break;
-        case OPERATION_PRINT:
-            good = print_run(warp, op, mask);
             break;
         default:
             good = execute_group(warp, op, mask, result, timed);
