@@ -95,7 +95,7 @@ class Daemon(unittest.TestCase):
         return process
 
     def end(self, process):
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
         return process.returncode, out, err
 
     def run_shared(self, program, *options, record=None):
@@ -717,7 +717,7 @@ class Goals(Daemon):
 
     def test_elsewhere(self):
         """Without corund the program runs as it is."""
-        done = subprocess.run([CORUN, "exec", "-q", "--", PROGRAMS / "own_goal", "1", "1", "0.5"], capture_output=True, timeout=60, check=False)
+        done = subprocess.run([CORUN, "exec", "-q", "--", PROGRAMS / "own_goal", "1", "1", "0.5"], capture_output=True, timeout=300, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, b"3 3 good\n"), done.stderr)
 
     @unittest.skipUnless(NUMPY, "no python has numpy")
@@ -731,7 +731,7 @@ class Goals(Daemon):
         script = ("import sys; sys.path.insert(0, sys.argv[1]); import corun; node = corun.Node(command=sys.argv[2]); node.set_policy('smk');"
                   "print(node.policy, node.list()['gpu'], node.list()['clients'])\n"
                   "try: node.set_goal(1, '50%')\nexcept corun.CorunError as error: print(error.status, error)")
-        done = subprocess.run([NUMPY, "-c", script, PYTHON, CORUN], env=self.environment, capture_output=True, text=True, timeout=60,
+        done = subprocess.run([NUMPY, "-c", script, PYTHON, CORUN], env=self.environment, capture_output=True, text=True, timeout=300,
                               check=False)
         self.assertEqual((done.returncode, done.stdout), (0, "smk gtx980 []\nNOT_FOUND corun: process 1 is no client\n"), done.stderr)
         self.stop_daemon()
@@ -784,7 +784,7 @@ class Runs(Daemon):
         self.assertEqual((row["runs"], row["run_p50_cycles"], row["run_p99_cycles"]), (0, None, None))
 
     def test_elsewhere(self):
-        done = subprocess.run([CORUN, "exec", "-q", "--", PROGRAMS / "own_runs", "2", "1", "1"], capture_output=True, timeout=60, check=False)
+        done = subprocess.run([CORUN, "exec", "-q", "--", PROGRAMS / "own_runs", "2", "1", "1"], capture_output=True, timeout=300, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, b"3 3 1\n"), done.stderr)
 
     @unittest.skipUnless(NUMPY, "no python has numpy")
@@ -1056,7 +1056,7 @@ class Configuration(Daemon):
         if not shutil.which("systemd-analyze"):
             self.skipTest("there is no systemd-analyze")
         done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=20", EXAMPLES / "corund.service"],
-                              capture_output=True, text=True, timeout=60, check=False)
+                              capture_output=True, text=True, timeout=300, check=False)
         self.assertEqual(done.returncode, 0, done.stdout[-300:] + done.stderr)
         self.assertIn("Overall exposure level", done.stdout)
 

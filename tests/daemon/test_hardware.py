@@ -51,7 +51,7 @@ class Shimmed(unittest.TestCase):
         return dict(self.environment, LD_LIBRARY_PATH=f"{SHIM}:{LIBRARIES}", **more)
 
     def run_program(self, program, environment, *words):
-        done = subprocess.run([program, *words], env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+        done = subprocess.run([program, *words], env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=False)
         return done.returncode, done.stdout, done.stderr
 
     def start_daemon(self, *options, file=CORUN.parent / "corund"):
@@ -78,7 +78,7 @@ class Shimmed(unittest.TestCase):
         return process
 
     def end(self, process):
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
         return process.returncode, out, err
 
     def ask(self, *words):
@@ -645,7 +645,7 @@ class Faults(Shimmed):
                     fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals)
                     socket.send_fds(connection, [message], [file])
                     os.close(file)
-                out, err = program.communicate(timeout=60)
+                out, err = program.communicate(timeout=300)
                 connection.close()
                 self.assertEqual((program.returncode, out.startswith(b"100 launches")), (0, True), err)
                 self.assertIn(b"corund refuses, the program runs ungoverned", err)

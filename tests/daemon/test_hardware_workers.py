@@ -170,7 +170,7 @@ class Workers(Shimmed):
         self.addCleanup(process.kill)
         self.assertEqual(self.sms(process.stdout.readline()), [0, 1])
         corund.close()
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
         self.assertEqual(process.returncode, 0, err)
         self.assertIn(b"corund is gone, the program runs on ungoverned", err)
         self.assertEqual(self.sms(out.splitlines()[-2]), list(range(16)))
