@@ -176,3 +176,12 @@ enum corun_status limits_follow(struct software *software)
     }
     return first == none ? CORUN_OK : write_rows(software, first, last);
 }
+
+void limits_clear(struct software *software)
+{
+    uint64_t count = (uint64_t)software->count * software->places;
+    for (uint64_t row = 0; row < count; row++)
+        software->limit_rows[row] = 0;
+    if (count)
+        (void)write_rows(software, 0, count - 1);
+}

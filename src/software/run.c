@@ -5,8 +5,11 @@
  */
 #include "software/state.h"
 
+#include <time.h>
+
 #define POLL_NANOSECONDS 1000u
-#define PROGRESS_POLLS 256u
+#define STALL_POLLS 256u
+#define PROGRESS_HOST_NS UINT64_C(50000000) /* of the host, whatever a microsecond of a simulated GPU takes there */
 #define LOOKS_PER_EPOCH 8u
 #define DEFAULT_STALL_NANOSECONDS UINT64_C(1000000000)
 
@@ -138,6 +141,24 @@ static enum corun_status stop_stalled(struct software *software)
     return CORUN_OK;
 }
 
+static uint64_t host_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void tell_progress(struct software *software)
+{
+    const struct software_limits *limits = &software->limits;
+    uint64_t now = limits->progress ? host_now() : 0;
+    if (!limits->progress || now - software->told_ns < PROGRESS_HOST_NS)
+        return;
+    software->told_ns = now;
+    software->ended_early = !limits->progress(limits->user, software->now);
+    software->interrupted |= software->ended_early;
+}
+
 static enum corun_status step(struct software *software, uint64_t turn)
 {
     enum corun_status status = arrivals(software);
@@ -152,11 +173,10 @@ static enum corun_status step(struct software *software, uint64_t turn)
         if (status == CORUN_OK)
             status = history_note(software, software->now);
     }
-    if (status == CORUN_OK && turn % PROGRESS_POLLS == 0) {
-        const struct software_limits *limits = &software->limits;
-        software->interrupted |= limits->progress && !limits->progress(limits->user, software->now);
+    if (status == CORUN_OK)
+        tell_progress(software);
+    if (status == CORUN_OK && turn % STALL_POLLS == 0)
         status = stop_stalled(software);
-    }
     return status;
 }
 

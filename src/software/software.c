@@ -248,6 +248,8 @@ void software_destroy(struct software *software)
     if (!software)
         return;
     governor_destroy(software->governor);
+    if (software->ended_early && software->options.launching == SOFTWARE_WORKERS)
+        limits_clear(software); /* else all launches that were given ahead would be run to their end */
     runtime_close(software->runtime);
     for (uint32_t i = 0; software->applications && i < software->count; i++) {
         const struct workload_commands *commands = software->applications[i].description.commands;

@@ -146,6 +146,8 @@ struct software {
     uint64_t begin_ns;    /* of the runtime's time */
     uint64_t now;
     bool looking, interrupted;
+    bool ended_early; /* whoever asked for the run wants no more of it */
+    uint64_t told_ns; /* when progress was told last, by the host's clock */
     bool look_wanted; /* a crew has ended since the last look was begun, and its launch may be complete */
     bool
         limits_due; /* something has changed on which limits depend: allowances, looks, who is there and has launches */
@@ -264,6 +266,8 @@ enum corun_status crew_give(struct software *software, struct application *a, ui
 /* limits.c */
 /* Writes what differs between allowances and table. */
 enum corun_status limits_follow(struct software *software);
+/* No place for anybody: workers that are there or on their way leave, with what they have begun. */
+void limits_clear(struct software *software);
 
 /* history.c */
 enum corun_status history_note(struct software *software, uint64_t time);
