@@ -89,6 +89,21 @@ int listen_handed_over(char *path, size_t bytes)
     return FIRST_HANDED_OVER;
 }
 
+int listen_accept(int listener, int *reserve)
+{
+    int socket = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (socket < 0 && (errno == EMFILE || errno == ENFILE) && *reserve >= 0) {
+        close(*reserve);
+        int unheard = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (unheard >= 0)
+            close(unheard);
+        *reserve = -1;
+    }
+    if (*reserve < 0)
+        *reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return socket;
+}
+
 bool listen_peer(int socket, struct peer *peer)
 {
     struct ucred who;

@@ -12,6 +12,11 @@ int listen_at(const char *path, bool open);
  * have it afterwards. -2: what was handed over is no such socket.
  */
 int listen_handed_over(char *path, size_t bytes);
+/*
+ * The next one that connects; -1 with errno. Where there are no descriptors left, it is turned away unheard in place of *reserve (-1 at first), which is one
+ * descriptor: else it would stay in front of the door, and the loop would turn for nothing else.
+ */
+int listen_accept(int listener, int *reserve);
 /* Who has connected, as the kernel says. */
 bool listen_peer(int socket, struct peer *peer);
 /* Somebody who may not come is told so, if that fits, and is gone. */

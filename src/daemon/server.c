@@ -43,7 +43,7 @@ struct server {
     uint64_t paced_at;  /* nanoseconds of that clock */
     struct patience patience[WIRE_MOST_GPUS];
     struct server_settings *settings;
-    int socket;
+    int socket, reserve; /* `reserve`: listen_accept's */
     uint64_t refused;
     bool metrics_fail; /* which has been said */
 };
@@ -376,7 +376,7 @@ static void on_connect(uv_poll_t *handle, int status, int events)
     static const struct limits none = {.count = 0};
     const struct limits *limits = server->node->settings.limits ? server->node->settings.limits : &none;
     (void)events;
-    int socket = status == 0 ? accept4(server->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
+    int socket = status == 0 ? listen_accept(server->socket, &server->reserve) : -1;
     if (socket < 0)
         return;
     uint32_t row = listen_peer(socket, &peer) ? limits_find(limits, &peer, geteuid()) : LIMITS_NOBODY;
@@ -548,7 +548,7 @@ static enum corun_status take_over(struct server *server, struct corun_diagnosti
 
 enum corun_status server_run(struct node *node, struct server_settings *settings, struct corun_diagnostics *list)
 {
-    struct server server = {.node = node, .settings = settings, .socket = -1};
+    struct server server = {.node = node, .settings = settings, .socket = -1, .reserve = -1};
     bool takes_over = upgrade_takes_over();
     enum corun_status status = takes_over ? CORUN_OK : open_socket(&server, list);
     if (status != CORUN_OK)
@@ -572,6 +572,8 @@ enum corun_status server_run(struct node *node, struct server_settings *settings
         status = node->failed ? CORUN_POLICY : CORUN_OK;
     }
     stop(&server);
+    if (server.reserve >= 0)
+        close(server.reserve);
     close(server.socket);
     if (!settings->handed_over) /* else whoever has it starts the next daemon with it */
         (void)unlink(settings->path);
