@@ -436,10 +436,9 @@ static uint64_t look_partition(struct gate *gate, uint64_t now)
 /* ---- policies of corun/policy.h ---- */
 
 /* Tables are there, and the program tells what is in them. */
-static bool is_ready(const struct gate_client *client)
+static bool is_ready(const struct gate_client *client, const struct sms_shape *shape)
 {
-    uint32_t sms = atomic_load(&client->sheet->sms);
-    return atomic_load(&client->board->obeys) && sms && sms <= BOARD_PLACES;
+    return atomic_load(&client->board->obeys) && shape->sms;
 }
 
 static bool stands_still(const struct gate_client *client, uint64_t now)
@@ -448,10 +447,11 @@ static bool stands_still(const struct gate_client *client, uint64_t now)
     return now > looked && now - looked > GATE_STALE_NS;
 }
 
-static bool takes_part(const struct gate *gate, const struct gate_client *client, uint64_t now)
+static bool takes_part(const struct gate *gate, const struct gate_client *client, const struct sms_shape *shape,
+                       uint64_t now)
 {
     bool lacks = gate->rules.choice.policy->needs_isolated_ipc && !rate_alone_known(&client->rate.alone);
-    return client->board && is_ready(client) && !stands_still(client, now) && !lacks &&
+    return is_ready(client, shape) && !stands_still(client, now) && !lacks &&
            now - client->wanted_ns <= gate->rules.window_ns;
 }
 
@@ -480,12 +480,16 @@ static enum corun_status look_sms(struct gate *gate, uint64_t now)
     struct sms_program programs[GATE_MOST_CLIENTS] = {0};
     for (uint32_t i = 0; i < GATE_MOST_CLIENTS; i++) {
         struct gate_client *client = &gate->clients[i];
-        if (!takes_part(gate, client, now))
+        if (!client->board)
+            continue;
+        const struct sms_shape shape = sms_shape_of(client->sheet);
+        if (!takes_part(gate, client, &shape, now))
             continue;
         programs[i] = (struct sms_program){.takes_part = true,
                                            .wants = wants(client),
                                            .board = client->board,
                                            .sheet = client->sheet,
+                                           .shape = shape,
                                            .goal = CORUN_GOAL_NONE,
                                            .alone = rate_alone_blocks(&client->rate.alone),
                                            .progress = client->rate.progress,
@@ -502,7 +506,8 @@ static enum corun_status look_sms(struct gate *gate, uint64_t now)
 static void let_launch(struct gate *gate, uint32_t number, uint64_t now)
 {
     struct gate_client *client = &gate->clients[number];
-    bool part = sms_has_part(gate->sms, number), ready = is_ready(client), still = stands_still(client, now);
+    const struct sms_shape shape = sms_shape_of(client->sheet);
+    bool part = sms_has_part(gate->sms, number), ready = is_ready(client, &shape), still = stands_still(client, now);
     bool idle = ready && !still && now - client->wanted_ns > gate->rules.window_ns;
     if (!part && !(ready && still) && !idle)
         set_sms(client, board_sms(0, BOARD_SMS));

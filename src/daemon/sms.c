@@ -14,6 +14,7 @@
 
 #define CAN(name) (1u << CORUN_CAN_##name)
 #define SEES(name) (1u << CORUN_SEES_##name)
+#define MOST_PROGRESS 1e18 /* thread blocks: programs write what they like */
 enum { SLOTS = CORUN_MAX_APPLICATIONS, NAME_BYTES = 64 };
 
 /* An application of the governor: a program, from when it wants the GPU until it does no more. */
@@ -65,7 +66,8 @@ static void read_slot(const struct slot *slot, struct corun_application_reading 
     *reading = (struct corun_application_reading){.state = slot->state,
                                                   .arrived = slot->arrived,
                                                   .left = slot->left,
-                                                  .progress = (uint64_t)slot->progress,
+                                                  .progress = slot->progress < MOST_PROGRESS ? (uint64_t)slot->progress
+                                                                                             : (uint64_t)MOST_PROGRESS,
                                                   .runs = (uint32_t)(slot->runs - slot->runs_before)};
     if (slot->state == CORUN_APPLICATION_RUNNING && slot->wants)
         reading->running = (struct corun_grid_view){.kernel = "a launch",
@@ -103,8 +105,23 @@ static struct corun_held_tbs held(void *machine, uint32_t sm, uint32_t applicati
     return (struct corun_held_tbs){.tbs = slot->taken ? slot->resident[sm] : 0};
 }
 
-/* `sheet`: of a program there; NULL: none is, and no GPU has more. */
-static struct corun_machine machine_of(struct sms *sms, const struct board_sheet *sheet)
+struct sms_shape sms_shape_of(const struct board_sheet *sheet)
+{
+    struct sms_shape shape = {.sms = atomic_load(&sheet->sms),
+                              .threads_per_sm = atomic_load(&sheet->threads_per_sm),
+                              .most_tbs = atomic_load(&sheet->most_tbs),
+                              .tbs_per_sm = atomic_load(&sheet->tbs_per_sm),
+                              .tb_threads = atomic_load(&sheet->tb_threads)};
+    if (shape.sms > BOARD_PLACES || !shape.threads_per_sm || shape.threads_per_sm > UINT16_MAX || !shape.most_tbs ||
+        shape.most_tbs > UINT16_MAX)
+        shape.sms = 0;
+    if (shape.tbs_per_sm > shape.most_tbs || !shape.tb_threads || shape.tb_threads > shape.threads_per_sm)
+        shape.tbs_per_sm = shape.tb_threads = 0;
+    return shape;
+}
+
+/* `shape`: of a program there; NULL: none is, and no GPU has more. */
+static struct corun_machine machine_of(struct sms *sms, const struct sms_shape *shape)
 {
     static const struct corun_machine_operations operations = {.read = read_now, .obey = obey, .held = held};
     return (struct corun_machine){.name = "a GPU of hardware with workers",
@@ -116,9 +133,9 @@ static struct corun_machine machine_of(struct sms *sms, const struct board_sheet
                                   .clock_khz = 1000000,
                                   .progress_unit = CORUN_PROGRESS_THREAD_BLOCKS,
                                   .epoch = SMS_EPOCH_NS,
-                                  .sm_count = sheet ? atomic_load(&sheet->sms) : BOARD_PLACES,
-                                  .threads_per_sm = sheet ? atomic_load(&sheet->threads_per_sm) : UINT16_MAX,
-                                  .tbs_per_sm = sheet ? atomic_load(&sheet->most_tbs) : UINT16_MAX,
+                                  .sm_count = shape ? shape->sms : BOARD_PLACES,
+                                  .threads_per_sm = shape ? shape->threads_per_sm : UINT16_MAX,
+                                  .tbs_per_sm = shape ? shape->most_tbs : UINT16_MAX,
                                   .operations = &operations,
                                   .machine = sms};
 }
@@ -166,9 +183,9 @@ static enum corun_status start_policy(struct sms *sms, const struct corun_machin
 }
 
 /* With as many slots as the policy takes: one that has parts for two programs has none for a third. */
-static enum corun_status open_governor(struct sms *sms, const struct board_sheet *sheet, uint64_t now_ns)
+static enum corun_status open_governor(struct sms *sms, const struct sms_shape *shape, uint64_t now_ns)
 {
-    const struct corun_machine machine = machine_of(sms, sheet);
+    const struct corun_machine machine = machine_of(sms, shape);
     enum corun_status status = CORUN_POLICY;
     sms->began = sms->last = sms->epoch_began = now_ns;
     sms->paused = 0;
@@ -382,8 +399,8 @@ static enum corun_status read_program(struct sms *sms, struct slot *slot, const 
     read_residents(sms, slot);
     slot->progress = program->progress - slot->progress_before;
     slot->runs = program->runs;
-    slot->tbs_per_sm = atomic_load(&slot->sheet->tbs_per_sm);
-    slot->tb_threads = atomic_load(&slot->sheet->tb_threads);
+    slot->tbs_per_sm = program->shape.tbs_per_sm;
+    slot->tb_threads = program->shape.tb_threads;
     slot->looked = atomic_load(&slot->sheet->looked_ns);
     slot->wants = program->wants;
     if (is_another_goal(slot, program)) {
@@ -529,7 +546,7 @@ static enum corun_status look(struct sms *sms, const struct sms_program *program
             status = leave(sms, &sms->slots[a], time);
     for (uint32_t i = 0; i < BOARD_CLIENTS && status == CORUN_OK; i++) {
         const struct sms_program *program = &programs[i];
-        if (program->takes_part && !slot_of(sms, i) && atomic_load(&program->sheet->sms) == sms->sm_count)
+        if (program->takes_part && !slot_of(sms, i) && program->shape.sms == sms->sm_count)
             status = arrive(sms, i, program, time);
         struct slot *slot = program->takes_part ? slot_of(sms, i) : NULL;
         if (slot && status == CORUN_OK)
@@ -553,7 +570,7 @@ enum corun_status sms_look(struct sms *sms, const struct sms_program *programs, 
         return CORUN_OK;
     }
     if (!sms->governor)
-        status = open_governor(sms, first->sheet, now_ns);
+        status = open_governor(sms, &first->shape, now_ns);
     sms->last = now_ns;
     if (status == CORUN_OK)
         status = look(sms, programs, now_ns);

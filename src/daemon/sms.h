@@ -23,12 +23,20 @@ struct sms_choice {
     double parameters[SMS_MOST_PARAMETERS];
 };
 
+/* What a sheet says of its device and of the last launch there, read once: the program may write something else at any time. */
+struct sms_shape {
+    uint32_t sms, threads_per_sm, most_tbs; /* sms 0: not known yet, or impossible */
+    uint32_t tbs_per_sm, tb_threads;        /* 0: nothing was launched */
+};
+struct sms_shape sms_shape_of(const struct board_sheet *sheet);
+
 /* A program, at a look. */
 struct sms_program {
     bool takes_part; /* else nothing else is read */
     bool wants;      /* it has something on the GPU, or waits for that */
     struct board *board;
     struct board_sheet *sheet;
+    struct sms_shape shape;
     enum corun_goal_kind goal; /* NONE also where it is not known yet as a rate */
     double goal_value;
     double goal_rate, alone; /* thread blocks in a nanosecond; `alone` 0: not known */

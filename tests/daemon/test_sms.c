@@ -7,6 +7,7 @@
 
 #include "corun/status.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -460,6 +461,98 @@ static void test_turns(void **unused)
     gate_end(&model.gate);
 }
 
+/* A kernel that is given other SMs is launched again on all of its own: nobody is on two programs' SMs, and parts are those of the goals. */
+static void test_slate(void **unused)
+{
+    (void)unused;
+    begin("slate");
+    struct program *a = come(0, true, 20), *b = come(1, true, 20);
+    promise(a, 0.75, true);
+    promise(b, 0.25, true);
+    run(200 * MS);
+    assert_false(model.gate.failed);
+    assert_int_equal(count_of(a), 12);
+    assert_int_equal(count_of(b), 4);
+    model.together = 0;
+    assert_float_equal(part_in(a, 200 * MS), 0.75, 0.02);
+    assert_int_equal(model.together, 0);
+    b->idle = true;
+    run(300 * MS);
+    assert_int_equal(count_of(a), SMS);
+    gate_end(&model.gate);
+}
+
+static struct board_sheet *sheet_with(uint32_t sms, uint32_t threads, uint32_t most, uint32_t tbs, uint32_t tb_threads)
+{
+    static struct board_sheet sheet;
+    atomic_store(&sheet.sms, sms);
+    atomic_store(&sheet.threads_per_sm, threads);
+    atomic_store(&sheet.most_tbs, most);
+    atomic_store(&sheet.tbs_per_sm, tbs);
+    atomic_store(&sheet.tb_threads, tb_threads);
+    return &sheet;
+}
+
+/* What no device is, is none. */
+static void test_shapes(void **unused)
+{
+    (void)unused;
+    struct sms_shape shape = sms_shape_of(sheet_with(16, 2048, 32, 4, 256));
+    assert_int_equal(shape.sms, 16);
+    assert_int_equal(shape.tbs_per_sm, 4);
+    static const uint32_t bad[][3] = {{BOARD_PLACES + 1, 2048, 32}, {UINT32_MAX, 2048, 32}, {16, 0, 32},
+                                      {16, UINT32_MAX, 32},         {16, 2048, 0},          {16, 2048, 1 << 16}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(sms_shape_of(sheet_with(bad[i][0], bad[i][1], bad[i][2], 4, 256)).sms, 0);
+    static const uint32_t launches[][2] = {{33, 256}, {UINT32_MAX, 256}, {4, 0}, {4, UINT32_MAX}, {4, 2049}};
+    for (size_t i = 0; i < sizeof launches / sizeof *launches; i++) {
+        shape = sms_shape_of(sheet_with(16, 2048, 32, launches[i][0], launches[i][1]));
+        assert_int_equal(shape.sms, 16);
+        assert_int_equal(shape.tbs_per_sm, 0);
+        assert_int_equal(shape.tb_threads, 0);
+    }
+}
+
+struct liar {
+    struct board_sheet *sheet;
+    atomic_bool ends;
+};
+
+static void *lie(void *user)
+{
+    struct liar *liar = user;
+    while (!atomic_load(&liar->ends)) {
+        atomic_store(&liar->sheet->sms, SMS);
+        atomic_store(&liar->sheet->sms, UINT32_MAX);
+        atomic_store(&liar->sheet->most_tbs, 0);
+        atomic_store(&liar->sheet->most_tbs, 32);
+    }
+    return NULL;
+}
+
+/* It says something else between two readings of a look, and is the first of those that are there: what was read once counts. */
+static void test_races(void **unused)
+{
+    (void)unused;
+    pthread_t thread;
+    begin("workers:even");
+    struct program *a = come(0, true, 20), *b = come(1, true, 20);
+    struct liar liar = {.sheet = sheet_of(a)};
+    assert_int_equal(pthread_create(&thread, NULL, lie, &liar), 0);
+    for (int i = 0; i < 50; i++) {
+        a->idle = b->idle = i & 1; /* whoever comes back opens the policy anew */
+        run(150 * MS);
+    }
+    atomic_store(&liar.ends, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_false(model.gate.failed);
+    a->idle = b->idle = false;
+    run(300 * MS);
+    assert_int_equal(count_of(a), SMS / 2);
+    assert_int_equal(count_of(b), SMS / 2);
+    gate_end(&model.gate);
+}
+
 /* Tables of programs may say anything. */
 static void test_lies(void **unused)
 {
@@ -477,6 +570,10 @@ static void test_lies(void **unused)
         atomic_store(&sheet->obeyed, word);
         atomic_store(&sheet->whole[i % 3][i % 7], word);
         atomic_store(&sheet->sms, words[i / 7 % 6]);
+        atomic_store(&sheet->threads_per_sm, words[i / 11 % 6]);
+        atomic_store(&sheet->most_tbs, words[i / 13 % 6]);
+        atomic_store(&sheet->tbs_per_sm, words[i / 5 % 6]);
+        atomic_store(&sheet->tb_threads, words[i / 3 % 6]);
         atomic_store(&sheet->looked_ns, (uint64_t)word << (i % 30));
         run(i % 50 == 0 ? 20 * MS : 500 * US);
         assert_false(model.gate.failed);
@@ -495,6 +592,8 @@ int main(void)
         cmocka_unit_test(test_change), cmocka_unit_test(test_idle),
         cmocka_unit_test(test_still),  cmocka_unit_test(test_without_workers),
         cmocka_unit_test(test_turns),  cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_slate),  cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_races),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
