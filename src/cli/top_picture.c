@@ -2,6 +2,8 @@
 /* The picture of corun top. */
 #include "cli/top_picture.h"
 
+#include "wire/board.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +49,8 @@ static double goal_ipc(const struct wire_node *node, const struct wire_client *r
 
 static double weight(enum top_order order, const struct daemon_client *client)
 {
+    if (order == TOP_BY_SMS && client->row.sms) /* on hardware */
+        return board_sms_share(client->row.sms);
     if (order == TOP_BY_SMS)
         return client->row.cycles ? (double)client->row.sm_cycles / (double)client->row.cycles : 0;
     if (order == TOP_BY_MEMORY)
@@ -139,11 +143,12 @@ static void add_row(struct columns *columns, const struct top_view *view, const 
     columns_set(columns, 15, PAINT_NONE, "%s", report_size(row->bytes, size));
 }
 
-/* On a GPU of hardware: what is known of whole launches. */
-static void add_hardware_row(struct columns *columns, const struct wire_node *node, const struct daemon_client *client,
-                             const struct daemon_list *before)
+/* On a GPU of hardware: what is known of whole launches, and the part of the SMs on which workers may be. */
+static void add_hardware_row(struct columns *columns, const struct top_view *view, const struct wire_node *node,
+                             const struct daemon_client *client, const struct daemon_list *before)
 {
-    char goal[DAEMON_GOAL_BYTES], time[32], name[WIRE_NAME_BYTES];
+    char goal[DAEMON_GOAL_BYTES], time[32], name[WIRE_NAME_BYTES], size[REPORT_SIZE_BYTES];
+    char line[4 * WIRE_MOST_SAMPLES + 8];
     const struct wire_client *row = &client->row;
     struct pace pace = pace_of(node, client, before);
     double wanted = goal_ipc(node, row), alone = daemon_rate_alone(node, row);
@@ -157,20 +162,25 @@ static void add_hardware_row(struct columns *columns, const struct wire_node *no
     columns_set(columns, 5, row->behind ? PAINT_BAD : PAINT_NONE, "%s", !promised ? "-" : row->behind ? "yes" : "no");
     columns_set(columns, 6, PAINT_NONE, pace.known ? "%.1f" : "-", pace.ipc);
     columns_set(columns, 7, PAINT_NONE, pace.known && alone > 0 ? "%.2f" : "-", alone > 0 ? pace.ipc / alone : 0.0);
-    columns_set(columns, 8, PAINT_NONE, "%llu", (unsigned long long)row->launches);
-    columns_set(columns, 9, PAINT_NONE, "%llu", (unsigned long long)row->held);
-    columns_set(columns, 10, PAINT_NONE, "%s", duration(row->held_ns, node->core_clock_khz, time, sizeof time));
-    columns_set(columns, 11, PAINT_NONE, "%llu", (unsigned long long)row->runs);
-    columns_set(columns, 12, PAINT_NONE, "%s", duration(row->run_p50_cycles, node->core_clock_khz, time, sizeof time));
-    columns_set(columns, 13, PAINT_NONE, "%s", duration(row->run_p99_cycles, node->core_clock_khz, time, sizeof time));
+    columns_set(columns, 8, PAINT_NONE, row->sms ? "%.0f%%" : "-", 100 * board_sms_share(row->sms));
+    columns_set(columns, 9, PAINT_NONE, "%s", bars(view, client, 1, line, sizeof line));
+    columns_set(columns, 10, PAINT_NONE, "%llu", (unsigned long long)row->launches);
+    columns_set(columns, 11, PAINT_NONE, "%llu", (unsigned long long)row->held);
+    columns_set(columns, 12, PAINT_NONE, "%s", duration(row->held_ns, node->core_clock_khz, time, sizeof time));
+    columns_set(columns, 13, PAINT_NONE, "%llu", (unsigned long long)row->runs);
+    columns_set(columns, 14, PAINT_NONE, "%s", duration(row->run_p50_cycles, node->core_clock_khz, time, sizeof time));
+    columns_set(columns, 15, PAINT_NONE, "%s", duration(row->run_p99_cycles, node->core_clock_khz, time, sizeof time));
+    columns_set(columns, 16, PAINT_NONE, "%s", report_size(row->bytes, size));
 }
 
 static void print_head(const struct daemon_list *now, const struct wire_node *node, size_t programs, FILE *stream)
 {
     char used[REPORT_SIZE_BYTES], all[REPORT_SIZE_BYTES], time[32], name[WIRE_NAME_BYTES];
     if (node->hardware) {
-        fprintf(stream, "%s, policy %s\n%zu program%s\n\n", node->gpu, node->policy, programs,
-                programs == 1 ? "" : "s");
+        fputs(node->gpu, stream);
+        if (node->sms)
+            fprintf(stream, ", %u SMs", node->sms);
+        fprintf(stream, ", policy %s\n%zu program%s\n\n", node->policy, programs, programs == 1 ? "" : "s");
         return;
     }
     if (now->gpu_count > 1)
@@ -198,8 +208,10 @@ static bool print_gpu(const struct top_view *view, const struct daemon_list *now
     static const char *const simulated[] = {
         "<name",          "pid",      "<state", "goal", "of goal", "IPC", "of alone", "SMs",
         "<SMs over time", "launches", "P50",    "P99",  "runs",    "P50", "P99",      "memory"};
-    static const char *const hardware[] = {"<name",    "pid",      "<state", "goal", "of goal", "behind", "launches/s",
-                                           "of alone", "launches", "held",   "for",  "runs",    "P50",    "P99"};
+    static const char *const hardware[] = {
+        "<name", "pid",            "<state",   "goal", "of goal", "behind", "launches/s", "of alone",
+        "SMs",   "<SMs over time", "launches", "held", "for",     "runs",   "P50",        "P99",
+        "memory"};
     const char *const *titles = node->hardware ? hardware : simulated;
     size_t count = (node->hardware ? sizeof hardware : sizeof simulated) / sizeof *titles;
     struct arena *arena = arena_create();
@@ -209,7 +221,7 @@ static bool print_gpu(const struct top_view *view, const struct daemon_list *now
     for (size_t i = 0; fine && i < now->clients.count; i++)
         if (now->clients.data[i].row.gpu == node->index) {
             if (node->hardware)
-                add_hardware_row(columns, node, &now->clients.data[i], before);
+                add_hardware_row(columns, view, node, &now->clients.data[i], before);
             else
                 add_row(columns, view, node, &now->clients.data[i], before);
             programs++;

@@ -142,6 +142,7 @@ void hardware_look(struct hardware *hardware)
     if (wait != GATE_NEVER)
         due.it_value = (struct timespec){(time_t)(wait / 1000000000), (long)(wait % 1000000000)};
     (void)timerfd_settime(hardware->timer, 0, &due, NULL);
+    hardware_watch(hardware, now);
     hardware_journal_look(hardware->journal, hardware, now);
 }
 
@@ -289,7 +290,7 @@ static void on_connect(uv_poll_t *handle, int status, int events)
     struct hardware *hardware = handle->data;
     struct peer peer;
     (void)events;
-    int socket = status == 0 ? accept4(hardware->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
+    int socket = status == 0 ? listen_accept(hardware->socket, &hardware->reserve) : -1;
     if (socket < 0)
         return;
     uint32_t row = listen_peer(socket, &peer) ? hardware_row_of(hardware, &peer) : LIMITS_NOBODY;
@@ -553,6 +554,8 @@ static void stop(struct hardware *hardware)
     (void)uv_loop_close(&hardware->loop);
     if (hardware->timer >= 0)
         close(hardware->timer);
+    if (hardware->reserve >= 0)
+        close(hardware->reserve);
 }
 
 static enum corun_status open_socket(struct hardware *hardware, struct corun_diagnostics *list)
@@ -609,7 +612,7 @@ enum corun_status hardware_run(struct hardware_settings *settings, struct corun_
     if (!settings->limits)
         settings->limits = &none;
     hardware->settings = settings;
-    hardware->timer = hardware->socket = -1;
+    hardware->timer = hardware->socket = hardware->reserve = -1;
     (void)upgrade_file(hardware->file);
     bool takes_over = upgrade_takes_over();
     uint64_t journal_begun_ns = 0;

@@ -118,14 +118,18 @@ void hardware_limit_memory(const struct client *client)
 
 /* ---- what is asked ---- */
 
-static void answer(struct client *client, enum wire_type type, const void *body, const char *text)
+static void answer_with(struct client *client, enum wire_type type, const void *body, const void *tail, size_t bytes)
 {
     const struct wire_row *row = wire_row(type);
-    uint32_t length = text ? (uint32_t)strlen(text) : 0;
-    struct wire_header header = {type, row->bytes + length};
+    struct wire_header header = {type, row->bytes + (uint32_t)bytes};
     if (!buffer_add(&client->out, &header, sizeof header) || !buffer_add(&client->out, body, row->bytes) ||
-        !buffer_add(&client->out, text, length))
+        !buffer_add(&client->out, tail, bytes))
         client->ends = true;
+}
+
+static void answer(struct client *client, enum wire_type type, const void *body, const char *text)
+{
+    answer_with(client, type, body, text, text ? strlen(text) : 0);
 }
 
 void hardware_refuse(struct client *client, enum corun_status status, const char *text)
@@ -164,6 +168,21 @@ static const char *goal_problem_there(const struct client *client, uint32_t kind
     return share_problem_there(client, kind, value);
 }
 
+static bool has_workers(const struct client *client)
+{
+    return client->attach.workers || (client->board && atomic_load(&client->board->obeys));
+}
+
+/* NULL: it is a goal, and one that the policy keeps for such a program. */
+static const char *goal_problem_by_policy(const struct client *client, uint32_t kind, double value)
+{
+    const char *problem = goal_problem_there(client, kind, value);
+    bool by_sms = client->hardware->settings->rules.policy == GATE_WORKERS && kind != CORUN_GOAL_NONE;
+    return problem || !by_sms || has_workers(client)
+               ? problem
+               : "the policy keeps goals by SMs, and the program has no workers: start it with `corun share --workers`";
+}
+
 static void attach(struct client *client, const struct wire_frame *frame)
 {
     struct wire_attach *attach = &client->attach;
@@ -186,7 +205,7 @@ static void attach(struct client *client, const struct wire_frame *frame)
         hardware_refuse(client, CORUN_MEMORY, "there are too many GPUs");
         return;
     }
-    const char *problem = goal_problem_there(client, attach->goal, attach->goal_value);
+    const char *problem = goal_problem_by_policy(client, attach->goal, attach->goal_value);
     if (problem) {
         hardware_refuse(client, CORUN_ARGUMENT, problem);
         return;
@@ -231,18 +250,6 @@ static void describe_runs(const struct board *board, struct wire_client *row)
     lengths_tell(&lengths, &row->run_p50_cycles, &row->run_p99_cycles);
 }
 
-/* The SMs of its workers as a part of all; 0: its launches are no workers, or nobody limits them. */
-static uint32_t sms_of(const struct client *client)
-{
-    const struct sms *sms = client->gpu->gate.sms;
-    uint32_t word = atomic_load(&client->board->obeys) ? atomic_load(&client->board->sms) : 0;
-    uint32_t all = sms ? sms_of_gpu(sms) : 0;
-    if (!board_sms_is_listed(word))
-        return word;
-    uint32_t own = all ? sms_count(sms, client->number) * BOARD_SMS / all : 0;
-    return own ? board_sms(0, own) : board_sms(1, 1);
-}
-
 void hardware_describe(const struct client *client, struct wire_client *row)
 {
     struct board *board = client->board;
@@ -264,7 +271,7 @@ void hardware_describe(const struct client *client, struct wire_client *row)
                              .ended = rate->ended > 0 ? (uint64_t)rate->ended : 0,
                              .alone_per_second = rate_alone_per_second(&rate->alone),
                              .behind = rate_is_behind(rate),
-                             .sms = sms_of(client),
+                             .sms = hardware_sms_of(client),
                              .bytes = atomic_load(&board->bytes)};
     describe_runs(board, row);
     memcpy(row->name, client->attach.name, sizeof row->name);
@@ -273,7 +280,9 @@ void hardware_describe(const struct client *client, struct wire_client *row)
 void hardware_describe_gpu(const struct hardware *hardware, uint32_t gpu, struct wire_node *node)
 {
     *node = (struct wire_node){
-        .cycle = hardware_now(), .core_clock_khz = NUMBERS_KHZ, .hardware = 1, .sample_cycles = 1, .index = gpu};
+        .cycle = hardware_now(), .core_clock_khz = NUMBERS_KHZ, .hardware = 1, .sample_cycles = HARDWARE_SAMPLE_NS, .index = gpu};
+    const struct sms *sms = hardware->gpus[gpu].gate.sms;
+    node->sms = sms ? sms_of_gpu(sms) : 0;
     memcpy(node->gpu, hardware->gpus[gpu].found.name, sizeof node->gpu);
     memcpy(node->policy, hardware->settings->policy_text, sizeof node->policy);
 }
@@ -302,9 +311,11 @@ static void hold(struct client *client, const struct wire_frame *frame)
 
 static void list(struct client *client)
 {
-    const struct hardware *hardware = client->hardware;
+    struct hardware *hardware = client->hardware;
     const struct wire_done done = {CORUN_OK};
     struct wire_node node;
+    uint32_t samples[WIRE_MOST_SAMPLES];
+    hardware_watch(hardware, hardware_now());
     for (uint32_t i = 0; i < hardware->gpu_count; i++) {
         hardware_describe_gpu(hardware, i, &node);
         answer(client, WIRE_NODE, &node, NULL);
@@ -314,7 +325,7 @@ static void list(struct client *client)
         if (!other->board)
             continue;
         hardware_describe(other, &row);
-        answer(client, WIRE_CLIENT, &row, NULL);
+        answer_with(client, WIRE_CLIENT, &row, samples, hardware_samples(other, samples) * sizeof *samples);
     }
     answer(client, WIRE_DONE, &done, NULL);
 }
@@ -338,11 +349,7 @@ static void change_goal(struct client *client, const struct wire_frame *frame)
             hardware_refuse(client, CORUN_ARGUMENT, "it is the program of another user");
             return;
         }
-        const char *problem = goal_problem_there(other, goal.goal, goal.value);
-        bool by_sms = hardware->settings->rules.policy == GATE_WORKERS && goal.goal != CORUN_GOAL_NONE;
-        if (!problem && by_sms && !atomic_load(&other->board->obeys))
-            problem = "the policy keeps goals by SMs, and the program has no workers: start it with `corun share "
-                      "--workers`";
+        const char *problem = goal_problem_by_policy(other, goal.goal, goal.value);
         if (problem) {
             hardware_refuse(client, CORUN_ARGUMENT, problem);
             return;
@@ -359,10 +366,25 @@ static void change_goal(struct client *client, const struct wire_frame *frame)
     hardware_refuse(client, CORUN_NOT_FOUND, "no client has that process");
 }
 
+/* A goal that is kept by SMs is one of a program whose launches are workers. */
+static const struct client *without_workers(const struct hardware *hardware)
+{
+    for (const struct client *client = hardware->clients; client; client = client->next)
+        if (client->board && client->attach.goal != CORUN_GOAL_NONE && !has_workers(client))
+            return client;
+    return NULL;
+}
+
 enum corun_status hardware_change_policy(struct hardware *hardware, const struct gate_rules *rules, const char *text,
                                          struct corun_diagnostics *list)
 {
     struct hardware_settings *settings = hardware->settings;
+    const struct client *without = rules->policy == GATE_WORKERS ? without_workers(hardware) : NULL;
+    if (without)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
+                            "policy %s keeps goals by SMs, and %s (process %u) has a goal and no workers: start it with "
+                            "`corun share --workers`",
+                            rules->choice.policy->name, without->attach.name, without->peer.pid);
     enum corun_status status = hardware_set_rules(hardware, rules, list);
     if (status != CORUN_OK)
         return status;
@@ -371,15 +393,6 @@ enum corun_status hardware_change_policy(struct hardware *hardware, const struct
     settings->rules = *rules;
     hardware_journal_note(hardware->journal, NULL, "policy", text, hardware_now());
     return CORUN_OK;
-}
-
-/* A goal that is kept by SMs is one of a program whose launches are workers. */
-static const struct client *without_workers(const struct hardware *hardware)
-{
-    for (const struct client *client = hardware->clients; client; client = client->next)
-        if (client->board && client->attach.goal != CORUN_GOAL_NONE && !atomic_load(&client->board->obeys))
-            return client;
-    return NULL;
 }
 
 /* NULL: it may. */
@@ -411,13 +424,6 @@ static void change_policy(struct client *client, const struct wire_frame *frame)
     struct corun_diagnostics *said = corun_diagnostics_create();
     enum corun_status status =
         said ? gate_rules_choose(text, &hardware->settings->policies, &rules, said) : CORUN_MEMORY;
-    const struct client *other = status == CORUN_OK && rules.policy == GATE_WORKERS ? without_workers(hardware) : NULL;
-    if (other)
-        status =
-            corun_report(said, CORUN_ARGUMENT, CORUN_NOWHERE,
-                         "policy %s keeps goals by SMs, and %s (process %u) has a goal and no workers: start it with "
-                         "`corun share --workers`",
-                         rules.choice.policy->name, other->attach.name, other->peer.pid);
     if (status == CORUN_OK)
         status = hardware_change_policy(hardware, &rules, text, said);
     if (status == CORUN_OK)

@@ -43,7 +43,7 @@ struct hardware {
     uv_poll_t listener, clock;
     uv_timer_t metrics; /* until they are written again */
     uv_signal_t signals[4];
-    int socket, timer;
+    int socket, timer, reserve;    /* `reserve`: listen_accept's */
     char file[UPGRADE_PATH_BYTES]; /* of this process; empty: not known */
     bool handed_over;              /* the socket was, and stays */
     bool metrics_fail;             /* which has been said */
@@ -56,6 +56,14 @@ struct hardware {
     uint64_t refused; /* connections that were turned away */
     struct known known[MOST_KNOWN];
     uint32_t known_count, known_next; /* the oldest gives its place */
+};
+
+#define HARDWARE_SAMPLE_NS UINT64_C(100000000)
+
+/* Hundredths of the SMs on which a program may be, over time; of zeros where no policy divides them. */
+struct watched {
+    uint64_t looked_ns, sampled_ns, sum, part, count;
+    uint32_t samples[WIRE_MOST_SAMPLES]; /* sample i in place i modulo their number */
 };
 
 struct client {
@@ -72,6 +80,7 @@ struct client {
     struct board *board;
     uint32_t number;
     struct wire_attach attach;
+    struct watched watched;
     bool ends; /* nothing more is heard of it */
 };
 
@@ -99,6 +108,12 @@ enum corun_status hardware_set_rules(struct hardware *hardware, const struct gat
                                      struct corun_diagnostics *list);
 /* Tells the program whether its memory is limited, after which it asks. */
 void hardware_limit_memory(const struct client *client);
+/* The SMs of its workers as its board has them (board_sms), where a policy lists them the part that they are; 0: nobody limits them. */
+uint32_t hardware_sms_of(const struct client *client);
+/* What programs may use, as it is by now. */
+void hardware_watch(struct hardware *hardware, uint64_t now_ns);
+/* How many there are: the last ones, HARDWARE_SAMPLE_NS each, the newest last. */
+uint32_t hardware_samples(const struct client *client, uint32_t samples[WIRE_MOST_SAMPLES]);
 /* Rows of the list. */
 void hardware_describe(const struct client *client, struct wire_client *row);
 void hardware_describe_gpu(const struct hardware *hardware, uint32_t gpu, struct wire_node *node);

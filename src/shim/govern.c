@@ -160,7 +160,10 @@ static bool is_elsewhere(void)
 /* Under the lock. A board that was there before stays mapped: the GPU may still write to it. */
 static void attach(void)
 {
-    struct wire_attach attach = {.version = WIRE_VERSION, .goal = CORUN_GOAL_NONE, .board_bytes = sizeof(struct board)};
+    struct wire_attach attach = {.version = WIRE_VERSION,
+                                 .goal = CORUN_GOAL_NONE,
+                                 .board_bytes = sizeof(struct board),
+                                 .workers = kernels_form() == KERNELS_WORKERS};
     const char *goal = getenv(setting_GOAL), *kind = getenv(setting_GOAL_KIND);
     struct wire_frame frame;
     struct board *board = NULL;

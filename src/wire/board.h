@@ -118,7 +118,8 @@ static inline void board_sms_range(uint32_t sms, uint32_t count, uint32_t *first
 
 static inline double board_sms_share(uint32_t sms)
 {
-    return ((double)(sms >> 16) - (double)(sms & 0xffff)) / BOARD_SMS;
+    uint32_t from = sms & 0xffff, to = sms >> 16 < BOARD_SMS ? sms >> 16 : BOARD_SMS;
+    return to > from ? (double)(to - from) / BOARD_SMS : 0;
 }
 
 /* The page in front of the boards of a user, corund's. */

@@ -14,7 +14,7 @@
 #include "corun/policy.h"
 #include "corun/texture.h"
 
-#define WIRE_VERSION 8u
+#define WIRE_VERSION 9u
 #define WIRE_UUID_BYTES 16u
 #define WIRE_NAME_BYTES 64u
 #define WIRE_MOST_TEXT (UINT32_C(64) << 20)
@@ -50,7 +50,7 @@ struct wire_welcome {
 struct wire_attach {
     uint32_t version, goal;
     uint32_t board_bytes; /* of struct board */
-    uint32_t unused;
+    uint32_t workers;     /* its launches become workers where corund says so */
     double goal_value;
     char name[WIRE_NAME_BYTES];
     uint8_t gpu[WIRE_UUID_BYTES]; /* of the GPU on which it launches; zeros: not known */
