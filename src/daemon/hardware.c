@@ -340,6 +340,7 @@ static void reload(struct hardware *hardware)
 {
     struct hardware_settings *settings = hardware->settings;
     char before[WIRE_MOST_POLICY];
+    const struct gate_rules rules_before = settings->rules;
     memcpy(before, settings->policy_text, sizeof before);
     settings->reload(settings->user);
     for (struct client *client = hardware->clients; client; client = client->next) {
@@ -356,6 +357,7 @@ static void reload(struct hardware *hardware)
     char text[WIRE_MOST_POLICY];
     memcpy(text, settings->policy_text, sizeof text);
     memcpy(settings->policy_text, before, sizeof before);
+    settings->rules = rules_before;
     if (list && hardware_change_policy(hardware, &rules, text, list) != CORUN_OK && settings->tell)
         settings->tell(settings->user, "the policy stays as it was",
                        corun_diagnostics_count(list) ? corun_diagnostics_get(list, 0)->message : "out of memory");

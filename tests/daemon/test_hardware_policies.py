@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""
+Policies of SMs on a GPU of hardware, under what can go wrong.
+
+    test_hardware_policies.py CORUN PROGRAMS TEST...
+
+The driver below is corun's own on the simulated GPU, a GTX 980 with 16 SMs, which each process has for itself.
+"""
+import json
+import os
+import pathlib
+import re
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+import unittest
+
+from test_hardware import CORUN, OBEYS, PROGRAMS, STARTING, Client, Configured, Shimmed
+
+WITHOUT = "has no workers: start it with `corun share --workers`"
+
+
+class Policies(Shimmed):
+    def manned(self, name, *words):
+        return self.share(PROGRAMS / "where_blocks", "--workers", "--name", name, words=words)
+
+    def shares(self):
+        return {name: client["sm_share"] for name, client in self.clients().items()}
+
+    def test_top(self):
+        """The part of the SMs that each may be on, now and over time."""
+        self.start_daemon("--policy", "partition:window=50")
+        other = Client(self.socket, name=b"other")
+        self.addCleanup(other.close)
+        other.put(OBEYS, 1)
+        other.put(STARTING, 1)
+        self.environment["CORUN_SHIM_TRACE"] = str(self.folder / "trace")
+        train = self.share(PROGRAMS / "many_launches", "--workers", "--name", "train", "--goal", "75%", words=["100000000"])
+        self.wait_for(lambda: self.shares() == {"train": 0.75, "other": 0.25})
+        self.wait_for(lambda: len(self.clients()["train"]["sms"]) > 3 and self.clients()["train"]["sms"][-1] == 0.75)
+        self.assertEqual(json.loads(self.ask("ps", "--json", "-").stdout)["sample_cycles"], 100000000)
+        self.assertLessEqual(len(self.clients()["train"]["sms"]), 60)
+        lines = self.ask("top", "--once").stdout.splitlines()
+        title, rows = next(line for line in lines if line.startswith("name ")), {line.split()[0]: line for line in lines if line}
+        self.assertIn("of alone  SMs  SMs over time", re.sub(" {2,}", "  ", title))
+        self.assertIn(" 75% ", rows["train"])
+        self.assertIn(" 25% ", rows["other"])
+        self.assertEqual(self.ask("policy", "left-over").returncode, 0)
+        self.assertEqual(self.clients()["train"]["sms"], [])
+        self.assertIsNone(self.clients()["train"]["sm_share"])
+        train.kill()
+
+    def test_goals_without_workers(self):
+        """A goal that nobody can keep is refused: when the program comes, by `corun goal`, and with the policy; the program has its results."""
+        self.start_daemon("--policy", "workers:even")
+        refused = self.share(PROGRAMS / "many_launches", "--goal", "90%", words=["2000"])
+        status, out, err = self.end(refused)
+        self.assertEqual((status, out.startswith(b"2000 launches")), (0, True), err)
+        self.assertIn(b"corund refuses, the program runs ungoverned: the policy keeps goals by SMs, and the program " + WITHOUT.encode(), err)
+        whole = Client(self.socket, name=b"whole")
+        self.addCleanup(whole.close)
+        for goal in "90%", "ms=2", "fps=30":
+            self.assertIn(WITHOUT, self.ask("goal", str(os.getpid()), goal).stderr)
+        self.assertEqual(self.ask("goal", str(os.getpid()), "none").returncode, 0)
+        self.assertEqual(self.ask("policy", "goal").returncode, 0)
+        self.assertEqual(self.ask("goal", str(os.getpid()), "90%").returncode, 0)
+        done = self.ask("policy", "workers:even")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("policy even keeps goals by SMs, and whole (process ", done.stderr)
+        self.assertEqual(self.ask("policy").stdout, "goal\n")
+
+    def restart(self, daemon, *options):
+        daemon.kill()
+        daemon.wait()
+        self.socket.unlink(missing_ok=True)
+        return self.start_daemon(*options)
+
+    def test_killed_under_load(self):
+        """Programs run on everywhere without corund, and have their SMs again under the next one; each thread block has run once."""
+        for policy in ("workers:even", "smqos:gate=off"):
+            with self.subTest(policy):
+                daemon = self.start_daemon("--policy", policy)
+                programs = [self.manned(name, "200", "1500", "40") for name in ("one", "two")]
+                for _ in range(2):
+                    self.wait_for(lambda: len(self.shares()) == 2 and all(self.shares().values()))
+                    daemon = self.restart(daemon, "--policy", policy)
+                    self.assertEqual([program.poll() for program in programs], [None, None])
+                for program in programs:
+                    status, out, err = self.end(program)
+                    self.assertEqual(status, 0, err)
+                    self.assertTrue(out.endswith(b"200 launches of 1500 thread blocks\n"), out[-200:])
+                    self.assertEqual(err.count(b"corund is gone, the program runs on ungoverned"), 2, err)
+                self.assertEqual(self.clients(), {})
+                daemon.kill()
+                daemon.wait()
+                self.socket.unlink(missing_ok=True)
+
+    def held(self, daemon):
+        folder = pathlib.Path("/proc") / str(daemon.pid)
+        return len(list((folder / "fd").iterdir())), len((folder / "maps").read_text().splitlines())
+
+    def test_connections(self):
+        """A thousand, beside two programs on SMs of their own: these have their results, and corund no descriptor more."""
+        daemon = self.start_daemon("--policy", "workers:even")
+        programs = [self.manned(name, "60", "1500", "40") for name in ("one", "two")]
+        self.wait_for(lambda: len(self.shares()) == 2)
+        before = self.held(daemon)
+        for i in range(1000):
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(str(self.socket))
+                client.sendall((b"", b"\0\0\0", b"garbage" * 9, bytes(64))[i % 4])
+        self.wait_for(lambda: self.held(daemon)[0] <= before[0])
+        self.assertLessEqual(self.held(daemon)[1], before[1] + 4)
+        for program in programs:
+            status, out, err = self.end(program)
+            self.assertEqual((status, err), (0, b""))
+            self.assertTrue(out.endswith(b"60 launches of 1500 thread blocks\n"))
+
+    def test_no_descriptors(self):
+        """Where corund has none left, it turns away who connects and rests; who is there stays, and the next one comes when there is room."""
+        for options in (), ("--simulate", "gtx980:sms=2"):
+            with self.subTest(options):
+                daemon = self.start_daemon(*options)
+                self.assertEqual(self.ask("ps").returncode, 0)
+                resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (40, 40))
+                many = [socket.socket(socket.AF_UNIX) for _ in range(80)]
+                for client in many:
+                    client.connect(str(self.socket))
+                times = pathlib.Path(f"/proc/{daemon.pid}/stat")
+
+                def used():
+                    return sum(map(int, times.read_text().rsplit(")", 1)[1].split()[11:13]))  # pylint: disable=cell-var-from-loop
+                turned = 0
+                for client in many:
+                    client.settimeout(0.2)
+                    try:
+                        turned += client.recv(1) == b""
+                    except (TimeoutError, ConnectionResetError):
+                        pass
+                    if turned > 5:
+                        break
+                self.assertGreater(turned, 5)
+                before = used()
+                time.sleep(1)
+                self.assertLess(used() - before, 20)  # of 100
+                self.assertIsNone(daemon.poll())
+                for client in many:
+                    client.close()
+                self.wait_for(lambda: self.ask("ps").returncode == 0)
+                daemon.send_signal(signal.SIGTERM)
+                self.assertEqual(daemon.wait(10), 0)
+
+
+class Reload(Configured):
+    def test_goals_without_workers(self):
+        """SIGHUP changes to no policy that cannot keep the goals that there are; all else of the file counts."""
+        daemon = self.start_configured("policy: goal\n")
+        client = Client(self.socket, goal=1, name=b"server")
+        self.addCleanup(client.close)
+        self.assertEqual(client.kind, "BOARD")
+        self.write(f"hardware: true\nsocket: {self.socket}\npolicy: workers:even\n")
+        daemon.send_signal(signal.SIGHUP)
+        said = daemon.stderr.readline()
+        self.assertIn("the policy stays as it was: policy even keeps goals by SMs, and server (process ", said)
+        self.assertEqual(self.ask("policy").stdout, "goal\n")
+        self.assertEqual(self.ask("goal", str(os.getpid()), "80%").returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)
