@@ -209,9 +209,8 @@ static bool print_gpu(const struct top_view *view, const struct daemon_list *now
         "<name",          "pid",      "<state", "goal", "of goal", "IPC", "of alone", "SMs",
         "<SMs over time", "launches", "P50",    "P99",  "runs",    "P50", "P99",      "memory"};
     static const char *const hardware[] = {
-        "<name", "pid",            "<state",   "goal", "of goal", "behind", "launches/s", "of alone",
-        "SMs",   "<SMs over time", "launches", "held", "for",     "runs",   "P50",        "P99",
-        "memory"};
+        "<name",          "pid",      "<state", "goal", "of goal", "behind", "launches/s", "of alone", "SMs",
+        "<SMs over time", "launches", "held",   "for",  "runs",    "P50",    "P99",        "memory"};
     const char *const *titles = node->hardware ? hardware : simulated;
     size_t count = (node->hardware ? sizeof hardware : sizeof simulated) / sizeof *titles;
     struct arena *arena = arena_create();

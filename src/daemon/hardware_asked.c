@@ -279,8 +279,11 @@ void hardware_describe(const struct client *client, struct wire_client *row)
 
 void hardware_describe_gpu(const struct hardware *hardware, uint32_t gpu, struct wire_node *node)
 {
-    *node = (struct wire_node){
-        .cycle = hardware_now(), .core_clock_khz = NUMBERS_KHZ, .hardware = 1, .sample_cycles = HARDWARE_SAMPLE_NS, .index = gpu};
+    *node = (struct wire_node){.cycle = hardware_now(),
+                               .core_clock_khz = NUMBERS_KHZ,
+                               .hardware = 1,
+                               .sample_cycles = HARDWARE_SAMPLE_NS,
+                               .index = gpu};
     const struct sms *sms = hardware->gpus[gpu].gate.sms;
     node->sms = sms ? sms_of_gpu(sms) : 0;
     memcpy(node->gpu, hardware->gpus[gpu].found.name, sizeof node->gpu);
@@ -381,10 +384,11 @@ enum corun_status hardware_change_policy(struct hardware *hardware, const struct
     struct hardware_settings *settings = hardware->settings;
     const struct client *without = rules->policy == GATE_WORKERS ? without_workers(hardware) : NULL;
     if (without)
-        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
-                            "policy %s keeps goals by SMs, and %s (process %u) has a goal and no workers: start it with "
-                            "`corun share --workers`",
-                            rules->choice.policy->name, without->attach.name, without->peer.pid);
+        return corun_report(
+            list, CORUN_ARGUMENT, CORUN_NOWHERE,
+            "policy %s keeps goals by SMs, and %s (process %u) has a goal and no workers: start it with "
+            "`corun share --workers`",
+            rules->choice.policy->name, without->attach.name, without->peer.pid);
     enum corun_status status = hardware_set_rules(hardware, rules, list);
     if (status != CORUN_OK)
         return status;
