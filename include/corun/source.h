@@ -120,6 +120,7 @@ enum corun_instruction_flag {
     CORUN_COMPARED =
         1
         << 22, /* an atomic: in shared memory a loop of a load, the operation and a compare-and-swap; further: a turn's */
+    CORUN_PIECES = 1 << 23, /* INT: `pieces` says which pipelines run it */
     CORUN_EITHER = 1 << 17, /* INT: a sum of two, a copy or a shift by a constant, which a multiply-add does as well */
 };
 
@@ -144,6 +145,9 @@ struct corun_instruction {
     int16_t merged; /* further instructions of the PTX that this one stands for; 0, unless the module was assembled */
     /* Machine instructions that it stands for beside itself: all, and those of them that come before and after it in a chain. */
     uint8_t further, chain;
+    struct {
+        uint8_t logic, products, either, special;
+    } pieces; /* PIECES: instructions for the pipelines of logic, of products, either of these, and of special functions */
     uint16_t multiply_adds; /* TENSOR: of the whole warp, divided by 32; of sparse matrices those that are computed */
     uint16_t shared_bytes;  /* WARPGROUP: read from shared memory, the warp's share */
     uint32_t line;          /* PTX line, for profiles and messages */

@@ -6,12 +6,11 @@ static const struct rewrite {
     uint32_t bit;
     void (*run)(struct code *code);
 } rewrites_in_order[] = {
-    {ASSEMBLE_COPIES, code_propagate},    {ASSEMBLE_COPIES, code_remove_dead},
-    {ASSEMBLE_UNROLL, code_unroll},       {ASSEMBLE_ADDRESSES, code_fold_addresses},
-    {ASSEMBLE_COPIES, code_remove_dead},  {ASSEMBLE_FUSE, code_fuse},
-    {ASSEMBLE_SUMS, code_fuse_sums},      {ASSEMBLE_COPIES, code_remove_dead},
-    {ASSEMBLE_PREDICATE, code_predicate}, {ASSEMBLE_COMBINE, code_combine},
-    {ASSEMBLE_GATHER, code_gather},
+    {ASSEMBLE_COPIES, code_propagate},         {ASSEMBLE_COPIES, code_remove_dead}, {ASSEMBLE_UNROLL, code_unroll},
+    {ASSEMBLE_ADDRESSES, code_fold_addresses}, {ASSEMBLE_COPIES, code_remove_dead}, {ASSEMBLE_FUSE, code_fuse},
+    {ASSEMBLE_SUMS, code_fuse_sums},           {ASSEMBLE_CONTRACT, code_contract},  {ASSEMBLE_COPIES, code_remove_dead},
+    {ASSEMBLE_PREDICATE, code_predicate},      {ASSEMBLE_COMBINE, code_combine},    {ASSEMBLE_GATHER, code_gather},
+    {ASSEMBLE_HALVES, code_count_halves},
 };
 
 static enum corun_status assemble_function(struct ptx_function *function, struct arena *arena, uint32_t rewrites)

@@ -33,7 +33,10 @@
     R(GATHER, "gather", "integer atomics whose lanes all go to one address are one operation of their warp") \
     R(SPARE, "spare", "what is scheduled takes no registers that save no cycle") \
     R(OCCUPANCY, "occupancy", \
-      "what is scheduled takes the registers of full occupancy, or of the next step above those of the source order")
+      "what is scheduled takes the registers of full occupancy, or of the next step above those of the source order") \
+    R(CONTRACT, "contract", \
+      "a product and a sum of floats that may be contracted are one instruction, and negations go") \
+    R(HALVES, "halves", "integers of 64 bits are as many instructions as their halves that somebody wants need")
 
 enum assemble_rewrite_bit {
 #define ASSEMBLE_BIT(name, word, meaning) ASSEMBLE_BIT_##name,

@@ -184,6 +184,33 @@ const struct ptx_instruction *code_definition(const struct code *code, const str
     return index == PTX_NONE || code->instructions[index].opcode == PTX_OP_NONE ? NULL : &code->instructions[index];
 }
 
+struct overlap {
+    const struct ptx_instruction *definition;
+    bool found;
+};
+
+static void note_overlap(void *user, uint32_t register_index, enum ptx_access access)
+{
+    struct overlap *overlap = user;
+    const struct ptx_instruction *definition = overlap->definition;
+    for (uint32_t i = 1; access == PTX_WRITE && i < definition->operand_count; i++)
+        overlap->found |= definition->operands[i].kind == PTX_OPERAND_REGISTER &&
+                          definition->operands[i].index == register_index;
+}
+
+bool code_could_compute(const struct code *code, const struct ptx_instruction *definition,
+                        const struct ptx_instruction *reader)
+{
+    struct overlap overlap = {definition, false};
+    if (definition >= reader || definition->guard != PTX_NONE ||
+        code->flow.block_of[definition - code->instructions] != code->flow.block_of[reader - code->instructions])
+        return false;
+    for (const struct ptx_instruction *between = definition; between < reader && !overlap.found; between++)
+        if (between->opcode != PTX_OP_NONE)
+            ptx_instruction_registers(between, note_overlap, &overlap);
+    return !overlap.found;
+}
+
 /* Runs for all lanes that come to its block. */
 static bool stands_in(const struct code *code, uint32_t index)
 {

@@ -60,6 +60,12 @@ uint32_t code_bits(const struct code *code, uint32_t register_index);
 /* The instruction that alone defines the register of an operand, NULL if there is none. */
 const struct ptx_instruction *code_definition(const struct code *code, const struct ptx_operand *operand);
 /*
+ * Whether `reader`, later in the same block than `definition`, could compute what that does: both run for the same lanes, and nothing between them
+ * writes what `definition` reads.
+ */
+bool code_could_compute(const struct code *code, const struct ptx_instruction *definition,
+                        const struct ptx_instruction *reader);
+/*
  * Removes an instruction: another one of its block, that runs for the same lanes, is counted for it from now on. false, and nothing happens, if
  * there is none.
  */
@@ -72,9 +78,11 @@ void code_fold_addresses(struct code *code); /* addresses.c */
 void code_unroll(struct code *code);         /* unroll.c */
 void code_fuse(struct code *code);           /* fuse.c */
 void code_fuse_sums(struct code *code);      /* fuse.c */
+void code_contract(struct code *code);       /* contract.c */
 void code_predicate(struct code *code);      /* branches.c */
 void code_combine(struct code *code);        /* vectors.c */
 void code_gather(struct code *code);         /* atomics.c */
+void code_count_halves(struct code *code);   /* halves.c */
 /* schedule.c; of `rewrites`, SPARE and OCCUPANCY say within how many registers. */
 enum corun_status code_schedule(struct code *code, uint32_t rewrites);
 

@@ -5,12 +5,13 @@
 /* Registers from registers, and nothing else. */
 #define OP(name) [PTX_OP_##name] = true
 static const bool computes[PTX_OP_COUNT] = {
-    OP(ADD),  OP(ADDC),  OP(SUB),  OP(SUBC),     OP(MUL),   OP(MAD),  OP(MADC),     OP(FMA),      OP(MUL24), OP(MAD24),
-    OP(SAD),  OP(DIV),   OP(REM),  OP(ABS),      OP(NEG),   OP(MIN),  OP(MAX),      OP(POPC),     OP(CLZ),   OP(BFIND),
-    OP(BREV), OP(BFE),   OP(BFI),  OP(BMSK),     OP(SZEXT), OP(DP4A), OP(DP2A),     OP(COPYSIGN), OP(TESTP), OP(RCP),
-    OP(SQRT), OP(RSQRT), OP(SIN),  OP(COS),      OP(LG2),   OP(EX2),  OP(TANH),     OP(SETP),     OP(SET),   OP(SELP),
-    OP(SLCT), OP(AND),   OP(OR),   OP(XOR),      OP(NOT),   OP(CNOT), OP(LOP3),     OP(SHL),      OP(SHR),   OP(SHF),
-    OP(PRMT), OP(CVT),   OP(CVTA), OP(ISSPACEP), OP(FNS),   OP(ADD3), OP(CVT_PACK),
+    OP(ADD),      OP(ADDC),  OP(SUB),      OP(SUBC),   OP(MUL),    OP(MAD),    OP(MADC),   OP(FMA),  OP(MUL24),
+    OP(MAD24),    OP(SAD),   OP(DIV),      OP(REM),    OP(ABS),    OP(NEG),    OP(MIN),    OP(MAX),  OP(POPC),
+    OP(CLZ),      OP(BFIND), OP(BREV),     OP(BFE),    OP(BFI),    OP(BMSK),   OP(SZEXT),  OP(DP4A), OP(DP2A),
+    OP(COPYSIGN), OP(TESTP), OP(RCP),      OP(SQRT),   OP(RSQRT),  OP(SIN),    OP(COS),    OP(LG2),  OP(EX2),
+    OP(TANH),     OP(SETP),  OP(SET),      OP(SELP),   OP(SLCT),   OP(AND),    OP(OR),     OP(XOR),  OP(NOT),
+    OP(CNOT),     OP(LOP3),  OP(SHL),      OP(SHR),    OP(SHF),    OP(PRMT),   OP(CVT),    OP(CVTA), OP(ISSPACEP),
+    OP(FNS),      OP(ADD3),  OP(CVT_PACK), OP(MULADD), OP(ADDMUL), OP(MULSUB), OP(SUBMUL), OP(FNMA), OP(FMS),
 };
 #undef OP
 

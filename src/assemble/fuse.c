@@ -7,17 +7,20 @@ static bool is_register(const struct ptx_operand *operand)
     return operand->kind == PTX_OPERAND_REGISTER;
 }
 
-/* The definition of an operand that only this one instruction reads, and whose own operands still hold the same there. */
-static const struct ptx_instruction *only_for(const struct code *code, const struct ptx_operand *operand)
+/* The definition of an operand that the reader could compute as well. */
+static const struct ptx_instruction *for_reader(const struct code *code, const struct ptx_instruction *reader,
+                                                const struct ptx_operand *operand)
 {
     const struct ptx_instruction *definition = is_register(operand) ? code_definition(code, operand) : NULL;
-    if (!definition || code->definitions[operand->index].reads != 1 || definition->guard != PTX_NONE)
-        return NULL;
-    for (uint32_t i = 1; i < definition->operand_count; i++)
-        if (is_register(&definition->operands[i]) &&
-            code->definitions[definition->operands[i].index].instruction == PTX_NONE)
-            return NULL;
-    return definition;
+    return definition && code_could_compute(code, definition, reader) ? definition : NULL;
+}
+
+/* The same, and nothing else reads it. */
+static const struct ptx_instruction *only_for(const struct code *code, const struct ptx_instruction *reader,
+                                              const struct ptx_operand *operand)
+{
+    const struct ptx_instruction *definition = for_reader(code, reader, operand);
+    return definition && code->definitions[operand->index].reads == 1 ? definition : NULL;
 }
 
 /* A product whose sum with another value mad gives: mul.lo of the sum's width, mul.wide of half of it. */
@@ -27,12 +30,6 @@ static bool is_product(const struct ptx_instruction *product, uint32_t bits)
         return false;
     return (product->half == PTX_HALF_LO && bits == 32 && ptx_types[product->types[0]].bits == 32) ||
            (product->half == PTX_HALF_WIDE && bits == 64 && ptx_types[product->types[0]].bits == 32);
-}
-
-/* In one block both run for the same lanes, so that one of them can be counted for the other. */
-static bool same_block(const struct code *code, const struct ptx_instruction *left, const struct ptx_instruction *right)
-{
-    return code->flow.block_of[left - code->instructions] == code->flow.block_of[right - code->instructions];
 }
 
 static void absorb(struct code *code, struct ptx_instruction *into, const struct ptx_instruction *other)
@@ -61,10 +58,10 @@ static bool is_shift(const struct ptx_instruction *shift)
 static bool fuse_three(struct code *code, struct ptx_instruction *sum)
 {
     for (uint32_t i = 1; i <= 2; i++) {
-        const struct ptx_instruction *inner = only_for(code, &sum->operands[i]);
+        const struct ptx_instruction *inner = only_for(code, sum, &sum->operands[i]);
         const struct ptx_operand *other = &sum->operands[3 - i];
         bool shift = inner && is_shift(inner);
-        if (!inner || !same_block(code, inner, sum) || !(shift || is_plain_sum(inner)) ||
+        if (!inner || !(shift || is_plain_sum(inner)) ||
             is_register(other) + is_register(&inner->operands[1]) + is_register(&inner->operands[2]) < 2 ||
             (!is_register(other) && (shift || other->kind != PTX_OPERAND_INTEGER)))
             continue;
@@ -87,16 +84,29 @@ static bool fuse_three(struct code *code, struct ptx_instruction *sum)
     return false;
 }
 
+/* A sum has computed a product that others read as well: they may do likewise, and the last one takes it in. */
+static void take_copy(struct code *code, const struct ptx_instruction *product, uint32_t factor)
+{
+    code->definitions[factor].reads--;
+    for (uint32_t i = 1; i <= 2; i++)
+        if (is_register(&product->operands[i]))
+            code->definitions[product->operands[i].index].reads++;
+    code->changed = true;
+}
+
+/* Of 64 bits each of a product's sums is one instruction with it, however many there are: IMAD.WIDE. */
 static bool fuse_sum(struct code *code, struct ptx_instruction *sum)
 {
     uint32_t bits = ptx_types[sum->types[0]].bits;
     if (!ptx_type_is_integer(sum->types[0]) || sum->carry || sum->sat || sum->carry_flag != PTX_NONE)
         return false;
     for (uint32_t i = 1; i <= 2; i++) {
-        const struct ptx_instruction *product = only_for(code, &sum->operands[i]);
-        if (!product || !is_product(product, bits) || !same_block(code, product, sum) ||
-            !is_register(&sum->operands[3 - i]))
+        const struct ptx_instruction *product = for_reader(code, sum, &sum->operands[i]);
+        bool shared = product && code->definitions[sum->operands[i].index].reads > 1;
+        if (!product || !is_product(product, bits) || !is_register(&sum->operands[3 - i]) ||
+            (shared && product->half != PTX_HALF_WIDE))
             continue;
+        uint32_t factor = sum->operands[i].index;
         struct ptx_operand *operands = ARENA_ARRAY(code->arena, struct ptx_operand, 4);
         if (!operands)
             return false;
@@ -109,7 +119,10 @@ static bool fuse_sum(struct code *code, struct ptx_instruction *sum)
         sum->types[0] = product->types[0];
         sum->operands = operands;
         sum->operand_count = 4;
-        absorb(code, sum, product);
+        if (shared)
+            take_copy(code, product, factor);
+        else
+            absorb(code, sum, product);
         return true;
     }
     return false;
@@ -133,8 +146,8 @@ static bool is_logic(const struct ptx_instruction *instruction)
 static bool fuse_logic(struct code *code, struct ptx_instruction *outer)
 {
     for (uint32_t i = 1; i <= 2; i++) {
-        const struct ptx_instruction *inner = only_for(code, &outer->operands[i]);
-        if (!inner || !is_logic(inner) || !same_block(code, inner, outer) || !is_register(&outer->operands[3 - i]) ||
+        const struct ptx_instruction *inner = only_for(code, outer, &outer->operands[i]);
+        if (!inner || !is_logic(inner) || !is_register(&outer->operands[3 - i]) ||
             !is_register(&inner->operands[1]))
             continue;
         struct ptx_operand *operands = ARENA_ARRAY(code->arena, struct ptx_operand, 5);

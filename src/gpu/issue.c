@@ -100,9 +100,38 @@ static inline uint64_t reserve_one_pipe(struct sm *sm, uint32_t index, const str
     return start;
 }
 
+static inline uint64_t later(uint64_t left, uint64_t right)
+{
+    return left > right ? left : right;
+}
+
+/* Parts of one instruction that several pipelines run: it is issued part after part, so the last one may be free as much later. */
+static __attribute__((noinline)) uint64_t reserve_pieces(struct sm *sm, uint32_t index, const struct machine_op *op,
+                                                         uint64_t start)
+{
+    uint64_t *logic = free_pipe(sm, index, PIPE_INT), *products = free_pipe(sm, index, PIPE_FP32);
+    bool of_logic = op->pipe == PIPE_INT;
+    uint64_t of_pipe[2] = {of_logic ? op->interval : 0, of_logic ? op->beside_interval : op->interval};
+    if (op->either_interval)
+        of_pipe[later(*logic, start) + of_pipe[0] > later(*products, start) + of_pipe[1]] += op->either_interval;
+    uint64_t slack = op->slots - 1u;
+    if (of_pipe[0] && *logic > start + (of_pipe[1] ? slack : 0))
+        start = *logic - (of_pipe[1] ? slack : 0);
+    if (of_pipe[1] && *products > start + (of_pipe[0] ? slack : 0))
+        start = *products - (of_pipe[0] ? slack : 0);
+    if (of_pipe[0])
+        *logic = later(*logic, start) + of_pipe[0];
+    if (of_pipe[1])
+        *products = later(*products, start) + of_pipe[1];
+    hold_collector(sm, &sm->schedulers[index], start);
+    return start;
+}
+
 /* Reserves a collector until `start` and a pipeline from then on; returns the start, later if the pipeline is taken. */
 static uint64_t reserve_pipe(struct sm *sm, uint32_t index, const struct machine_op *op, uint64_t start)
 {
+    if (op->flags & CORUN_PIECES && sm->config->mixed_pipes && op->pipe != PIPE_SFU)
+        return reserve_pieces(sm, index, op, start);
     if (op->pipe != PIPE_MEMORY) {
         uint64_t *free_at = free_pipe(sm, index, op->pipe), interval = op->interval;
         if (op->either_interval && *free_at > start) {
@@ -114,11 +143,11 @@ static uint64_t reserve_pipe(struct sm *sm, uint32_t index, const struct machine
         }
         if (*free_at > start)
             start = *free_at;
-        if (op->special_interval) {
+        if (op->beside_interval) {
             uint64_t *special = free_pipe(sm, index, PIPE_SFU);
             if (*special > start)
                 start = *special;
-            *special = start + op->special_interval;
+            *special = start + op->beside_interval;
         }
         /* A tensor pipeline reads the many operands of one product while it computes another. */
         uint64_t first = op->pipe == PIPE_TENSOR ? sm->now + sm->config->collect_cycles : start;

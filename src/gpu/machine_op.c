@@ -128,7 +128,7 @@ static void set_tensor(const struct corun_gpu_config *c, const struct corun_inst
 }
 
 /* What a precise quotient or root begins with, an approximation, keeps a special function pipeline as well. */
-static uint16_t special_interval(const struct corun_gpu_config *c, const struct corun_instruction *instruction)
+static uint16_t beside_special(const struct corun_gpu_config *c, const struct corun_instruction *instruction)
 {
     bool quotient = instruction->operation == CORUN_OPERATION_DIV || instruction->operation == CORUN_OPERATION_SQRT;
     uint32_t interval = c->fp32_div_specials * c->sfu_interval;
@@ -146,6 +146,33 @@ static void set_slots(const struct corun_gpu_config *c, const struct corun_instr
         return;
     op->slots = (uint16_t)(op->slots * (1 + instruction->further));
     op->latency = (uint16_t)(op->latency + instruction->chain * (c->collect_cycles + c->fp32_mul_latency));
+}
+
+/*
+ * Integers of 64 bits by what their halves need: of the pipeline for logic, of the one for products, of whichever is free first. Nothing at all:
+ * the halves have other names. Special functions wait for no other part.
+ */
+static void set_pieces(const struct corun_gpu_config *c, const struct corun_instruction *instruction,
+                       struct machine_op *op)
+{
+    uint32_t logic = instruction->pieces.logic, products = instruction->pieces.products,
+             either = instruction->pieces.either, special = instruction->pieces.special;
+    if (!c->expansions || !(instruction->flags & CORUN_PIECES))
+        return;
+    if (!(logic + products + either + special))
+        op->latency = 0;
+    if (special) {
+        op->pipe = PIPE_SFU;
+        op->interval = (uint16_t)(special * c->sfu_interval);
+        op->latency = (uint16_t)(op->latency + c->sfu_latency - c->int_add_latency);
+    } else if (!c->mixed_pipes) {
+        op->interval = (uint16_t)((logic + products + either) * op->interval);
+    } else {
+        op->pipe = logic ? PIPE_INT : PIPE_FP32;
+        op->interval = (uint16_t)(logic ? logic * c->int_add_interval : products * c->int_mad_interval);
+        op->beside_interval = (uint16_t)(logic ? products * c->int_mad_interval : 0);
+        op->either_interval = (uint16_t)(either * c->int_mad_interval);
+    }
 }
 
 /*
@@ -248,8 +275,8 @@ static bool is_plain(const struct machine_op *op)
 {
     uint32_t more = CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC | CORUN_BRANCH | CORUN_BARRIER | CORUN_EXIT | CORUN_COPY |
                     CORUN_COPY_GROUP | CORUN_WARPGROUP | CORUN_COMMIT;
-    bool one_pipe = op->pipe != PIPE_MEMORY && op->pipe != PIPE_TENSOR && !op->either_interval && !op->special_interval;
-    return one_pipe && !(op->flags & more) && !op->multiply_adds && !op->shared_bytes;
+    bool one_pipe = op->pipe != PIPE_MEMORY && op->pipe != PIPE_TENSOR && !op->either_interval && !op->beside_interval;
+    return one_pipe && op->interval && !(op->flags & more) && !op->multiply_adds && !op->shared_bytes;
 }
 
 void machine_ops_build(const struct corun_gpu_config *config, const struct corun_grid *grid, struct machine_op *ops)
@@ -273,7 +300,8 @@ void machine_ops_build(const struct corun_gpu_config *config, const struct corun
         set_loop(config, instruction, op);
         if (config->mixed_pipes)
             mix_pipes(config, instruction, op);
-        op->special_interval = special_interval(config, instruction);
+        op->beside_interval = beside_special(config, instruction);
+        set_pieces(config, instruction, op);
         if (instruction->unit == CORUN_UNIT_TENSOR)
             set_tensor(config, instruction, op);
         set_registers(grid, instruction, op);

@@ -22,8 +22,8 @@ struct machine_op {
     uint16_t latency; /* from the start of execution */
     uint16_t interval;
     uint16_t slots;            /* of its scheduler */
-    uint16_t either_interval;  /* of a single precision pipeline, if that is free first; 0: it goes through its own */
-    uint16_t special_interval; /* that it keeps a special function pipeline beside its own; 0: none */
+    uint16_t either_interval; /* of a single precision pipeline, if that is free first; 0: it goes through its own */
+    uint16_t beside_interval; /* that it keeps another pipeline beside its own; 0: none */
     uint16_t multiply_adds;    /* a lane */
     uint16_t shared_bytes;     /* WARPGROUP: its part of what is read from shared memory */
     uint8_t

@@ -12,6 +12,12 @@ static uint8_t operation_class(const struct ptx_instruction *instruction)
     case PTX_OP_MADC:
     case PTX_OP_MAD24:
     case PTX_OP_FMA:
+    case PTX_OP_MULADD:
+    case PTX_OP_ADDMUL:
+    case PTX_OP_MULSUB:
+    case PTX_OP_SUBMUL:
+    case PTX_OP_FNMA:
+    case PTX_OP_FMS:
     case PTX_OP_SAD:
     case PTX_OP_DP4A:
     case PTX_OP_DP2A:
@@ -192,6 +198,19 @@ static bool is_conversion(const struct ptx_instruction *instruction)
            ptx_types[instruction->types[1]].bits <= 32;
 }
 
+/* What src/assemble has counted. A division keeps its own pipeline for as long as the GPU says. */
+static void take_pieces(const struct ptx_pieces *pieces, struct corun_instruction *result)
+{
+    result->further = (uint8_t)(pieces->issued - 1);
+    result->chain = pieces->chain;
+    result->pieces.logic = pieces->logic;
+    result->pieces.products = pieces->products;
+    result->pieces.either = pieces->either;
+    result->pieces.special = pieces->special;
+    if (result->operation != CORUN_OPERATION_DIV)
+        result->flags |= CORUN_PIECES;
+}
+
 void classify(const struct ptx_instruction *instruction, struct corun_instruction *result)
 {
     if (is_either(instruction))
@@ -205,4 +224,6 @@ void classify(const struct ptx_instruction *instruction, struct corun_instructio
     struct expansion expansion = expansion_of(instruction);
     result->further = expansion.further;
     result->chain = expansion.chain;
+    if (instruction->pieces.counted)
+        take_pieces(&instruction->pieces, result);
 }

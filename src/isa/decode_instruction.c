@@ -470,10 +470,29 @@ static void decode_return(struct decoder *decoder)
                   decoder->function->ptx->is_entry ? CORUN_BRANCH | CORUN_EXIT : CORUN_BRANCH);
 }
 
+/* No PTX: src/assemble makes them. */
+static bool is_of_machines(uint32_t opcode)
+{
+    switch (opcode) {
+    case PTX_OP_ADD3:
+    case PTX_OP_MULADD:
+    case PTX_OP_ADDMUL:
+    case PTX_OP_MULSUB:
+    case PTX_OP_SUBMUL:
+    case PTX_OP_FNMA:
+    case PTX_OP_FMS:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* The families that have a file of their own, and what computes lane by lane. */
 static void decode_family(struct decoder *decoder, const struct ptx_instruction *instruction)
 {
-    if (!ptx_opcodes[instruction->opcode].supported)
+    if (is_of_machines(instruction->opcode))
+        decode_lanes(decoder, instruction);
+    else if (!ptx_opcodes[instruction->opcode].supported)
         decode_error(decoder, CORUN_UNSUPPORTED, "not supported: %s", ptx_opcodes[instruction->opcode].word);
     else if (!decode_async(decoder) && !decode_bulk(decoder) && !decode_cluster(decoder) && !decode_matrix(decoder) &&
              !decode_warpgroup(decoder) && !decode_stack(decoder) && !decode_texture_query(decoder) &&
@@ -548,9 +567,6 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
     case PTX_OP_SETMAXNREG_INC_SYNC: /* a warp keeps the registers that it began with */
     case PTX_OP_SETMAXNREG_DEC_SYNC:
         decode_simple(decoder, OPERATION_NOTHING, 0);
-        break;
-    case PTX_OP_ADD3: /* no PTX: src/assemble makes it */
-        decode_lanes(decoder, instruction);
         break;
     default:
         decode_family(decoder, instruction);

@@ -40,4 +40,20 @@ static inline double nan_of_three(double first, double second, double third, dou
     return first != first ? nan_of_two(first, first, result) : nan_of_two(second, third, result);
 }
 
+/* For instructions of machines that stand for two of PTX: what the first of these gives, to the bit. */
+static inline float product_f32z(float a, float b)
+{
+    return load_f32z(bits_of_f32(flush_tiny((double)a * b, ROUND_NEAREST, a * b)));
+}
+
+static inline double product_f64(double a, double b)
+{
+    return nan_of_two(b, a, a * b);
+}
+
+static inline double negative_f64(double a)
+{
+    return a != a ? quiet(a) : -a;
+}
+
 #include "isa/lanes_float.def"

@@ -348,6 +348,28 @@ static uint32_t select_packing(const struct ptx_instruction *i, struct operation
     return LANE_pack_clamped;
 }
 
+/* Instructions of machines: of f32, with .ftz, of f64. */
+static uint32_t select_machine(const struct ptx_instruction *i)
+{
+    uint32_t type = i->types[0] == PTX_TYPE_F64 ? 2 : i->ftz != 0;
+    switch (i->opcode) {
+    case PTX_OP_MULADD:
+        return LANE_muladd_f32 + type;
+    case PTX_OP_ADDMUL:
+        return LANE_addmul_f32 + type;
+    case PTX_OP_MULSUB:
+        return LANE_mulsub_f32 + type;
+    case PTX_OP_SUBMUL:
+        return LANE_submul_f32 + type;
+    case PTX_OP_FNMA:
+        return LANE_fnma_f32 + type;
+    case PTX_OP_FMS:
+        return LANE_fms_f32 + type;
+    default:
+        return LANE_NONE;
+    }
+}
+
 static uint32_t select_f32(const struct ptx_instruction *i)
 {
     /* PTX before 1.4 had no .approx: these operations without any modifier are the approximate ones, with .ftz. */
@@ -713,7 +735,9 @@ static uint32_t select_name(const struct ptx_instruction *i, struct operation *o
     default:
         break;
     }
-    uint32_t found = select_choice(i, op);
+    uint32_t found = select_machine(i);
+    if (!found)
+        found = select_choice(i, op);
     if (!found)
         found = select_bits(i);
     if (!found && i->types[0] == PTX_TYPE_F32)

@@ -343,6 +343,16 @@ enum ptx_gathering {
  * types[] are the type suffixes in the order written: cvt.f32.s32 has types {F32, S32}. An optional operand that was
  * left out is left out here too (compare operand_count).
  */
+/*
+ * Machine instructions that one of PTX is, by who runs them: the pipeline for logic, that for products, either of them, that for special functions.
+ * Less may be issued than is run, where an instruction that costs nothing takes the place of one.
+ */
+struct ptx_pieces {
+    bool counted; /* src/assemble has; false as parsed */
+    uint8_t issued, logic, products, either, special;
+    uint8_t chain; /* those of them that wait for one before */
+};
+
 struct ptx_instruction {
     uint16_t opcode; /* enum ptx_opcode */
     uint8_t type_count;
@@ -361,6 +371,7 @@ struct ptx_instruction {
     int16_t merged;          /* further instructions of the text that this one stands for (src/assemble); 0 as parsed */
     uint8_t gathered;        /* atomics: enum ptx_gathering (src/assemble); 0 as parsed */
     uint16_t parts;          /* scalar video: enum ptx_part of the destination, a and b, PTX_PART_NEGATES */
+    struct ptx_pieces pieces;
     bool whole;              /* ld and st of two elements of .b64 that are one of .b128 */
     uint32_t guard;          /* predicate register, PTX_NONE if there is none */
     uint32_t

@@ -201,6 +201,114 @@ static uint32_t loads_of(const char *body)
     return loads;
 }
 
+static void test_contract(void **state)
+{
+    (void)state;
+    static const char loads[] =
+        "ld.param.u64 %d1, [a];\nld.global.f32 %f1, [%d1];\nld.global.f32 %f2, [%d1+4];\nld.global.f32 %f3, [%d1+8];\n",
+                      store[] = "st.global.f32 [%d1], %f6;\nret;\n";
+    static const char *const pairs[][2] = {
+        {"mul.f32 %f4, %f1, %f2;\nadd.f32 %f6, %f4, %f3;\n", "muladd.f32 %f6, %f1, %f2, %f3;\n"},
+        {"mul.f32 %f4, %f1, %f2;\nadd.f32 %f6, %f3, %f4;\n", "addmul.f32 %f6, %f1, %f2, %f3;\n"},
+        {"mul.f32 %f4, %f1, %f2;\nsub.f32 %f6, %f4, %f3;\n", "mulsub.f32 %f6, %f1, %f2, %f3;\n"},
+        {"mul.ftz.f32 %f4, %f1, %f2;\nsub.ftz.f32 %f6, %f3, %f4;\n", "submul.ftz.f32 %f6, %f1, %f2, %f3;\n"},
+        {"neg.f32 %f4, %f1;\nfma.rn.f32 %f6, %f4, %f2, %f3;\n", "fnma.rn.f32 %f6, %f1, %f2, %f3;\n"},
+        {"neg.f32 %f4, %f2;\nfma.rn.f32 %f6, %f1, %f4, %f3;\n", "fnma.rn.f32 %f6, %f2, %f1, %f3;\n"},
+        {"neg.f32 %f4, %f3;\nfma.rn.f32 %f6, %f1, %f2, %f4;\n", "fms.rn.f32 %f6, %f1, %f2, %f3;\n"},
+        {"neg.f32 %f4, %f1;\nadd.rn.f32 %f6, %f4, %f2;\n", "sub.rn.f32 %f6, %f2, %f1;\n"},
+        {"neg.f32 %f4, %f1;\nsub.f32 %f6, %f2, %f4;\n", "add.f32 %f6, %f2, %f1;\n"},
+    };
+    static const char *const stay[] = {
+        "mul.rn.f32 %f4, %f1, %f2;\nadd.f32 %f6, %f4, %f3;\n",                      /* says how it rounds */
+        "mul.f32 %f4, %f1, %f2;\nadd.rn.f32 %f6, %f4, %f3;\n",                      /* likewise */
+        "mul.f32 %f4, %f1, %f2;\nadd.ftz.f32 %f6, %f4, %f3;\n",                     /* other numbers are zero */
+        "mul.f32 %f4, %f1, %f2;\nadd.f32 %f5, %f4, %f3;\nadd.f32 %f6, %f5, %f4;\n", /* wanted twice */
+        "mul.f32 %f4, %f1, %f2;\nmul.f32 %f1, %f2, %f2;\nadd.f32 %f6, %f4, %f3;\nst.global.f32 [%d1], "
+        "%f1;\n",                                                  /* a factor changes */
+        "neg.ftz.f32 %f4, %f1;\nfma.rn.f32 %f6, %f4, %f2, %f3;\n", /* a subnormal is lost */
+        "mul.f32 %f4, %f1, %f2;\nadd.sat.f32 %f6, %f4, %f3;\n",
+    };
+    char before[600], after[600];
+    for (uint32_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        snprintf(before, sizeof before, "%s%s%s", loads, pairs[i][0], store);
+        snprintf(after, sizeof after, "%s%s%s", loads, pairs[i][1], store);
+        prints(ASSEMBLE_CONTRACT | ASSEMBLE_COPIES, before, after);
+    }
+    for (uint32_t i = 0; i < sizeof stay / sizeof stay[0]; i++) {
+        snprintf(before, sizeof before, "%s%s%s", loads, stay[i], store);
+        becomes(ASSEMBLE_CONTRACT, before, before);
+    }
+}
+
+/* What is left of the instruction on a line, counted from 0: issued, logic, products, either, special. */
+static void has_pieces(const char *body, uint32_t line, uint32_t issued, uint32_t logic, uint32_t products,
+                       uint32_t either, uint32_t special)
+{
+    struct ptx_module *module = parse(body);
+    assert_int_equal(assemble_module(module, ASSEMBLE_HALVES), CORUN_OK);
+    const struct ptx_pieces *pieces = &module->functions[0]->instructions[line].pieces;
+    assert_true(pieces->counted);
+    assert_int_equal(pieces->issued, issued);
+    assert_int_equal(pieces->logic, logic);
+    assert_int_equal(pieces->products, products);
+    assert_int_equal(pieces->either, either);
+    assert_int_equal(pieces->special, special);
+    ptx_module_destroy(module);
+}
+
+/* As ptxas 13.0 writes them for sm_80 and sm_90. Lines 0 to 2 are loads. */
+static void test_halves(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *code, *result;
+        uint32_t line, issued, logic, products, either, special;
+    } rows[] = {
+        {"add.s64 %d4, %d2, %d3;\n", "%d4", 3, 2, 1, 0, 1, 0},            /* IADD3, IADD3.X or IMAD.X */
+        {"xor.b64 %d4, %d2, %d3;\n", "%d4", 3, 2, 2, 0, 0, 0},            /* LOP3 twice */
+        {"mul.lo.s64 %d4, %d2, %d3;\n", "%d4", 3, 4, 0, 3, 1, 0},         /* IMAD.WIDE, IMAD twice, IADD3 */
+        {"shl.b64 %d4, %d2, 13;\n", "%d4", 3, 2, 1, 0, 1, 0},             /* SHF and IMAD.SHL */
+        {"shr.u64 %d4, %d2, 13;\n", "%d4", 3, 2, 2, 0, 0, 0},             /* SHF twice */
+        {"shr.u64 %d4, %d2, 33;\n", "%d4", 3, 1, 1, 0, 0, 0},             /* the upper half is zero */
+        {"shr.u64 %d4, %d2, 32;\n", "%d4", 3, 1, 0, 0, 0, 0},             /* a half with another name */
+        {"and.b64 %d4, %d2, 4294967295;\n", "%d4", 3, 1, 0, 0, 0, 0},     /* likewise */
+        {"shr.u64 %d5, %d2, 33;\nxor.b64 %d4, %d2, %d5;\n", "%d4", 4, 1, 1, 0, 0, 0}, /* with zero above */
+        {"xor.b64 %d5, %d2, %d3;\nand.b64 %d4, %d5, %d2;\n", "%d4", 4, 1, 2, 0, 0, 0}, /* LOP3 of three */
+        {"mul.lo.s64 %d5, %d2, %d3;\nadd.s64 %d4, %d5, %d2;\n", "%d4", 4, 1, 0, 0, 0, 0}, /* IMADs add */
+        {"popc.b64 %r4, %d2;\ncvt.u64.u32 %d4, %r4;\n", "%d4", 3, 2, 0, 0, 1, 2},
+    };
+    for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char body[500];
+        snprintf(body, sizeof body,
+                 "ld.param.u64 %%d1, [a];\nld.global.u64 %%d2, [%%d1];\nld.global.u64 %%d3, [%%d1+8];\n%s"
+                 "st.global.u64 [%%d1], %s;\nret;\n",
+                 rows[i].code, rows[i].result);
+        has_pieces(body, rows[i].line, rows[i].issued, rows[i].logic, rows[i].products, rows[i].either,
+                   rows[i].special);
+    }
+    has_pieces("ld.param.u64 %d1, [a];\nld.global.u64 %d2, [%d1];\nshr.u64 %d3, %d2, 40;\ncvt.u32.u64 %r1, %d3;\n"
+               "st.global.u32 [%d1], %r1;\nret;\n",
+               2, 1, 1, 0, 0, 0); /* the lower half alone is wanted */
+}
+
+/* What a loop changes can be fused as long as nothing changes it in between; each sum of a wide product computes it anew. */
+static void test_fuse_in_loops(void **state)
+{
+    (void)state;
+    becomes(ASSEMBLE_FUSE,
+            "ld.param.u64 %d1, [a];\nld.param.u32 %r9, [n];\nmov.u32 %r1, 0;\n"
+            "L: mul.wide.u32 %d2, %r1, 4;\nadd.s64 %d3, %d1, %d2;\nadd.s64 %d4, %d2, %d1;\nadd.s32 %r1, %r1, 1;\n"
+            "st.global.u32 [%d3], %r9;\nst.global.u32 [%d4], %r9;\nsetp.lt.s32 %p1, %r1, %r9;\n@%p1 bra L;\nret;\n",
+            "ld.param.u64 %d1, [a];\nld.param.u32 %r9, [n];\nmov.u32 %r1, 0;\n"
+            "L: mad.wide.u32 %d3, %r1, 4, %d1;\nmad.wide.u32 %d4, %r1, 4, %d1;\nadd.s32 %r1, %r1, 1;\n"
+            "st.global.u32 [%d3], %r9;\nst.global.u32 [%d4], %r9;\nsetp.lt.s32 %p1, %r1, %r9;\n@%p1 bra L;\nret;\n");
+    static const char changes[] =
+        "ld.param.u64 %d1, [a];\nld.param.u32 %r9, [n];\nmov.u32 %r1, 0;\n"
+        "L: mul.wide.u32 %d2, %r1, 4;\nadd.s32 %r1, %r1, 1;\nadd.s64 %d3, %d1, %d2;\n"
+        "st.global.u32 [%d3], %r9;\nsetp.lt.s32 %p1, %r1, %r9;\n@%p1 bra L;\nret;\n";
+    becomes(ASSEMBLE_FUSE, changes, changes);
+}
+
 static void test_unroll(void **state)
 {
     (void)state;
@@ -632,6 +740,9 @@ int main(void)
         cmocka_unit_test(test_addresses),
         cmocka_unit_test(test_fuse),
         cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_contract),
+        cmocka_unit_test(test_halves),
+        cmocka_unit_test(test_fuse_in_loops),
         cmocka_unit_test(test_unroll),
         cmocka_unit_test(test_unroll_that_grows),
         cmocka_unit_test(test_unroll_of_shared),

@@ -598,6 +598,45 @@ static void gathered_atomics_are_one_operation(void **state)
                     20 * 6 + 100);
 }
 
+/* Integers of 64 bits are pairs: each part takes its pipeline, and what either may run goes where there is room. */
+static void pieces_take_their_pipelines(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    config.sms = 1;
+    config.expansions = true;
+    config.mixed_pipes = true;
+    config.int_shares_fp32 = false;
+    config.collect_cycles = 1;
+    config.int_add_latency = config.int_mul_latency = config.fp32_mul_latency = 3;
+    config.int_add_interval = config.int_mul_interval = config.int_mad_interval = 2;
+    static const struct {
+        uint8_t further, chain, logic, products, either;
+        uint32_t latency, interval;
+    } rows[] = {{1, 1, 1, 0, 1, 8, 2},   /* a sum: one in each pipeline */
+                {1, 0, 2, 0, 0, 4, 4},   /* logic: both in one */
+                {3, 2, 0, 3, 1, 12, 6}}; /* a product: three, and one in the other */
+    for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (uint32_t chained = 0; chained < 2; chained++) {
+            uint32_t warps = chained ? 1 : 32, each = chained ? rows[i].latency : 8 * rows[i].interval, count = 50;
+            struct script *script = script_new(1, warps);
+            for (uint32_t k = 0; k < count; k++) {
+                script_compute(script, CORUN_UNIT_INT, CORUN_OPERATION_ADD, chained ? 2 : (uint16_t)(2 + k % 16),
+                               chained ? 2 : 40, 41);
+                struct corun_instruction *instruction = &script->code[k];
+                instruction->flags = CORUN_PIECES;
+                instruction->further = rows[i].further;
+                instruction->chain = rows[i].chain;
+                instruction->pieces.logic = rows[i].logic;
+                instruction->pieces.products = rows[i].products;
+                instruction->pieces.either = rows[i].either;
+            }
+            script_end(script, 0, 1);
+            assert_in_range(script_run(&config, script, NULL), count * each - each, count * each + 60);
+            free(script);
+        }
+}
+
 /* One warp's atomics of shared memory with a result, each address that of the one before, `stride` bytes from lane to lane. */
 static uint64_t chain_of_atomics(const struct corun_gpu_config *config, uint32_t flags, uint64_t stride,
                                  uint64_t *accesses)
@@ -819,6 +858,7 @@ int main(void)
         cmocka_unit_test(atomics_are_performed_once_per_lane),
         cmocka_unit_test(gathered_atomics_are_one_operation),
         cmocka_unit_test(sums_in_shared_memory_are_loops),
+        cmocka_unit_test(pieces_take_their_pipelines),
         cmocka_unit_test(threads_change_no_digit),
         cmocka_unit_test(greedy_stays_and_round_robin_turns),
         cmocka_unit_test(instruction_cache_misses_are_counted_and_cost),

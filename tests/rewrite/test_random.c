@@ -44,6 +44,77 @@ static void same_as_ptx(void **state)
     }
 }
 
+/* One operation of each kind that is contracted, on all triples of numbers that are special, in the type and with .ftz. */
+static char *text_of_contractions(const char *type, const char *flush, uint32_t bits)
+{
+    static const char
+        single[] =
+            ".b32 of[16] = {0, 0x80000000, 1, 0x80000001, 0x007fffff, 0x00800000, 0x80800001, 0x3f800000, 0xbf800001, "
+            "0x3effffff, 0x7f7fffff, 0xff7ffffe, 0x7f800000, 0xff800000, 0x7fc00001, 0x1fffffff};\n",
+        wide[] =
+            ".b64 of[16] = {0, 0x8000000000000000, 1, 0x000fffffffffffff, 0x0010000000000001, 0x3ff0000000000000, "
+            "0xbff0000000000001, 0x3fdfffffffffffff, 0x7fefffffffffffff, 0xffeffffffffffffe, 0x7ff0000000000000, "
+            "0xfff0000000000000, 0x7ff8000000000001, 0xfff8000000000002, 0x7ff0000000000003, 0x1fefffffffffffff};\n";
+    static const char *const operations[] = {
+        "mul%s %%x, %%a, %%b;\nadd%s %%y, %%x, %%c;\n",    "mul%s %%x, %%a, %%b;\nadd%s %%y, %%c, %%x;\n",
+        "mul%s %%x, %%a, %%b;\nsub%s %%y, %%x, %%c;\n",    "mul%s %%x, %%a, %%b;\nsub%s %%y, %%c, %%x;\n",
+        "neg%s %%x, %%a;\nfma.rn%s %%y, %%x, %%b, %%c;\n", "neg%s %%x, %%b;\nfma.rn%s %%y, %%a, %%x, %%c;\n",
+        "neg%s %%x, %%c;\nfma.rn%s %%y, %%a, %%b, %%x;\n", "neg%s %%x, %%a;\nadd%s %%y, %%x, %%b;\n",
+        "neg%s %%x, %%a;\nadd%s %%y, %%b, %%x;\n",         "neg%s %%x, %%a;\nsub%s %%y, %%b, %%x;\n"};
+    char *text = NULL, suffix[16];
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    assert_non_null(out);
+    snprintf(suffix, sizeof suffix, "%s.%s", flush, type);
+    fprintf(out,
+            ".version 7.0\n.target sm_75\n.address_size 64\n.global .align 8 %s.entry k(.param .u64 out) {\n"
+            ".reg .%s %%a, %%b, %%c;\n.reg .b%u %%v;\n.reg .b32 %%t, %%s;\n.reg .b64 %%o, %%n, %%w, %%h;\n"
+            "mov.u32 %%t, %%tid.x;\nmov.u32 %%s, %%ctaid.x;\nmad.lo.u32 %%t, %%s, 256, %%t;\nmov.b64 %%h, 7;\nmov.u64 "
+            "%%n, of;\n",
+            bits == 32 ? single : wide, type, bits);
+    for (uint32_t i = 0; i < 3; i++)
+        fprintf(out,
+                "shr.u32 %%s, %%t, %u;\nand.b32 %%s, %%s, 15;\nmul.wide.u32 %%w, %%s, %u;\nadd.u64 %%w, %%w, %%n;\n"
+                "ld.global.%s %%%c, [%%w];\n",
+                4 * i, bits / 8, type, "abc"[i]);
+    for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
+        fprintf(out, "{\n.reg .%s %%x, %%y;\n", type); /* of its own: registers with several writers are left alone */
+        fprintf(out, operations[i], suffix, suffix);
+        fprintf(
+            out,
+            "mov.b%u %%v, %%y;\n%s%%w, %%v;\nmul.lo.u64 %%h, %%h, 6364136223846793005;\nxor.b64 %%h, %%h, %%w;\n}\n",
+            bits, bits == 32 ? "cvt.u64.u32 " : "mov.b64 ");
+    }
+    fprintf(out, "ld.param.u64 %%o, [out];\nmul.wide.u32 %%w, %%t, 8;\nadd.u64 %%o, %%o, %%w;\nst.global.u64 [%%o], "
+                 "%%h;\nret;\n}\n");
+    fclose(out);
+    return text;
+}
+
+static void contracted_floats_round_twice(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type, *flush;
+        uint32_t bits;
+    } kinds[] = {{"f32", "", 32}, {"f32", ".ftz", 32}, {"f64", "", 64}};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        char *text = text_of_contractions(kinds[i].type, kinds[i].flush, kinds[i].bits);
+        struct rewrite_case item = rewrite_case_create(slice_module, text, strlen(text));
+        const struct test_launch launch = {"k", {16, 1, 1}, {256, 1, 1}, {0}, 0};
+        uint8_t *written = run_cut(&item, text, &launch, &(struct cutting){0});
+        item.rewrites = ASSEMBLE_CONTRACT;
+        uint8_t *assembled = run_cut(&item, text, &launch, &(struct cutting){0});
+        for (uint32_t t = 0; t < 16 * 256; t++)
+            if (memcmp(written + (size_t)t * 8, assembled + (size_t)t * 8, 8) != 0)
+                fail_msg("%s%s, triple %u", kinds[i].flush, kinds[i].type, t);
+        free(written);
+        free(assembled);
+        rewrite_case_destroy(&item);
+        free(text);
+    }
+}
+
 static void same_as_whole(void **state)
 {
     (void)state;
@@ -156,7 +227,8 @@ static void same_in_a_fence(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_whole), cmocka_unit_test(same_in_a_fence),
-                                       cmocka_unit_test(same_as_workers), cmocka_unit_test(same_as_ptx)};
+                                       cmocka_unit_test(same_as_workers), cmocka_unit_test(same_as_ptx),
+                                       cmocka_unit_test(contracted_floats_round_twice)};
     if (argc == 3) {
         first_seed = strtoull(argv[1], NULL, 10);
         seed_count = strtoull(argv[2], NULL, 10);

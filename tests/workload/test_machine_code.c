@@ -116,6 +116,7 @@ static void equals_ptx(void **state)
                                      ASSEMBLE_UNROLL,
                                      ASSEMBLE_SUMS,
                                      ASSEMBLE_GATHER,
+                                     ASSEMBLE_CONTRACT,
                                      ASSEMBLE_SPARE | ASSEMBLE_SCHEDULE,
                                      ASSEMBLE_OCCUPANCY | ASSEMBLE_SCHEDULE,
                                      ASSEMBLE_EVERYTHING & ~ASSEMBLE_SCHEDULE,
