@@ -37,7 +37,9 @@ static void print_op(const struct corun_kernel *kernel, uint32_t i, const struct
     printf("%s %u %d %u %s %u %u %u %u %s\n", kernel->info.name, i,
            kernel->code[i].kind == OPERATION_BRANCH ? (int)kernel->code[i].target : -1, kernel->instructions[i].line,
            kind_of(&kernel->instructions[i]), op->slots, logic && !either ? op->interval : 0,
-           op->pipe == PIPE_FP32 ? op->interval : pieces ? op->beside_interval : 0,
+           op->pipe == PIPE_FP32 ? op->interval
+           : pieces              ? op->beside_interval
+                                 : 0,
            either ? op->interval : op->either_interval, pipes[op->pipe]);
 }
 

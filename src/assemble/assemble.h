@@ -9,7 +9,7 @@
  *     ptx_parse ─► struct ptx_module ─► assemble_module ─► the same module, other instructions ─► analyses, decoding (src/isa)
  *
  * Each is one that assemblers visibly make, has a switch, and leaves every result as it was, bit for bit. No floating-point operation is
- * contracted, reassociated or dropped. Lines of the PTX stay with the instructions. What is removed is counted in the instruction of the
+ * reassociated or dropped, and what is contracted rounds as often as before. Lines of the PTX stay with the instructions. What is removed is counted in the instruction of the
  * same block that stands for it (ptx_instruction.merged), so that thread instructions of the PTX can still be told.
  *
  * Registers decide occupancy first: the scheduler may use as many as the next step of occupancy leaves to the source order.

@@ -194,8 +194,8 @@ static void note_overlap(void *user, uint32_t register_index, enum ptx_access ac
     struct overlap *overlap = user;
     const struct ptx_instruction *definition = overlap->definition;
     for (uint32_t i = 1; access == PTX_WRITE && i < definition->operand_count; i++)
-        overlap->found |= definition->operands[i].kind == PTX_OPERAND_REGISTER &&
-                          definition->operands[i].index == register_index;
+        overlap->found |=
+            definition->operands[i].kind == PTX_OPERAND_REGISTER && definition->operands[i].index == register_index;
 }
 
 bool code_could_compute(const struct code *code, const struct ptx_instruction *definition,

@@ -147,8 +147,7 @@ static bool fuse_logic(struct code *code, struct ptx_instruction *outer)
 {
     for (uint32_t i = 1; i <= 2; i++) {
         const struct ptx_instruction *inner = only_for(code, outer, &outer->operands[i]);
-        if (!inner || !is_logic(inner) || !is_register(&outer->operands[3 - i]) ||
-            !is_register(&inner->operands[1]))
+        if (!inner || !is_logic(inner) || !is_register(&outer->operands[3 - i]) || !is_register(&inner->operands[1]))
             continue;
         struct ptx_operand *operands = ARENA_ARRAY(code->arena, struct ptx_operand, 5);
         if (!operands)

@@ -81,7 +81,8 @@ static uint8_t zero_of_result(const struct halves *halves, const struct ptx_inst
     enum ptx_type from = i->types[1];
     switch (i->opcode) {
     case PTX_OP_CVT:
-        return is_wide(i->types[0]) && ptx_types[from].bits <= 32 && ptx_types[from].kind == PTX_KIND_UNSIGNED ? HIGH : 0;
+        return is_wide(i->types[0]) && ptx_types[from].bits <= 32 && ptx_types[from].kind == PTX_KIND_UNSIGNED ? HIGH
+                                                                                                               : 0;
     case PTX_OP_LD:
         return ptx_types[i->types[0]].bits <= 32 && ptx_types[i->types[0]].kind != PTX_KIND_SIGNED &&
                        operands[0].kind == PTX_OPERAND_REGISTER
@@ -169,8 +170,8 @@ static uint8_t wants(const struct halves *halves, const struct ptx_instruction *
         return at == 1 ? wanted_of_shift(i, wanted) : BOTH;
     case PTX_OP_CVT:
         return is_wide(i->types[1]) && !is_wide(i->types[0]) && ptx_type_is_integer(i->types[0]) ? LOW
-               : is_wide(i->types[0]) && is_wide(i->types[1])                                  ? wanted
-                                                                                                : BOTH;
+               : is_wide(i->types[0]) && is_wide(i->types[1])                                    ? wanted
+                                                                                                 : BOTH;
     default:
         return BOTH;
     }
@@ -262,8 +263,7 @@ static void find_wanted(struct halves *halves)
 static const struct ptx_instruction *inner_of(const struct code *code, const struct ptx_instruction *outer,
                                               const struct ptx_operand *operand)
 {
-    const struct ptx_instruction *inner =
-        operand->kind == PTX_OPERAND_REGISTER ? code_definition(code, operand) : NULL;
+    const struct ptx_instruction *inner = operand->kind == PTX_OPERAND_REGISTER ? code_definition(code, operand) : NULL;
     return inner && code->definitions[operand->index].reads == 1 && is_known(inner) && is_wide(inner->types[0]) &&
                    code_could_compute(code, inner, outer)
                ? inner
@@ -276,7 +276,8 @@ static bool has_constant(const struct ptx_instruction *i)
 }
 
 /* Whether one instruction does what both do: LOP3, IADD3, IMAD, LEA. */
-static bool is_one(const struct halves *halves, const struct ptx_instruction *outer, const struct ptx_instruction *inner)
+static bool is_one(const struct halves *halves, const struct ptx_instruction *outer,
+                   const struct ptx_instruction *inner)
 {
     bool holds = halves->holds[inner - halves->code->instructions];
     bool sum = outer->opcode == PTX_OP_ADD || (outer->opcode == PTX_OP_SUB && inner->opcode == PTX_OP_ADD);
@@ -344,7 +345,8 @@ static struct ptx_pieces pieces_of_sum(const struct halves *halves, const struct
     for (uint32_t at = 1; at < i->operand_count; at++) {
         const struct ptx_instruction *inner = inner_of(halves->code, i, &i->operands[at]);
         shifted |= inner && inner->opcode == PTX_OP_SHL && halves->part[inner - halves->code->instructions];
-        unchanged |= i->operand_count > 2 && (i->opcode == PTX_OP_ADD || at == 2) ? zero_of(halves, &i->operands[at]) & LOW : 0;
+        unchanged |=
+            i->operand_count > 2 && (i->opcode == PTX_OP_ADD || at == 2) ? zero_of(halves, &i->operands[at]) & LOW : 0;
     }
     wanted &= (uint8_t)~unchanged;
     if (shifted)
@@ -358,14 +360,14 @@ static struct ptx_pieces pieces_of_product(const struct halves *halves, const st
 {
     const struct ptx_operand *operands = i->operands;
     if (i->half == PTX_HALF_HI)
-        return ptx_type_is_signed(i->types[0]) ? (struct ptx_pieces){.logic = 8, .products = 6, .either = 2, .chain = 5}
-                                               : (struct ptx_pieces){.logic = 2, .products = 4, .either = 1, .chain = 4};
+        return ptx_type_is_signed(i->types[0])
+                   ? (struct ptx_pieces){.logic = 8, .products = 6, .either = 2, .chain = 5}
+                   : (struct ptx_pieces){.logic = 2, .products = 4, .either = 1, .chain = 4};
     if (i->opcode == PTX_OP_MUL && has_upper_half(halves->code, i))
         return (struct ptx_pieces){0};
     if (!(wanted & HIGH))
         return (struct ptx_pieces){.products = 1};
-    uint8_t mixed =
-        (uint8_t)(!(zero_of(halves, &operands[1]) & HIGH) + !(zero_of(halves, &operands[2]) & HIGH));
+    uint8_t mixed = (uint8_t)(!(zero_of(halves, &operands[1]) & HIGH) + !(zero_of(halves, &operands[2]) & HIGH));
     return (struct ptx_pieces){.products = (uint8_t)(1 + mixed), .either = mixed != 0, .chain = mixed};
 }
 
@@ -449,8 +451,8 @@ static bool pieces_of_move(const struct ptx_instruction *i, uint8_t wanted, stru
                                    i->operands[1].kind == PTX_OPERAND_VECTOR && i->operands[1].element_count == 2);
     bool extends = ptx_types[i->types[1]].bits < 32 && ptx_types[i->types[1]].kind == PTX_KIND_UNSIGNED;
     bool converts = i->opcode == PTX_OP_CVT && !i->sat &&
-                    ((is_wide(i->types[0]) && (extends || is_word(i->types[1]))) || (is_wide(i->types[1]) && is_word(i->types[0])) ||
-                     (is_wide(i->types[0]) && is_wide(i->types[1])));
+                    ((is_wide(i->types[0]) && (extends || is_word(i->types[1]))) ||
+                     (is_wide(i->types[1]) && is_word(i->types[0])) || (is_wide(i->types[0]) && is_wide(i->types[1])));
     bool keeps_sign = converts && is_wide(i->types[0]) && !is_wide(i->types[1]) && ptx_type_is_signed(i->types[1]);
     *pieces = (struct ptx_pieces){.logic = keeps_sign && wanted & HIGH};
     return pair || converts;

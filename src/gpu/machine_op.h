@@ -21,11 +21,11 @@ struct machine_op {
     uint32_t flags;   /* enum corun_instruction_flag */
     uint16_t latency; /* from the start of execution */
     uint16_t interval;
-    uint16_t slots;            /* of its scheduler */
+    uint16_t slots;           /* of its scheduler */
     uint16_t either_interval; /* of a single precision pipeline, if that is free first; 0: it goes through its own */
     uint16_t beside_interval; /* that it keeps another pipeline beside its own; 0: none */
-    uint16_t multiply_adds;    /* a lane */
-    uint16_t shared_bytes;     /* WARPGROUP: its part of what is read from shared memory */
+    uint16_t multiply_adds;   /* a lane */
+    uint16_t shared_bytes;    /* WARPGROUP: its part of what is read from shared memory */
     uint8_t
         loop; /* an atomic: instructions in each turn of the loop that it is in shared memory; 0: the banks perform it */
     uint8_t gathered; /* an atomic: so many lanes at least are one operation if all go to one address; 0: none */

@@ -372,8 +372,8 @@ struct ptx_instruction {
     uint8_t gathered;        /* atomics: enum ptx_gathering (src/assemble); 0 as parsed */
     uint16_t parts;          /* scalar video: enum ptx_part of the destination, a and b, PTX_PART_NEGATES */
     struct ptx_pieces pieces;
-    bool whole;              /* ld and st of two elements of .b64 that are one of .b128 */
-    uint32_t guard;          /* predicate register, PTX_NONE if there is none */
+    bool whole;     /* ld and st of two elements of .b64 that are one of .b128 */
+    uint32_t guard; /* predicate register, PTX_NONE if there is none */
     uint32_t
         carry_flag; /* predicate register that stands for CC.CF: read by addc, subc, madc, written with .cc; else PTX_NONE */
     const struct ptx_operand *operands;

@@ -264,16 +264,16 @@ static void test_halves(void **state)
         const char *code, *result;
         uint32_t line, issued, logic, products, either, special;
     } rows[] = {
-        {"add.s64 %d4, %d2, %d3;\n", "%d4", 3, 2, 1, 0, 1, 0},            /* IADD3, IADD3.X or IMAD.X */
-        {"xor.b64 %d4, %d2, %d3;\n", "%d4", 3, 2, 2, 0, 0, 0},            /* LOP3 twice */
-        {"mul.lo.s64 %d4, %d2, %d3;\n", "%d4", 3, 4, 0, 3, 1, 0},         /* IMAD.WIDE, IMAD twice, IADD3 */
-        {"shl.b64 %d4, %d2, 13;\n", "%d4", 3, 2, 1, 0, 1, 0},             /* SHF and IMAD.SHL */
-        {"shr.u64 %d4, %d2, 13;\n", "%d4", 3, 2, 2, 0, 0, 0},             /* SHF twice */
-        {"shr.u64 %d4, %d2, 33;\n", "%d4", 3, 1, 1, 0, 0, 0},             /* the upper half is zero */
-        {"shr.u64 %d4, %d2, 32;\n", "%d4", 3, 1, 0, 0, 0, 0},             /* a half with another name */
-        {"and.b64 %d4, %d2, 4294967295;\n", "%d4", 3, 1, 0, 0, 0, 0},     /* likewise */
+        {"add.s64 %d4, %d2, %d3;\n", "%d4", 3, 2, 1, 0, 1, 0},                        /* IADD3, IADD3.X or IMAD.X */
+        {"xor.b64 %d4, %d2, %d3;\n", "%d4", 3, 2, 2, 0, 0, 0},                        /* LOP3 twice */
+        {"mul.lo.s64 %d4, %d2, %d3;\n", "%d4", 3, 4, 0, 3, 1, 0},                     /* IMAD.WIDE, IMAD twice, IADD3 */
+        {"shl.b64 %d4, %d2, 13;\n", "%d4", 3, 2, 1, 0, 1, 0},                         /* SHF and IMAD.SHL */
+        {"shr.u64 %d4, %d2, 13;\n", "%d4", 3, 2, 2, 0, 0, 0},                         /* SHF twice */
+        {"shr.u64 %d4, %d2, 33;\n", "%d4", 3, 1, 1, 0, 0, 0},                         /* the upper half is zero */
+        {"shr.u64 %d4, %d2, 32;\n", "%d4", 3, 1, 0, 0, 0, 0},                         /* a half with another name */
+        {"and.b64 %d4, %d2, 4294967295;\n", "%d4", 3, 1, 0, 0, 0, 0},                 /* likewise */
         {"shr.u64 %d5, %d2, 33;\nxor.b64 %d4, %d2, %d5;\n", "%d4", 4, 1, 1, 0, 0, 0}, /* with zero above */
-        {"xor.b64 %d5, %d2, %d3;\nand.b64 %d4, %d5, %d2;\n", "%d4", 4, 1, 2, 0, 0, 0}, /* LOP3 of three */
+        {"xor.b64 %d5, %d2, %d3;\nand.b64 %d4, %d5, %d2;\n", "%d4", 4, 1, 2, 0, 0, 0},    /* LOP3 of three */
         {"mul.lo.s64 %d5, %d2, %d3;\nadd.s64 %d4, %d5, %d2;\n", "%d4", 4, 1, 0, 0, 0, 0}, /* IMADs add */
         {"popc.b64 %r4, %d2;\ncvt.u64.u32 %d4, %r4;\n", "%d4", 3, 2, 0, 0, 1, 2},
     };
@@ -302,10 +302,9 @@ static void test_fuse_in_loops(void **state)
             "ld.param.u64 %d1, [a];\nld.param.u32 %r9, [n];\nmov.u32 %r1, 0;\n"
             "L: mad.wide.u32 %d3, %r1, 4, %d1;\nmad.wide.u32 %d4, %r1, 4, %d1;\nadd.s32 %r1, %r1, 1;\n"
             "st.global.u32 [%d3], %r9;\nst.global.u32 [%d4], %r9;\nsetp.lt.s32 %p1, %r1, %r9;\n@%p1 bra L;\nret;\n");
-    static const char changes[] =
-        "ld.param.u64 %d1, [a];\nld.param.u32 %r9, [n];\nmov.u32 %r1, 0;\n"
-        "L: mul.wide.u32 %d2, %r1, 4;\nadd.s32 %r1, %r1, 1;\nadd.s64 %d3, %d1, %d2;\n"
-        "st.global.u32 [%d3], %r9;\nsetp.lt.s32 %p1, %r1, %r9;\n@%p1 bra L;\nret;\n";
+    static const char changes[] = "ld.param.u64 %d1, [a];\nld.param.u32 %r9, [n];\nmov.u32 %r1, 0;\n"
+                                  "L: mul.wide.u32 %d2, %r1, 4;\nadd.s32 %r1, %r1, 1;\nadd.s64 %d3, %d1, %d2;\n"
+                                  "st.global.u32 [%d3], %r9;\nsetp.lt.s32 %p1, %r1, %r9;\n@%p1 bra L;\nret;\n";
     becomes(ASSEMBLE_FUSE, changes, changes);
 }
 
