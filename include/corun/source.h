@@ -173,6 +173,7 @@ struct corun_grid {
     uint32_t registers_per_thread;
     uint32_t barrier_count; /* barrier resources used, 1..16 */
     bool idempotent;        /* a thread block may be abandoned and started again: conservative, false if not known */
+    bool launches;          /* its threads may launch grids: see `launched` */
     const char *file;       /* of the PTX, for messages */
     uint64_t code_address;  /* device address of instruction 0 for the instruction cache: unique per module */
 };
@@ -297,6 +298,11 @@ struct corun_source_operations {
     const char *(*deadlock)(struct corun_tb *tb, struct corun_place *place);
     /* Text that the kernel printed on this SM since the last call (vprintf); *bytes = 0 if none. Called while no SM runs. */
     const char *(*printed)(const struct corun_grid *grid, uint32_t sm, size_t *bytes);
+    /*
+     * Of a grid that launches: have threads of its kind launched grids that nobody has taken from the source yet? Called while no SM runs; whoever
+     * drives the machine is asked then. NULL where no grid launches.
+     */
+    bool (*launched)(const struct corun_grid *grid);
     /*
      * Runs thread blocks to their end, now, without timing; their stores and atomics act at once. Called while no SM runs and no atomic of
      * the grid is under way. OK, FAULT, DEADLOCK, WATCHDOG, MEMORY; the list gets the message. NULL: the source cannot.

@@ -4,6 +4,7 @@
 #define CORUN_CUDA_DEVICE_H
 
 #include "corun/gpu.h"
+#include "cuda/nested.h"
 #include "stream/scheduler.h"
 
 struct context;
@@ -21,6 +22,7 @@ struct device {
     void *current_pool;      /* that cudaDeviceSetMemPool has named; NULL: the default one */
     /* Its streams and its machine, which the first task makes that takes time. */
     struct stream_scheduler scheduler;
+    struct nested_launches nested; /* by its kernels */
     uint64_t cycle; /* the machine's, from the base of the scheduler on */
     /*
      * Where the host is: what it asks for now was asked for when that ended what it last waited for. The machine may

@@ -13,9 +13,10 @@
 #include "cuda/ptx_link.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* CUjitInputType */
-enum { LINK_CUBIN, LINK_PTX, LINK_FAT_BINARY };
+enum { LINK_CUBIN, LINK_PTX, LINK_FAT_BINARY, LINK_OBJECT, LINK_LIBRARY };
 
 struct link_state {
     struct object object;
@@ -39,6 +40,12 @@ ENTRY(int, cuLinkCreate_v2, unsigned count, int *options, void **values, void **
         }
     }
     return call_end(&call);
+}
+
+/* The toolkit's library for launches from the device: ours is linked in its place when the module is loaded (device_runtime.h). */
+static bool is_device_runtime(int type, const char *name)
+{
+    return type == LINK_LIBRARY && name && strstr(name, "cudadevrt");
 }
 
 static int add_data(struct call *call, struct link_state *link, int type, const void *data, size_t bytes)
@@ -67,12 +74,12 @@ ENTRY(int, cuLinkAddData_v2, void *state, int type, void *data, size_t bytes, co
       const int *options, void **values)
 {
     struct call call;
-    (void)name, (void)count, (void)options, (void)values;
+    (void)count, (void)options, (void)values;
     if (driver_begin(&call)) {
         struct link_state *link = object_find(call.process, state, OBJECT_LINK);
         if (!link)
             call.error = CUDA_ERROR_INVALID_HANDLE;
-        else
+        else if (!is_device_runtime(type, name))
             call.error = data ? add_data(&call, link, type, data, bytes) : CUDA_ERROR_INVALID_VALUE;
         if (link)
             jit_log_write(&link->log, call.process->list);
@@ -87,10 +94,11 @@ ENTRY(int, cuLinkAddFile_v2, void *state, int type, const char *path, unsigned c
     if (driver_begin(&call)) {
         struct link_state *link = object_find(call.process, state, OBJECT_LINK);
         size_t bytes = 0;
-        char *text = link && path ? module_file_read(path, &bytes) : NULL;
+        bool ours = is_device_runtime(type, path);
+        char *text = link && path && !ours ? module_file_read(path, &bytes) : NULL;
         if (!link)
             call.error = CUDA_ERROR_INVALID_HANDLE;
-        else
+        else if (!ours)
             call.error = text ? add_data(&call, link, type, text, bytes) : CUDA_ERROR_FILE_NOT_FOUND;
         if (link)
             jit_log_write(&link->log, call.process->list);

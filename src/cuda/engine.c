@@ -19,6 +19,7 @@
 #include "cuda/graph_condition.h"
 #include "cuda/machine.h"
 #include "cuda/module.h"
+#include "cuda/nested.h"
 #include "cuda/object.h"
 #include "cuda/process.h"
 #include "cuda/profile.h"
@@ -28,6 +29,7 @@
 #include "cuda/stream.h"
 #include "cuda/stream_value.h"
 #include "cuda/task.h"
+#include "isa/device_launch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +67,11 @@ static void finish(struct process *process, struct task *task, uint64_t cycle)
     task_free(process, task);
     if (stream->destroyed && stream_idle(stream))
         stream_free(process, stream);
+}
+
+void engine_finish(struct process *process, struct task *task, uint64_t cycle)
+{
+    finish(process, task, cycle);
 }
 
 /* False if the task has gone while other threads had their turn. */
@@ -174,7 +181,11 @@ static enum corun_status make_grid(struct process *process, struct task *task, s
         return CORUN_MEMORY;
     if (task->launch.walk)
         launch_walk_describe(task->launch.walk, request, &description);
-    return corun_grid_create(request->function->module->loaded, &description, process->list, grid);
+    enum corun_status status =
+        corun_grid_create(request->function->module->loaded, &description, process->list, grid);
+    if (status == CORUN_OK)
+        device_launch_set_depth(*grid, task->launch.depth);
+    return status;
 }
 
 static enum corun_status launch_functional(struct process *process, struct task *task)
@@ -201,6 +212,30 @@ static enum corun_status launch_functional(struct process *process, struct task 
     return status;
 }
 
+/* What a launch without timing has launched, and what that has. False if one failed: its context is in error then. */
+static bool run_nested(struct process *process, struct task *root, uint64_t cycle)
+{
+    struct nested_launches nested = {0};
+    struct context *context = root->stream->context;
+    struct task *task = root;
+    uint64_t since;
+    bool more = true;
+    while (task) {
+        enum corun_status status = task == root ? CORUN_OK : launch_functional(process, task);
+        int error = status == CORUN_OK ? nested_collect(process, &nested, context, task) : CUDA_SUCCESS;
+        if (status != CORUN_OK || error != CUDA_SUCCESS) {
+            nested_abandon(process, &nested, context);
+            failure_of_launch(process, context, status != CORUN_OK ? status : CORUN_MEMORY);
+            return false;
+        }
+        more = nested_ended(process, &nested, task, cycle);
+        task = nested_next(&nested, &since);
+    }
+    if (!more)
+        finish(process, root, cycle);
+    return true;
+}
+
 /* A launch without timing, at once. */
 static void run_untimed(struct process *process, struct task *task, uint64_t cycle)
 {
@@ -212,9 +247,11 @@ static void run_untimed(struct process *process, struct task *task, uint64_t cyc
         capture_refuse(process, "kernel %s failed", task->launch.request.function->name);
         failure_of_launch(process, context, status);
     }
-    failure_tell_notes(process, loaded);
-    if (status == CORUN_OK)
+    if (status == CORUN_OK && process->nests)
+        (void)run_nested(process, task, cycle);
+    else if (status == CORUN_OK)
         finish(process, task, cycle);
+    failure_tell_notes(process, loaded);
 }
 
 /* Without timing: everything that is ready, at once. */
@@ -369,7 +406,8 @@ static void launch_ended(struct process *process, struct device *device, struct 
     }
     failure_tell_notes(process, loaded_of(task));
     record_launch(process, device, task, task->launch.grid, &sum);
-    finish(process, task, task->queued.end_cycle);
+    if (!nested_ended(process, &device->nested, task, task->queued.end_cycle))
+        finish(process, task, task->queued.end_cycle);
 }
 
 static void transfer_ended(struct process *process, const struct device *device, struct task *task)
@@ -395,7 +433,9 @@ static void has_ended(void *user, struct stream_task *queued, const struct corun
 static bool start_one(struct process *process, struct device *device)
 {
     uint64_t since = 0;
-    struct task *task = device ? task_of(stream_next(&device->scheduler, &since)) : next_functional(process);
+    struct task *task = device ? nested_next(&device->nested, &since) : NULL;
+    if (!task)
+        task = device ? task_of(stream_next(&device->scheduler, &since)) : next_functional(process);
     if (!task)
         return false;
     if (!device)
@@ -409,6 +449,17 @@ static bool start_one(struct process *process, struct device *device)
     else
         carry_out(process, task, since);
     return true;
+}
+
+/* What its kernels have launched. */
+static void collect_nested(struct process *process, struct device *device)
+{
+    for (size_t c = 0; process->nests && c < process->contexts.count; c++) {
+        struct context *context = process->contexts.data[c];
+        if (context->device == device && !context->error &&
+            nested_collect(process, &device->nested, context, NULL) != CUDA_SUCCESS)
+            failure_of_launch(process, context, CORUN_MEMORY);
+    }
 }
 
 /*
@@ -436,6 +487,7 @@ static bool advance_device(struct process *process, struct device *device, uint6
                 failure_of_launch(process, process->contexts.data[c], status);
         return true;
     }
+    collect_nested(process, device);
     stream_collect(scheduler);
     return true;
 }
@@ -675,6 +727,7 @@ static void abandon(struct process *process, struct device *device, struct task 
 void engine_abandon(struct process *process, struct context *context)
 {
     leave_machine(context);
+    nested_abandon(process, &context->device->nested, context);
     for (size_t s = 0; s < context->streams.count; s++) {
         struct stream_queue *queue = &context->streams.data[s]->queue;
         while (queue->first) {
@@ -711,6 +764,7 @@ void engine_close(struct process *process, struct device *device)
         machine->operations->close(machine->machine);
     *machine = (struct stream_machine){NULL, NULL};
     vector_free(&device->scheduler.launches);
+    device->scheduler.nested = 0;
     vector_free(&device->scheduler.transfers);
     for (size_t c = 0; c < process->contexts.count; c++)
         if (process->contexts.data[c]->device == device)

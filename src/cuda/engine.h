@@ -11,6 +11,7 @@ struct device;
 struct event;
 struct process;
 struct stream;
+struct task;
 
 /*
  * Works until the stream is empty, all streams of the context are, the event has been reached. Gives the context's
@@ -39,6 +40,8 @@ int engine_host_sleeps(struct process *process, struct context *context, uint64_
 void engine_prepare(struct process *process);
 /* Ends the machine of a device. */
 void engine_close(struct process *process, struct device *device);
+/* A launch is complete, with all that its kernel has launched: off its stream, and gone. */
+void engine_finish(struct process *process, struct task *task, uint64_t cycle);
 /* Drops what a context has under way. */
 void engine_abandon(struct process *process, struct context *context);
 

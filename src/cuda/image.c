@@ -27,7 +27,7 @@
 
 /*
  * CUDA's library for launches from the device: every program that is linked has it, next to none uses it. It is left
- * out; kernels that call it are refused by name.
+ * out; kernels that call it get ours (device_runtime.h).
  */
 #define DEVICE_RUNTIME "_cuda_device_runtime_cu_"
 

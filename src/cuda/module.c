@@ -8,10 +8,12 @@
 #include "cuda/device.h"
 #include "cuda/device_heap.h"
 #include "cuda/device_library.h"
+#include "cuda/device_runtime.h"
 #include "cuda/driver_launch.h"
 #include "cuda/failure.h"
 #include "cuda/fat_binary.h"
 #include "cuda/machine.h"
+#include "cuda/nested.h"
 #include "cuda/object.h"
 #include "cuda/occupancy.h"
 #include "cuda/parts.h"
@@ -27,7 +29,6 @@
 #include <string.h>
 
 #define PLAIN_SHARED_BYTES 49152u /* of a thread block that has not asked for more */
-#define LIMIT_HEAP 2              /* cudaLimitMallocHeapSize */
 #define MOST_TRIES 40u            /* of loading a module without what cannot be loaded */
 
 /* NULL: the kernel runs as it is, since nothing was rewritten, or since it was refused. */
@@ -165,10 +166,20 @@ static bool add_variable_ranges(struct process *process, const struct module *mo
 }
 
 /* Functions that CUDA has for kernels, where the text declares them. What cannot be linked stays as it is, and its kernels are refused. */
-static void link_library(const struct context *context, char **text, size_t *bytes, struct corun_diagnostics *list)
+static void link_library(const struct process *process, struct module *module, char **text, size_t *bytes,
+                         struct corun_diagnostics *list)
 {
+    const struct context *context = module->context;
     char *linked = NULL;
     size_t linked_bytes;
+    /* Launches in parts, and those on a machine elsewhere, are the host's. */
+    if (device_runtime_wanted(*text) && !process->remote && !parting_pass(&process->parting) &&
+        device_runtime_link(context, *text, *bytes, list, &linked, &linked_bytes) == CORUN_OK) {
+        free(*text);
+        *text = linked;
+        *bytes = linked_bytes;
+        module->launches = true;
+    }
     if (device_heap_wanted(*text) &&
         device_heap_link(*text, *bytes, context->limits[LIMIT_HEAP], list, &linked, &linked_bytes) == CORUN_OK) {
         free(*text);
@@ -195,8 +206,8 @@ int module_load_text(struct process *process, struct context *context, const cha
     }
     memcpy(copy, text, bytes);
     copy[bytes] = 0;
-    link_library(context, &copy, &bytes, list);
     *module = (struct module){.object = {OBJECT_MODULE}, .context = context, .name = strdup(name)};
+    link_library(process, module, &copy, &bytes, list);
     enum corun_status status =
         module->name ? load_what_can_be(process, module, copy, bytes, from_compiler, list) : CORUN_MEMORY;
     struct machine_module from = {module->name, copy, bytes, process->devices[0].config.machine_code};
@@ -205,6 +216,8 @@ int module_load_text(struct process *process, struct context *context, const cha
         status = rewrite_kernels(module, parting_pass(&process->parting), &from, &rewritten, list);
     if (status == CORUN_OK)
         status = machine_module_load(process, context, &from, module->code, list, &module->loaded);
+    if (status == CORUN_OK && module->launches)
+        nested_prepare(process, context, module);
     if (status == CORUN_OK)
         capture_module(process, module, copy, bytes);
     if (process->profiles && status == CORUN_OK)

@@ -45,6 +45,7 @@ struct module {
     struct rewritten rewritten;           /* what was rewritten before it became `code`; zeroed: nothing */
     struct pointer_map functions;         /* struct corun_kernel → struct function */
     VECTOR(struct function *) refused;
+    bool launches; /* its kernels may launch kernels: nested.h */
     char *name;
     char *text; /* the PTX, for profiles; NULL: nobody wants one */
     bool unloaded;

@@ -19,6 +19,7 @@
  *   graph.h      tasks with dependencies
  *   machine.h    the machine that runs launches: of this process, or of corund (remote.h)
  *   engine.h     carries tasks out: in program order without timing, or on the simulated machine
+ *   nested.h     what kernels launch, and when it can start
  *   failure.h    what a failed kernel does to its context, and what is said of it
  *   idle.h       advances the machine for programs that wait without calling
  *   host_sleep.h the host does nothing for a while, for programs that know that the GPU is a simulated one
@@ -30,7 +31,7 @@
  *   console.h    what the user is told
  *
  * and what these need: abi.h (the structures and numbers of CUDA's interfaces), errors.h, settings.h, fat_binary.h,
- * ptx_text.h, ptx_link.h, device_heap.h, occupancy.h, stream_value.h, graph_node.h, graph_memory.h, array.h,
+ * ptx_text.h, ptx_link.h, device_heap.h, device_runtime.h, occupancy.h, stream_value.h, graph_node.h, graph_memory.h, array.h,
  * texture_object.h, texture_reference.h, virtual_memory.h, pointer_map.h.
  *
  * Everything is protected by the lock of the process, which every entry point holds; it is let go while the program's
@@ -81,6 +82,7 @@ struct process {
     pthread_mutex_t lock;
     bool ready, failed, forked, driver_started, functional;
     bool launch_costs;   /* launches take time */
+    bool nests;          /* kernels may launch kernels */
     bool watched, ended; /* idle.c */
     uint64_t calls;
     uint32_t calls_waiting; /* those that have given the lock back for others to have their turn */

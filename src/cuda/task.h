@@ -14,6 +14,7 @@
 struct event;
 struct function;
 struct graph_condition;
+struct nested;
 struct process;
 struct stream;
 
@@ -53,6 +54,8 @@ struct task {
             struct corun_grid *grid;
             struct corun_counters before;
             struct launch_walk *walk; /* owned; NULL: it runs whole */
+            struct nested *nested;    /* nested.h; NULL: the host has launched it, and it has launched nothing */
+            uint32_t depth;           /* among launches by launches */
             bool untimed;             /* outside of the region that is timed */
             bool estimated;           /* not all of its cycles were simulated */
         } launch;

@@ -208,6 +208,8 @@ static void commit_stores_of(struct corun_gpu *gpu, const struct application *ap
         if (bytes && application->description.print)
             application->description.print(application->description.user, text, bytes);
     }
+    if (grid->launches && grid->operations->launched(grid))
+        gpu->attention = true;
 }
 
 static void commit_stores(struct corun_gpu *gpu)

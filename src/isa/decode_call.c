@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* call: of functions of the module, through registers, of the system's vprintf and __assertfail, and of what free finds wrong. */
 #include "isa/decode.h"
+#include "isa/device_launch.h"
 
 #include <string.h>
 
@@ -55,10 +56,19 @@ static bool fits_system(const struct call_site *site, uint32_t count, const uint
     return true;
 }
 
+static void emit_device_operation(struct decoder *decoder, uint32_t index, enum device_operation which)
+{
+    struct operation *op = decode_emit(decoder, OPERATION_DEVICE_LAUNCH);
+    op->target = index;
+    op->variant = (uint8_t)which;
+    decoder->kernel->launches |= which == DEVICE_OPERATION_LAUNCH;
+}
+
 static void decode_system_call(struct decoder *decoder, const struct ptx_call *call, const struct call_site *site,
                                uint32_t index)
 {
     static const uint8_t print[] = {8, 8}, assertion[] = {8, 8, 4, 8, 8}, pointer[] = {8};
+    static const uint8_t check[] = {8, 4, 4, 4, 4, 4, 4, 4}, launch[] = {8, 8, 4}, error[] = {4, 4};
     const char *name = call->function->name;
     if (!strcmp(name, "vprintf") && fits_system(site, 2, print)) {
         decode_emit(decoder, OPERATION_PRINT)->target = index;
@@ -71,6 +81,12 @@ static void decode_system_call(struct decoder *decoder, const struct ptx_call *c
         op->target = index;
         op->variant = TRAP_FREE;
         decoder->function->frees = true;
+    } else if (!strcmp(name, DEVICE_LAUNCH_CHECK) && fits_system(site, 8, check)) {
+        emit_device_operation(decoder, index, DEVICE_OPERATION_CHECK);
+    } else if (!strcmp(name, DEVICE_LAUNCH) && fits_system(site, 3, launch)) {
+        emit_device_operation(decoder, index, DEVICE_OPERATION_LAUNCH);
+    } else if (!strcmp(name, DEVICE_LAUNCH_ERROR) && fits_system(site, 2, error)) {
+        emit_device_operation(decoder, index, DEVICE_OPERATION_ERROR);
     } else {
         decode_error(decoder, CORUN_UNSUPPORTED, "not supported: a call of %s, which has no body here", name);
         return;

@@ -144,6 +144,8 @@ static bool execute_group(struct corun_warp *warp, const struct operation *op, u
         cluster_execute(warp, op, mask, result);
     if (op->kind == OPERATION_PRINT)
         return print_run(warp, op, mask);
+    if (op->kind == OPERATION_DEVICE_LAUNCH)
+        return device_launch_execute(warp, op, mask);
     return op->kind != OPERATION_STACK || stack_execute(warp, op, mask);
 }
 
@@ -315,6 +317,7 @@ void executor_sm_destroy(struct executor_sm *sm)
     pending_free(&sm->pending);
     bulk_pool_free(&sm->bulk);
     vector_free(&sm->freed_blocks.entries);
+    device_launches_free(&sm->launches);
     tb_storage_free(&sm->spares);
     free(sm->printed);
     free(sm);
@@ -742,6 +745,7 @@ const struct corun_source_operations executor_operations = {
     .fault = fault,
     .deadlock = barrier_deadlock,
     .printed = printed,
+    .launched = device_launched,
     .run_untimed = executor_run_untimed,
     .tb_number = executor_tb_number,
     .warp_number = executor_warp_number,

@@ -8,6 +8,7 @@
 
 #include "isa/atomics.h"
 #include "isa/bulk.h"
+#include "isa/device_launch.h"
 #include "isa/kernel.h"
 #include "isa/matrix.h"
 #include "isa/memory.h"
@@ -80,6 +81,7 @@ struct executor_sm {
     bool printed_taken; /* the text was fetched: the next one starts anew */
     struct note notes[NOTES];
     struct freed_list freed_blocks; /* of the device heap, by warps of this SM since the last commit; heap.c */
+    struct device_launches launches;
 };
 
 struct cluster;
@@ -109,6 +111,8 @@ struct corun_module_instance {
     uint32_t compute_capability; /* of the GPU; 0: there is none */
     bool told[NOTES];
     struct freed_list freed_blocks; /* of the device heap, as all SMs see them */
+    uint64_t launch_pool;           /* device_launch.h; 0: its kernels launch nothing */
+    struct device_launch_limits launch_limits;
 };
 
 #define WARPGROUPS (MAX_TB_WARPS / CORUN_WARPGROUP_WARPS)
@@ -127,6 +131,7 @@ struct launch {
     bool explicit_cluster;
     struct cluster *clusters; /* that have begun and not ended */
     uint64_t id;
+    uint32_t depth; /* among grids that launch each other */
     uint8_t *parameters;
     uint32_t parameter_bytes;
     uint32_t dynamic_shared_bytes;

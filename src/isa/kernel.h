@@ -136,6 +136,7 @@ struct corun_kernel {
     uint32_t call_depth;  /* frames that can be on the stack at once, the kernel's own included */
     uint32_t stack_slot; /* of the bytes that alloca has given a thread (isa/stack.h); NO_STACK: it does not allocate */
     bool maps;           /* names shared memory of other thread blocks (mapa) */
+    bool launches;       /* kernels, itself (isa/device_launch.h) */
     uint32_t barrier_count;
     struct ptx_idempotence idempotence;
 };

@@ -164,6 +164,7 @@ static void fill_grid(struct launch *launch)
         .tb_shared_bytes = shared,
         .registers_per_thread = kernel->info.registers_per_thread,
         .barrier_count = kernel->barrier_count,
+        .launches = kernel->launches,
         .file = kernel->module->ptx->file,
         .code_address = instance->code_address + (uint64_t)instance->code_offset[kernel->index] * 32,
     };

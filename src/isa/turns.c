@@ -243,6 +243,7 @@ bool turns_follow(struct corun_warp *warp, const struct operation *op, uint32_t 
     case OPERATION_CLUSTER_ARRIVE:
     case OPERATION_CLUSTER_WAIT:
     case OPERATION_PRINT:
+    case OPERATION_DEVICE_LAUNCH:
         look_later(warp);
         return true;
     case OPERATION_BRANCH:

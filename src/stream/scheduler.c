@@ -105,7 +105,7 @@ static bool is_ready(const struct stream_scheduler *scheduler, const struct stre
  */
 static bool has_room(const struct stream_scheduler *scheduler, const struct stream_task *task)
 {
-    size_t running = scheduler->launches.count;
+    size_t running = scheduler->launches.count - scheduler->nested;
     return task->kind != STREAM_LAUNCH || !running ||
            (running < STREAM_MOST_RUNNING && !scheduler->alone && !task->cooperative);
 }
@@ -151,7 +151,10 @@ enum corun_status stream_start_launch(struct stream_scheduler *scheduler, struct
     if (status != CORUN_OK)
         return status;
     task->started = queue->launched = true;
-    scheduler->alone = task->cooperative;
+    if (task->nested)
+        scheduler->nested++;
+    else
+        scheduler->alone = task->cooperative;
     return CORUN_OK;
 }
 
@@ -189,6 +192,7 @@ void stream_collect(struct stream_scheduler *scheduler)
             continue;
         }
         take_out(scheduler->launches.data, &scheduler->launches.count, i);
+        scheduler->nested -= task->nested;
         task->start_cycle = scheduler->base_cycle + launched.first_cycle;
         task->end_cycle = scheduler->base_cycle + launched.last_cycle;
         uint32_t application = task->application, number = task->number;
@@ -239,6 +243,7 @@ bool stream_forget(struct stream_scheduler *scheduler, const struct stream_task 
     for (size_t i = 0; i < scheduler->launches.count; i++)
         if (scheduler->launches.data[i] == task) {
             take_out(scheduler->launches.data, &scheduler->launches.count, i);
+            scheduler->nested -= task->nested;
             return true;
         }
     for (size_t i = 0; i < scheduler->transfers.count; i++)

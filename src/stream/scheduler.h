@@ -43,6 +43,7 @@ struct stream_task {
     enum stream_task_kind kind;
     bool cooperative; /* LAUNCH: its thread blocks wait for each other */
     bool started;
+    bool nested; /* LAUNCH: by a kernel. Its queue has no other task and is in no group */
     uint64_t sequence; /* of the host's calls */
     uint64_t submitted_cycle, start_cycle, end_cycle;
     const struct stream_event *event; /* waits for its `event_count`th recording; NULL: for none */
@@ -83,6 +84,7 @@ struct stream_scheduler {
     VECTOR(struct stream_group *) groups;
     VECTOR(struct stream_task *) launches, transfers; /* in flight, in the order in which they were started */
     bool alone;                                       /* the launch in flight is a cooperative one */
+    uint32_t nested;                                  /* launches in flight that kernels have made */
     bool in_order_of_calls;                           /* whatever the priorities */
     /* Is what else `task` waits for there? May set *since later. NULL: nothing else is waited for. */
     bool (*may_start)(void *user, const struct stream_task *task, uint64_t *since);
