@@ -23,7 +23,7 @@ struct device {
     /* Its streams and its machine, which the first task makes that takes time. */
     struct stream_scheduler scheduler;
     struct nested_launches nested; /* by its kernels */
-    uint64_t cycle; /* the machine's, from the base of the scheduler on */
+    uint64_t cycle;                /* the machine's, from the base of the scheduler on */
     /*
      * Where the host is: what it asks for now was asked for when that ended what it last waited for. The machine may
      * have gone on by less than a dispatch latency since.

@@ -74,8 +74,7 @@ static const struct runtime_function functions[] = {
      true},
     {"GetParameterBuffer", ".param .b64 result", ".param .b64 alignment, .param .b64 bytes",
      REGISTERS "    call (%a2), corun_launch_slot;\n    st.param.b64 [result], %a2;\n    ret;\n", false},
-    {"LaunchDevice", RESULT,
-     ".param .b64 function, .param .b64 buffer, " GRID_AND_BLOCK ", .param .b64 stream",
+    {"LaunchDevice", RESULT, ".param .b64 function, .param .b64 buffer, " GRID_AND_BLOCK ", .param .b64 stream",
      REGISTERS "    ld.param.b64 %a1, [function];\n    ld.param.b64 %a2, [buffer];\n" LOAD_SHAPE CHECK_SHAPE STORE_SHAPE
                "    ld.param.b64 %s, [stream];\n#" LAUNCH RETURN,
      true},
@@ -108,39 +107,44 @@ static const struct runtime_function functions[] = {
                "    mov.b32 %r8, 0;\n" RETURN,
      false},
     {"DeviceGetAttribute", RESULT, ".param .b64 value, .param .b32 attribute, .param .b32 device",
-     REGISTERS "    ld.param.b64 %a1, [value];\n    ld.param.b32 %r1, [attribute];\n    setp.lt.u32 %p1, %r1, 160;\n"
-     ERROR_UNLESS("1") "    mul.wide.u32 %a2, %r1, 8;\n    mov.u64 %a3, corun_attributes;\n    add.u64 %a2, %a2, %a3;\n"
-               "    ld.global.u32 %r2, [%a2+4];\n    setp.ne.u32 %p2, %r2, 0;\n    ld.global.u32 %r3, [%a2];\n"
-               "    @%p2 st.u32 [%a1], %r3;\n    selp.b32 %r8, 0, 1, %p2;\n" RETURN,
+     REGISTERS
+     "    ld.param.b64 %a1, [value];\n    ld.param.b32 %r1, [attribute];\n    setp.lt.u32 %p1, %r1, "
+     "160;\n" ERROR_UNLESS(
+         "1") "    mul.wide.u32 %a2, %r1, 8;\n    mov.u64 %a3, corun_attributes;\n    add.u64 %a2, %a2, %a3;\n"
+              "    ld.global.u32 %r2, [%a2+4];\n    setp.ne.u32 %p2, %r2, 0;\n    ld.global.u32 %r3, [%a2];\n"
+              "    @%p2 st.u32 [%a1], %r3;\n    selp.b32 %r8, 0, 1, %p2;\n" RETURN,
      false},
     {"DeviceGetLimit", RESULT, ".param .b64 value, .param .b32 limit",
-     REGISTERS "    ld.param.b64 %a1, [value];\n    ld.param.b32 %r1, [limit];\n    setp.lt.u32 %p1, %r1, 6;\n"
-     ERROR_UNLESS("215") "    mul.wide.u32 %a2, %r1, 8;\n    mov.u64 %a3, corun_limits;\n    add.u64 %a2, %a2, %a3;\n"
-               "    ld.global.u64 %a4, [%a2];\n    st.u64 [%a1], %a4;\n" RETURN,
+     REGISTERS
+     "    ld.param.b64 %a1, [value];\n    ld.param.b32 %r1, [limit];\n    setp.lt.u32 %p1, %r1, 6;\n" ERROR_UNLESS(
+         "215") "    mul.wide.u32 %a2, %r1, 8;\n    mov.u64 %a3, corun_limits;\n    add.u64 %a2, %a2, %a3;\n"
+                "    ld.global.u64 %a4, [%a2];\n    st.u64 [%a1], %a4;\n" RETURN,
      false},
     {"DeviceGetCacheConfig", RESULT, ".param .b64 configuration",
      REGISTERS "    ld.param.b64 %a1, [configuration];\n    mov.b32 %r8, 0;\n    st.u32 [%a1], %r8;\n" RETURN, false},
     {"StreamCreateWithFlags", RESULT, ".param .b64 stream, .param .b32 flags",
-     REGISTERS "    ld.param.b64 %a2, [stream];\n    ld.param.b32 %r1, [flags];\n    setp.eq.u32 %p1, %r1, 1;\n"
-     ERROR_UNLESS("1") NEW_HANDLE RETURN,
+     REGISTERS
+     "    ld.param.b64 %a2, [stream];\n    ld.param.b32 %r1, [flags];\n    setp.eq.u32 %p1, %r1, 1;\n" ERROR_UNLESS("1")
+         NEW_HANDLE RETURN,
      false},
     {"StreamDestroy", RESULT, ".param .b64 stream", "    st.param.b32 [result], 0;\n    ret;\n", false},
     {"EventCreateWithFlags", RESULT, ".param .b64 event, .param .b32 flags",
-     REGISTERS "    ld.param.b64 %a2, [event];\n    ld.param.b32 %r1, [flags];\n    setp.eq.u32 %p1, %r1, 2;\n"
-     ERROR_UNLESS("1") NEW_HANDLE RETURN,
+     REGISTERS
+     "    ld.param.b64 %a2, [event];\n    ld.param.b32 %r1, [flags];\n    setp.eq.u32 %p1, %r1, 2;\n" ERROR_UNLESS("1")
+         NEW_HANDLE RETURN,
      false},
     {"EventDestroy", RESULT, ".param .b64 event", "    st.param.b32 [result], 0;\n    ret;\n", false},
     {"EventRecord", RESULT, ".param .b64 event, .param .b64 stream",
-     REGISTERS "    ld.param.b64 %a2, [event];\n    ld.param.b64 %s, [stream];\n#    mov.b32 %r9, 1;\n    call (%r8), "
-     DEVICE_LAUNCH ", (%a2, %s, %r9);\n" RETURN,
+     REGISTERS "    ld.param.b64 %a2, [event];\n    ld.param.b64 %s, [stream];\n#    mov.b32 %r9, 1;\n    call "
+               "(%r8), " DEVICE_LAUNCH ", (%a2, %s, %r9);\n" RETURN,
      true},
     {"EventRecordWithFlags", RESULT, ".param .b64 event, .param .b64 stream, .param .b32 flags",
-     REGISTERS "    ld.param.b64 %a2, [event];\n    ld.param.b64 %s, [stream];\n#    mov.b32 %r9, 1;\n    call (%r8), "
-     DEVICE_LAUNCH ", (%a2, %s, %r9);\n" RETURN,
+     REGISTERS "    ld.param.b64 %a2, [event];\n    ld.param.b64 %s, [stream];\n#    mov.b32 %r9, 1;\n    call "
+               "(%r8), " DEVICE_LAUNCH ", (%a2, %s, %r9);\n" RETURN,
      true},
     {"StreamWaitEvent", RESULT, ".param .b64 stream, .param .b64 event, .param .b32 flags",
-     REGISTERS "    ld.param.b64 %a2, [event];\n    ld.param.b64 %s, [stream];\n#    mov.b32 %r9, 2;\n    call (%r8), "
-     DEVICE_LAUNCH ", (%a2, %s, %r9);\n" RETURN,
+     REGISTERS "    ld.param.b64 %a2, [event];\n    ld.param.b64 %s, [stream];\n#    mov.b32 %r9, 2;\n    call "
+               "(%r8), " DEVICE_LAUNCH ", (%a2, %s, %r9);\n" RETURN,
      true},
     {"Malloc", RESULT, ".param .b64 pointer, .param .b64 bytes",
      REGISTERS "    ld.param.b64 %a1, [pointer];\n    ld.param.b64 %a2, [bytes];\n    call (%a3), malloc, (%a2);\n"
@@ -148,8 +152,7 @@ static const struct runtime_function functions[] = {
      false},
     {"Free", RESULT, ".param .b64 pointer",
      REGISTERS "    ld.param.b64 %a1, [pointer];\n    call free, (%a1);\n    mov.b32 %r8, 0;\n" RETURN, false},
-    {"MemcpyAsync", RESULT,
-     ".param .b64 to, .param .b64 from, .param .b64 bytes, .param .b32 kind, .param .b64 stream",
+    {"MemcpyAsync", RESULT, ".param .b64 to, .param .b64 from, .param .b64 bytes, .param .b32 kind, .param .b64 stream",
      REGISTERS "    ld.param.b64 %a4, [bytes];\n    mov.b64 %a5, 1;\n" SHAPE_OF_BYTES TAKE_SLOT
                "    mov.u64 %a1, corun_device_memcpy;\n" STORE_SHAPE
                "    ld.param.b64 %a7, [to];\n    ld.param.b64 %a8, [from];\n    st.u64 [%a2], %a7;\n"
@@ -176,17 +179,19 @@ static const struct runtime_function functions[] = {
     {"Memset2DAsync", RESULT,
      ".param .b64 to, .param .b64 pitch, .param .b32 value, .param .b64 width, .param .b64 height, "
      ".param .b64 stream",
-     REGISTERS "    ld.param.b64 %a4, [width];\n    ld.param.b64 %a5, [height];\n" SHAPE_OF_BYTES TAKE_SLOT
-               "    mov.u64 %a1, corun_device_memset;\n" STORE_SHAPE
-               "    ld.param.b64 %a7, [to];\n    ld.param.b64 %a9, [pitch];\n    ld.param.b32 %r10, [value];\n"
-               "    st.u64 [%a2], %a7;\n    st.u64 [%a2+8], %a9;\n    st.u64 [%a2+16], %a4;\n    st.u64 [%a2+24], %a5;\n"
-               "    st.u32 [%a2+32], %r10;\n    ld.param.b64 %s, [stream];\n#" LAUNCH RETURN,
+     REGISTERS
+     "    ld.param.b64 %a4, [width];\n    ld.param.b64 %a5, [height];\n" SHAPE_OF_BYTES TAKE_SLOT
+     "    mov.u64 %a1, corun_device_memset;\n" STORE_SHAPE
+     "    ld.param.b64 %a7, [to];\n    ld.param.b64 %a9, [pitch];\n    ld.param.b32 %r10, [value];\n"
+     "    st.u64 [%a2], %a7;\n    st.u64 [%a2+8], %a9;\n    st.u64 [%a2+16], %a4;\n    st.u64 [%a2+24], %a5;\n"
+     "    st.u32 [%a2+32], %r10;\n    ld.param.b64 %s, [stream];\n#" LAUNCH RETURN,
      true},
 };
 
 /* Kernels of copies and fills: rows of `width` bytes, 16 at a time where everything is aligned to that. */
 static const char kernels[] =
-    ".visible .entry corun_device_memcpy(.param .u64 to, .param .u64 to_pitch, .param .u64 from, .param .u64 from_pitch, "
+    ".visible .entry corun_device_memcpy(.param .u64 to, .param .u64 to_pitch, .param .u64 from, .param .u64 "
+    "from_pitch, "
     ".param .u64 width, .param .u64 height)\n{\n"
     "    .reg .pred %p<4>;\n    .reg .b16 %h;\n    .reg .b32 %r<8>;\n    .reg .b64 %a<24>;\n"
     "    ld.param.u64 %a1, [to];\n    ld.param.u64 %a2, [to_pitch];\n    ld.param.u64 %a3, [from];\n"
@@ -230,7 +235,8 @@ static const char slot_text[] =
     "    mov.b64 %%a2, 0;\n    atom.global.add.u32 %%r1, [%%a1+16], 1;\n    setp.lt.u32 %%p1, %%r1, %" PRIu32 ";\n"
     "    @%%p1 bra TAKE;\n    atom.global.add.u32 %%r1, [%%a1+16], -1;\n    mov.b32 %%r2, 2;\n    mov.b32 %%r3, 69;\n"
     "    call (%%r4), " DEVICE_LAUNCH_ERROR ", (%%r2, %%r3);\n    bra OUT;\n"
-    "TAKE:\n    atom.global.add.u64 %%a3, [%%a1], 1;\n    rem.u64 %%a3, %%a3, %" PRIu32 ";\n    shl.b64 %%a4, %%a3, 2;\n"
+    "TAKE:\n    atom.global.add.u64 %%a3, [%%a1], 1;\n    rem.u64 %%a3, %%a3, %" PRIu32
+    ";\n    shl.b64 %%a4, %%a3, 2;\n"
     "    add.u64 %%a4, %%a4, %%a1;\n    ld.volatile.global.u32 %%r5, [%%a4+64];\n    cvt.u64.u32 %%a5, %%r5;\n"
     "    add.u64 %%a5, %%a5, %%a3;\n    rem.u64 %%a5, %%a5, %" PRIu32 ";\n    mul.lo.u64 %%a5, %%a5, %u;\n"
     "    add.u64 %%a2, %%a1, %%a5;\n    add.u64 %%a2, %%a2, %" PRIu64 ";\n    cvta.global.u64 %%a2, %%a2;\n"
@@ -319,18 +325,18 @@ static void write_library(FILE *out, const struct context *context)
 {
     uint32_t pending = device_runtime_pending(context);
     uint64_t first = device_pool_slots(pending);
-    fprintf(out,
-            ".version 6.0\n.target sm_35\n.address_size 64\n"
-            ".extern .func (.param .b32 error) " DEVICE_LAUNCH_CHECK
-            "(.param .b64 kernel, .param .b32 a, .param .b32 b, .param .b32 c, .param .b32 d, .param .b32 e, .param .b32 "
-            "f, .param .b32 g);\n"
-            ".extern .func (.param .b32 error) " DEVICE_LAUNCH
-            "(.param .b64 what, .param .b64 stream, .param .b32 kind);\n"
-            ".extern .func (.param .b32 before) " DEVICE_LAUNCH_ERROR "(.param .b32 action, .param .b32 error);\n"
-            ".extern .func (.param .b64 pointer) malloc(.param .b64 bytes);\n"
-            ".extern .func free(.param .b64 pointer);\n"
-            ".global .align 64 .b8 " DEVICE_POOL_VARIABLE "[%" PRIu64 "];\n",
-            first + (uint64_t)pending * DEVICE_SLOT_BYTES);
+    fprintf(
+        out,
+        ".version 6.0\n.target sm_35\n.address_size 64\n"
+        ".extern .func (.param .b32 error) " DEVICE_LAUNCH_CHECK
+        "(.param .b64 kernel, .param .b32 a, .param .b32 b, .param .b32 c, .param .b32 d, .param .b32 e, .param .b32 "
+        "f, .param .b32 g);\n"
+        ".extern .func (.param .b32 error) " DEVICE_LAUNCH "(.param .b64 what, .param .b64 stream, .param .b32 kind);\n"
+        ".extern .func (.param .b32 before) " DEVICE_LAUNCH_ERROR "(.param .b32 action, .param .b32 error);\n"
+        ".extern .func (.param .b64 pointer) malloc(.param .b64 bytes);\n"
+        ".extern .func free(.param .b64 pointer);\n"
+        ".global .align 64 .b8 " DEVICE_POOL_VARIABLE "[%" PRIu64 "];\n",
+        first + (uint64_t)pending * DEVICE_SLOT_BYTES);
     write_device(out, context);
     write_errors(out);
     fputs(kernels, out);

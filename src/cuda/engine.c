@@ -181,8 +181,7 @@ static enum corun_status make_grid(struct process *process, struct task *task, s
         return CORUN_MEMORY;
     if (task->launch.walk)
         launch_walk_describe(task->launch.walk, request, &description);
-    enum corun_status status =
-        corun_grid_create(request->function->module->loaded, &description, process->list, grid);
+    enum corun_status status = corun_grid_create(request->function->module->loaded, &description, process->list, grid);
     if (status == CORUN_OK)
         device_launch_set_depth(*grid, task->launch.depth);
     return status;

@@ -32,8 +32,8 @@ struct nested_event {
 
 /* A grid that was launched, or a place in a stream at which an event is recorded or waited for. */
 struct nested {
-    struct nested *next;               /* in its stream, or among tail launches */
-    struct nested *ready_next;         /* among those that are ready */
+    struct nested *next;       /* in its stream, or among tail launches */
+    struct nested *ready_next; /* among those that are ready */
     struct nested *all_before, *all_next;
     struct nested *parent;     /* that launched it; NULL: the host did, or it stands for another one */
     struct nested *stands_for; /* which is complete when this one is; NULL: none */
@@ -129,11 +129,13 @@ static void wake_waiting(struct process *process, struct nested_launches *nested
     }
 }
 
-/* It has come to its turn. */
+/* It has come to its turn; `cycle`: when what it follows was complete, 0 if that is nothing. A grid that follows takes as long as the host's do. */
 static void activate(struct process *process, struct nested_launches *nested, struct nested *one, uint64_t cycle)
 {
     one->asked_cycle = later(one->asked_cycle, cycle);
     if (one->kind == DEVICE_LAUNCH_GRID) {
+        one->queue.launched = cycle != 0;
+        one->queue.free_cycle = cycle;
         push_ready(nested, one);
     } else if (one->kind == DEVICE_LAUNCH_RECORD) {
         struct nested_event *event = one->event;
@@ -259,10 +261,11 @@ void nested_prepare(struct process *process, const struct context *context, cons
 {
     const struct corun_gpu_config *config = &context->device->config;
     process->nests = true;
-    device_launch_prepare(module->loaded, &(struct device_launch_limits){.threads_per_tb = config->threads_per_tb,
-                                                                         .shared_bytes_per_tb = config->shared_bytes_per_tb,
-                                                                         .registers_per_sm = config->registers_per_sm,
-                                                                         .pending = device_runtime_pending(context)});
+    device_launch_prepare(module->loaded,
+                          &(struct device_launch_limits){.threads_per_tb = config->threads_per_tb,
+                                                         .shared_bytes_per_tb = config->shared_bytes_per_tb,
+                                                         .registers_per_sm = config->registers_per_sm,
+                                                         .pending = device_runtime_pending(context)});
 }
 
 /* One launch among those that were taken together. */

@@ -6,6 +6,7 @@
 #include "isa/address.h"
 #include "isa/executor.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,10 +83,10 @@ static void set_error(struct corun_warp *warp, uint32_t lane, uint32_t error)
     }
     if (launches->errors.count == MOST_ERRORS)
         drop_error(launches, 0);
-    (void)vector_push(&launches->errors, ((struct device_error){.launch = warp->tb->launch->id,
-                                                                .tb = warp->tb->index,
-                                                                .thread = thread_of(warp, lane),
-                                                                .error = error}));
+    (void)vector_push(
+        &launches->errors,
+        ((struct device_error){
+            .launch = warp->tb->launch->id, .tb = warp->tb->index, .thread = thread_of(warp, lane), .error = error}));
 }
 
 static uint32_t error_of(struct corun_warp *warp, uint32_t lane, uint32_t action, uint32_t error)
@@ -153,11 +154,11 @@ static uint32_t check_lane(struct corun_warp *warp, const struct call_site *site
     uint32_t words[7];
     for (uint32_t i = 0; i < 7; i++)
         words[i] = (uint32_t)argument(warp, site, i + 1, lane);
-    struct device_launch asked = {
-        .kernel = kernel_at(warp->tb->launch->instance->module, argument(warp, site, 0, lane)),
-        .grid = {words[0], words[1], words[2]},
-        .block = {words[3], words[4], words[5]},
-        .dynamic_shared_bytes = words[6]};
+    struct device_launch asked = {.kernel =
+                                      kernel_at(warp->tb->launch->instance->module, argument(warp, site, 0, lane)),
+                                  .grid = {words[0], words[1], words[2]},
+                                  .block = {words[3], words[4], words[5]},
+                                  .dynamic_shared_bytes = words[6]};
     uint32_t error = check_launch(warp->tb->launch, &asked);
     if (error)
         set_error(warp, lane, error);
@@ -181,8 +182,8 @@ static bool read_slot(struct corun_warp *warp, uint32_t lane, struct device_laun
     } front;
     if (!is_slot(instance, made->slot) || !access_read(warp, lane, made->slot, &front, 36) ||
         !(made->kernel = kernel_at(instance->module, front.kernel))) {
-        fault_raise(warp, lane, "launch with 0x%llx, which is not from cudaGetParameterBuffer",
-                    (unsigned long long)(made->slot + DEVICE_SLOT_PARAMETERS));
+        fault_raise(warp, lane, "launch with 0x%" PRIx64 ", which is not from cudaGetParameterBuffer",
+                    made->slot + DEVICE_SLOT_PARAMETERS);
         return false;
     }
     made->grid = (struct corun_dim3){front.words[0], front.words[1], front.words[2]};

@@ -59,7 +59,7 @@ struct device_launch {
     enum device_launch_kind kind;
     const struct corun_grid *parent;
     uint32_t sm, tb, thread; /* that launched: of the machine; in the grid; in the thread block */
-    bool direct; /* without timing: the cycle says nothing */
+    bool direct;             /* without timing: the cycle says nothing */
     uint64_t cycle;
     uint64_t stream; /* handle */
     uint64_t event;  /* RECORD, WAIT: handle */

@@ -58,9 +58,9 @@ enum operation_kind {
     OPERATION_CLUSTER_WAIT,
     OPERATION_FENCE,
     OPERATION_TRAP,
-    OPERATION_PRINT, /* vprintf */
+    OPERATION_PRINT,         /* vprintf */
     OPERATION_DEVICE_LAUNCH, /* what kernels need to launch kernels; op->variant: enum device_operation */
-    OPERATION_STACK, /* alloca and its like (isa/stack.h) */
+    OPERATION_STACK,         /* alloca and its like (isa/stack.h) */
     OPERATION_NOTHING
 };
 

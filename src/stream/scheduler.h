@@ -43,7 +43,7 @@ struct stream_task {
     enum stream_task_kind kind;
     bool cooperative; /* LAUNCH: its thread blocks wait for each other */
     bool started;
-    bool nested; /* LAUNCH: by a kernel. Its queue has no other task and is in no group */
+    bool nested;       /* LAUNCH: by a kernel. Its queue has no other task and is in no group */
     uint64_t sequence; /* of the host's calls */
     uint64_t submitted_cycle, start_cycle, end_cycle;
     const struct stream_event *event; /* waits for its `event_count`th recording; NULL: for none */

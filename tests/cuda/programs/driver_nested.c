@@ -33,23 +33,29 @@ enum { PTX = 1, LIBRARY = 4 };
     "{\n.param .b64 q0; st.param.b64 [q0], %d2;\n.param .b64 q1; st.param.b64 [q1], " stream ";\n.param .b32 r1;\n" \
     "call.uni (r1), " prefix "LaunchDeviceV2, (q0, q1);\n}\n"
 #define TEXT(prefix) \
-    ".version 8.0\n.target sm_75\n.address_size 64\n" NAMES(prefix) \
-    ".visible .entry child(.param .u64 values, .param .u8 step)\n{\n" \
-    ".reg .b16 %h<2>; .reg .b32 %r<6>; .reg .b64 %d<4>;\n" \
-    "ld.param.u64 %d0, [values]; ld.param.u8 %h0, [step]; cvt.u32.u16 %r4, %h0;\n" \
-    "mov.u32 %r0, %ctaid.x; mov.u32 %r1, %ntid.x; mov.u32 %r2, %tid.x; mad.lo.s32 %r3, %r0, %r1, %r2;\n" \
-    "mul.wide.u32 %d1, %r3, 4; add.u64 %d1, %d1, %d0;\n" \
-    "ld.global.u32 %r5, [%d1]; add.u32 %r5, %r5, %r4; st.global.u32 [%d1], %r5;\nret;\n}\n" \
-    ".visible .entry parent(.param .u64 values, .param .u32 left)\n{\n" \
-    ".reg .pred %p<3>; .reg .b16 %h<2>; .reg .b32 %r<6>; .reg .b64 %d<6>;\n" \
-    "ld.param.u64 %d0, [values]; ld.param.u32 %r0, [left]; mov.u32 %r1, 4;\n" \
-    "NEXT:\n" BUFFER(prefix, "child", "2", "32") "@%p0 bra TAIL;\n" \
-    "st.u64 [%d2], %d0; cvt.u16.u32 %h0, %r1; st.u8 [%d2+8], %h0;\n" LAUNCH(prefix, "0") \
-    "sub.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra NEXT;\n" \
-    "TAIL:\nsetp.eq.u32 %p1, %r0, 0; @%p1 bra OUT;\n" BUFFER(prefix, "parent", "1", "1") "@%p0 bra OUT;\n" \
-    "sub.u32 %r2, %r0, 1; st.u64 [%d2], %d0; st.u32 [%d2+8], %r2;\n" LAUNCH(prefix, "3") \
-    "OUT:\n{\n.param .b32 r2;\ncall.uni (r2), " prefix "GetLastError, ();\nld.param.b32 %r4, [r2];\n}\n" \
-    "red.global.add.u32 [%d0+256], %r4;\nret;\n}\n"
+    ".version 8.0\n.target sm_75\n.address_size 64\n" NAMES( \
+        prefix) ".visible .entry child(.param .u64 values, .param .u8 step)\n{\n" \
+                ".reg .b16 %h<2>; .reg .b32 %r<6>; .reg .b64 %d<4>;\n" \
+                "ld.param.u64 %d0, [values]; ld.param.u8 %h0, [step]; cvt.u32.u16 %r4, %h0;\n" \
+                "mov.u32 %r0, %ctaid.x; mov.u32 %r1, %ntid.x; mov.u32 %r2, %tid.x; mad.lo.s32 %r3, %r0, %r1, %r2;\n" \
+                "mul.wide.u32 %d1, %r3, 4; add.u64 %d1, %d1, %d0;\n" \
+                "ld.global.u32 %r5, [%d1]; add.u32 %r5, %r5, %r4; st.global.u32 [%d1], %r5;\nret;\n}\n" \
+                ".visible .entry parent(.param .u64 values, .param .u32 left)\n{\n" \
+                ".reg .pred %p<3>; .reg .b16 %h<2>; .reg .b32 %r<6>; .reg .b64 %d<6>;\n" \
+                "ld.param.u64 %d0, [values]; ld.param.u32 %r0, [left]; mov.u32 %r1, 4;\n" \
+                "NEXT:\n" BUFFER( \
+                    prefix, "child", "2", \
+                    "32") "@%p0 bra TAIL;\n" \
+                          "st.u64 [%d2], %d0; cvt.u16.u32 %h0, %r1; st.u8 [%d2+8], %h0;\n" LAUNCH( \
+                              prefix, \
+                              "0") "sub.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra NEXT;\n" \
+                                   "TAIL:\nsetp.eq.u32 %p1, %r0, 0; @%p1 bra OUT;\n" BUFFER( \
+                                       prefix, "parent", "1", \
+                                       "1") "@%p0 bra OUT;\n" \
+                                            "sub.u32 %r2, %r0, 1; st.u64 [%d2], %d0; st.u32 [%d2+8], %r2;\n" LAUNCH( \
+                                                prefix, "3") "OUT:\n{\n.param .b32 r2;\ncall.uni (r2), " prefix \
+                                                             "GetLastError, ();\nld.param.b32 %r4, [r2];\n}\n" \
+                                                             "red.global.add.u32 [%d0+256], %r4;\nret;\n}\n"
 
 static void run(const char *text, bool linked, int wanted)
 {
