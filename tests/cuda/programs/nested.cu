@@ -118,8 +118,12 @@ __global__ void mandelbrot(int *image, int x0, int y0, int size)
     __syncthreads();
     for (int i = threadIdx.x; i < size; i += blockDim.x)
         for (int side = 0; side < SIDES; side++) {
-            int rounds = rounds_of(side == 2 ? x : side == 3 ? x + size - 1 : x + i,
-                                   side == 0 ? y : side == 1 ? y + size - 1 : y + i);
+            int rounds = rounds_of(side == 2   ? x
+                                   : side == 3 ? x + size - 1
+                                               : x + i,
+                                   side == 0   ? y
+                                   : side == 1 ? y + size - 1
+                                               : y + i);
             atomicMin(&least, rounds);
             atomicMax(&most, rounds);
         }
