@@ -11,6 +11,7 @@
 #include "cuda/engine.h"
 #include "cuda/graph.h"
 #include "cuda/graph_memory.h"
+#include "cuda/interprocess.h"
 #include "cuda/module.h"
 #include "cuda/occupancy.h"
 #include "cuda/process.h"
@@ -279,7 +280,7 @@ int api_record(struct call *call, struct event *event, void *handle)
     event->references++;
     task->event.event = event;
     if (!stream->capture) {
-        task->event.count = ++event->recorded;
+        task->event.count = event->shared ? interprocess_record(event) : ++event->recorded;
         event->capture = 0;
     }
     return stream_ask(call->process, stream, task);
@@ -291,6 +292,7 @@ int api_wait_event(struct call *call, struct event *event, void *handle)
     int error = stream_of_handle(call, handle, &stream);
     if (error != CUDA_SUCCESS)
         return error;
+    interprocess_follow(event);
     struct graph *captured = graph_being_captured(stream->context, event->capture);
     if (!stream->capture && captured) {
         /* The stream joins the capture that the event is part of. */

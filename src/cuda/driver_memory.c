@@ -110,8 +110,10 @@ static int pointer_attribute(const struct process *process, void *value, int att
             return CUDA_ERROR_INVALID_VALUE;
         *(uint64_t *)value = address;
         return CUDA_SUCCESS;
-    case ATTRIBUTE_SYNC_MEMOPS:
     case ATTRIBUTE_INTERPROCESS:
+        *(unsigned char *)value = range->kind == RANGE_DEVICE && !range->pool && !process->remote;
+        return CUDA_SUCCESS;
+    case ATTRIBUTE_SYNC_MEMOPS:
     case ATTRIBUTE_DIRECT:
         *(unsigned char *)value = 0;
         return CUDA_SUCCESS;

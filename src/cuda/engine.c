@@ -17,6 +17,7 @@
 #include "cuda/device.h"
 #include "cuda/failure.h"
 #include "cuda/graph_condition.h"
+#include "cuda/interprocess.h"
 #include "cuda/machine.h"
 #include "cuda/module.h"
 #include "cuda/nested.h"
@@ -119,6 +120,8 @@ static void carry_out(struct process *process, struct task *task, uint64_t cycle
     case TASK_RECORD:
         event->reached.completed = task->event.count;
         event->reached.cycle = cycle;
+        if (event->shared)
+            interprocess_reached(event, task->event.count);
         event->nanoseconds =
             process->functional ? host_nanoseconds() : device_nanoseconds(task->stream->context->device, cycle);
         break;
@@ -498,6 +501,7 @@ static bool advance_device(struct process *process, struct device *device, uint6
 static bool work(struct process *process, uint64_t slice)
 {
     bool any = false;
+    (void)interprocess_look(process);
     while (process->functional && start_one(process, NULL))
         any = true;
     for (uint32_t i = 0; !process->functional && i < process->device_count; i++)
@@ -511,8 +515,8 @@ static bool work(struct process *process, uint64_t slice)
 static bool advance(struct process *process)
 {
     bool any = work(process, SLICE_CYCLES);
-    /* A function of the program runs in another thread, or another thread will write what a stream waits for. */
-    bool elsewhere = !any && (process->calls_running || process->values_waiting);
+    /* A function of the program runs in another thread, or another thread or process will write what a stream waits for. */
+    bool elsewhere = !any && (process->calls_running || process->values_waiting || interprocess_look(process));
     if (any || !process->values_waiting)
         process->value_looks = 0;
     else if (++process->value_looks > MOST_VALUE_LOOKS)
@@ -715,8 +719,11 @@ static void abandon(struct process *process, struct device *device, struct task 
     (void)stream_forget(&device->scheduler, &task->queued);
     process->host.launches_waiting -= task->kind == TASK_LAUNCH;
     process->values_waiting -= task->kind == TASK_WAIT_VALUE;
-    if (task->kind == TASK_RECORD) /* whoever waits for it learns of the error */
+    if (task->kind == TASK_RECORD) { /* whoever waits for it learns of the error */
         task->event.event->reached.completed = task->event.count;
+        if (task->event.event->shared)
+            interprocess_reached(task->event.event, task->event.count);
+    }
     if (task->kind == TASK_CALL && task->queued.started) /* the thread that is in it frees it */
         task->stream = NULL;
     else

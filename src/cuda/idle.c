@@ -28,6 +28,7 @@
 
 #define LOOK_MICROSECONDS 250000u
 #define QUIET_MICROSECONDS 3000000u
+#define SHARED_QUIET_MICROSECONDS 250000u /* other processes of the program may wait for this one (interprocess.h) */
 #define PACED_LOOK_MICROSECONDS 2000u
 
 static bool has_work(const struct process *process)
@@ -106,7 +107,8 @@ static void *advance_alone(void *user)
         quiet = still ? quiet + time_of_program(processor - before) : 0;
         seen = process->calls;
         /* What waits for others, as for a value in memory, is not helped: they need the lock. */
-        while (quiet >= QUIET_MICROSECONDS && !process->ended && process->calls == seen && has_work(process))
+        uint64_t enough = process->interprocess ? SHARED_QUIET_MICROSECONDS : QUIET_MICROSECONDS;
+        while (quiet >= enough && !process->ended && process->calls == seen && has_work(process))
             if (!engine_nudge(process))
                 break;
         bool ended = process->ended;

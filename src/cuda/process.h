@@ -32,7 +32,7 @@
  *
  * and what these need: abi.h (the structures and numbers of CUDA's interfaces), errors.h, settings.h, fat_binary.h,
  * ptx_text.h, ptx_link.h, device_heap.h, device_runtime.h, occupancy.h, stream_value.h, graph_node.h, graph_memory.h, array.h,
- * texture_object.h, texture_reference.h, virtual_memory.h, pointer_map.h.
+ * texture_object.h, texture_reference.h, virtual_memory.h, interprocess.h, pointer_map.h.
  *
  * Everything is protected by the lock of the process, which every entry point holds; it is let go while the program's
  * own functions run and, now and then, while the machine advances.
@@ -55,6 +55,7 @@
 
 struct capture;
 struct context;
+struct interprocess;
 struct record;
 struct remote;
 struct stream;
@@ -117,6 +118,7 @@ struct process {
     struct runs runs;                      /* under corund */
     struct remote *remote;                 /* NULL: the GPUs are in this process */
     struct virtual_memory *virtual_memory; /* NULL until it is used */
+    struct interprocess *interprocess;     /* the same */
     struct pointer_map complained;         /* names of what is absent that were said */
     struct user_object *user_objects;      /* that nobody refers to any more: their functions are still to be called */
     VECTOR(struct context *) gone;         /* destroyed: threads may still have them on their stack */

@@ -7,6 +7,7 @@
 #include "cuda/context.h"
 #include "cuda/copy.h"
 #include "cuda/device.h"
+#include "cuda/interprocess.h"
 #include "cuda/process.h"
 #include "isa/memory.h"
 
@@ -189,6 +190,7 @@ int memory_release(struct process *process, uint64_t address, const char *by)
     if (range->kind == RANGE_DEVICE)
         range->context->allocated_bytes -= range->bytes;
     capture_free(process, range->context, address);
+    interprocess_forget(process, address);
     memory_forget(process, range->context, address, by);
     ranges_remove(process, address);
     return CUDA_SUCCESS;

@@ -9,6 +9,7 @@
 
 #include "cuda/abi.h"
 #include "cuda/entry.h"
+#include "cuda/interprocess.h"
 
 struct abi_allocation_node;
 struct abi_channel;
@@ -329,6 +330,13 @@ ENTRY(int, cudaGetSymbolSize, size_t *size, const void *host);
 /* runtime_memory_advice.c */
 ENTRY(int, cudaMemAdvise, const void *pointer, size_t bytes, int advice, int device);
 ENTRY(int, cudaMemAdvise_v2, const void *pointer, size_t bytes, int advice, uint64_t location);
+/* runtime_interprocess.c; the driver API's, too */
+ENTRY(int, cudaIpcGetMemHandle, struct abi_interprocess_handle *handle, void *pointer);
+ENTRY(int, cudaIpcOpenMemHandle, void **pointer, struct abi_interprocess_handle handle, unsigned flags);
+ENTRY(int, cudaIpcCloseMemHandle, void *pointer);
+ENTRY(int, cudaIpcGetEventHandle, struct abi_interprocess_handle *handle, void *event);
+ENTRY(int, cudaIpcOpenEventHandle, void **event, struct abi_interprocess_handle handle);
+
 ENTRY(int, cudaMemPrefetchAsync, const void *pointer, size_t bytes, int device, void *stream);
 ENTRY(int, cudaMemPrefetchAsync_v2, const void *pointer, size_t bytes, uint64_t location, unsigned flags, void *stream);
 ENTRY(int, cudaStreamAttachMemAsync, void *handle, void *pointer, size_t bytes, unsigned flags);

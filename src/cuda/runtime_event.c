@@ -5,6 +5,7 @@
 #include "cuda/call.h"
 #include "cuda/engine.h"
 #include "cuda/graph.h"
+#include "cuda/interprocess.h"
 #include "cuda/object.h"
 #include "cuda/runtime_api.h"
 #include "cuda/stream.h"
@@ -13,7 +14,8 @@ ENTRY(int, cudaEventCreateWithFlags, void **handle, unsigned flags)
 {
     struct call call;
     if (runtime_begin(&call)) {
-        if (!handle || flags > (EVENT_BLOCKING_SYNC | EVENT_DISABLE_TIMING | EVENT_INTERPROCESS))
+        if (!handle || flags > (EVENT_BLOCKING_SYNC | EVENT_DISABLE_TIMING | EVENT_INTERPROCESS) ||
+            (flags & (EVENT_INTERPROCESS | EVENT_DISABLE_TIMING)) == EVENT_INTERPROCESS)
             call.error = CUDA_ERROR_INVALID_VALUE;
         else if (!(*handle = event_create(call.process, call.context, flags)))
             call.error = CUDA_ERROR_OUT_OF_MEMORY;
@@ -62,6 +64,8 @@ ENTRY(int, cudaEventSynchronize, void *handle)
     struct call call;
     if (runtime_begin(&call)) {
         struct event *event = object_find(call.process, handle, OBJECT_EVENT);
+        if (event)
+            interprocess_follow(event);
         if (!event)
             call.error = CUDA_ERROR_INVALID_HANDLE;
         else if (graph_being_captured(event->context, event->capture))
@@ -77,6 +81,8 @@ ENTRY(int, cudaEventQuery, void *handle)
     struct call call;
     if (runtime_begin(&call)) {
         struct event *event = object_find(call.process, handle, OBJECT_EVENT);
+        if (event)
+            interprocess_follow(event);
         call.error = event ? engine_ask_event(call.process, event, event->recorded) : CUDA_ERROR_INVALID_HANDLE;
     }
     return runtime_end(&call);

@@ -10,6 +10,7 @@
 #include "cuda/entry.h"
 #include "cuda/graph.h"
 #include "cuda/idle.h"
+#include "cuda/interprocess.h"
 #include "cuda/module.h"
 #include "cuda/object.h"
 #include "cuda/process.h"
@@ -112,6 +113,7 @@ void event_release(struct process *process, struct event *event)
         return;
     object_remove(process, &event->object);
     capture_event_end(process, event);
+    interprocess_end(process, event);
     vector_free(&event->capture_front);
     free(event);
 }

@@ -12,6 +12,7 @@ struct context;
 struct graph;
 struct graph_node;
 struct process;
+struct shared_counts;
 struct task;
 
 struct stream {
@@ -37,6 +38,9 @@ struct event {
     double nanoseconds;          /* the same */
     uint64_t capture; /* recorded in a stream that was being captured: the graph's number, and where the stream was */
     VECTOR(struct graph_node *) capture_front;
+    struct shared_counts *shared; /* with other processes (interprocess.h); NULL: with none */
+    int shared_file;
+    uint64_t recorded_here; /* the last of the calls in this process, if it is shared */
 };
 
 /* NULL when out of memory. */

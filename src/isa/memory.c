@@ -419,6 +419,35 @@ uint8_t *memory_find_unguarded(const struct corun_memory *memory, struct memory_
     return find_in(memory, i, cache, address, bytes);
 }
 
+/* Bytes that are zero stay holes of the file. */
+static void copy_pages(uint8_t *to, const uint8_t *from, uint64_t bytes)
+{
+    static const uint8_t zeros[PAGE_BYTES];
+    for (uint64_t done = 0; done < bytes; done += PAGE_BYTES) {
+        uint64_t some = bytes - done < PAGE_BYTES ? bytes - done : PAGE_BYTES;
+        if (memcmp(from + done, zeros, some) != 0)
+            memcpy(to + done, from + done, some);
+    }
+}
+
+bool memory_move_to_file(struct corun_memory *memory, uint64_t address, int file)
+{
+    size_t i = find_below(memory, address);
+    struct allocation *allocation = i == SIZE_MAX ? NULL : &memory->allocations.data[i];
+    if (!allocation || allocation->address != address || allocation->storage != STORAGE_OWN)
+        return false;
+    uint64_t bytes = round_up(allocation->bytes);
+    void *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+    if (block == MAP_FAILED)
+        return false;
+    copy_pages(block, allocation->host, bytes);
+    host_free(allocation);
+    allocation->host = block;
+    allocation->storage = STORAGE_PAGES;
+    memory->generation++; /* it may be in caches */
+    return true;
+}
+
 void memory_guard(struct corun_memory *memory, uint64_t address)
 {
     size_t i = find_below(memory, address);

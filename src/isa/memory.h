@@ -49,6 +49,8 @@ uint8_t *memory_find(const struct corun_memory *memory, struct memory_cache *cac
 /* The same, NULL also where an allocation is guarded: kernels come to it only after a closer look (outside_find). */
 uint8_t *memory_find_unguarded(const struct corun_memory *memory, struct memory_cache *cache, uint64_t address,
                                uint64_t bytes);
+/* The allocation at `address` lies in a file of at least as many bytes from now on, from the file's start. False: it cannot. */
+bool memory_move_to_file(struct corun_memory *memory, uint64_t address, int file);
 /* The allocation at `address` is guarded from now on. */
 void memory_guard(struct corun_memory *memory, uint64_t address);
 
