@@ -7,7 +7,7 @@
  * come, and while nothing can be seen. This one predicts: what an SM brings is measured from one change of progress to the next, and so is how long
  * SMs take to change hands; the number of SMs follows from both and from what the average is short of. docs/policies-pace.md has the equations.
  *
- * SMs are reserved for a kernel with a goal: it has as many of them as its launches have thread blocks, and the others stay idle. The other kernels
+ * SMs are reserved for a kernel with a goal: it may be on all of them, and those that it has no thread blocks for stay idle. The other kernels
  * share the rest, nobody with more SMs than it has thread blocks.
  */
 #include "share/goal_split.h"
@@ -179,7 +179,7 @@ static void hand_out(struct pace_state *state, const struct corun_view *view)
     split_evenly(state->owners.sm_count - reserved, state->count, batch, most, counts);
     for (uint32_t a = 0; a < state->count; a++)
         if (has_goal(&state->members[a]))
-            counts[a] = state->members[a].reserved < most[a] ? state->members[a].reserved : most[a];
+            counts[a] = state->members[a].reserved;
     split_hand_over(&state->owners, view, counts);
 }
 
