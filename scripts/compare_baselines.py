@@ -198,6 +198,7 @@ def main(arguments):
              "tight": ("Tight goals", tight, lambda key: make_tight(runs, key)),
              "slate": ("Slate beside the static split", keys[:len(LS) * len(BATCH)], lambda key: make_software(runs, key, static)),
              "pace": ("Pace", keys, lambda key: make_software(runs, key, {"pace, software": "pace"})),
+             "dynamic": ("smqos again", keys, lambda key: make_software(runs, key, {"smqos, software": "smqos:gate=off"})),
              "fixed": ("The best split that stays", keys, lambda key: {"fixed, software": make_fixed(runs, key)}),
              "three": ("Figure 19: three kernels", three, lambda key: make_software(runs, key, two))}
     tables = {name: every(cases, make) for name, (_, cases, make) in parts.items() if name in options.only}
