@@ -178,6 +178,9 @@ struct corun_grid {
     uint64_t code_address;  /* device address of instruction 0 for the instruction cache: unique per module */
 };
 
+/* What a source may say of the addresses of all active lanes, where they are in one space. UNIT: each lane's is `access_bytes` above that of the lane before. */
+enum corun_shape { CORUN_SHAPE_UNIFORM = 1 << 0, CORUN_SHAPE_UNIT = 1 << 1 };
+
 /* What one warp instruction did. Filled by `issue`. */
 struct corun_issue {
     uint32_t active; /* lanes that ran it (guard included), may be 0 */
@@ -187,6 +190,7 @@ struct corun_issue {
     bool jumped;   /* the next pc is not the one that follows */
     bool diverged; /* a branch, call or return whose active lanes went different ways */
     uint8_t barrier;          /* BARRIER: which one (0..CORUN_MEETINGS-1) */
+    uint8_t shape;            /* enum corun_shape, as bits; the machine sets 0 before: the source does not say */
     uint32_t barrier_threads; /* BARRIER: threads that must arrive; 0 = all threads of the TB */
     bool barrier_waits;       /* false for bar.arrive */
     bool cluster_arrives,

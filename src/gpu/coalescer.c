@@ -45,12 +45,15 @@ static inline uint32_t coalesce_group(const uint64_t *addresses, uint32_t lanes,
 }
 
 /* The lanes have no gap, and each one's access follows that of the lane before. */
-static bool in_a_row(const uint64_t *addresses, uint32_t lanes, uint32_t access_bytes)
+static bool in_a_row(const struct corun_issue *issue, uint32_t lanes, uint32_t access_bytes)
 {
+    const uint64_t *addresses = issue->address;
     uint32_t first = lowest_bit(lanes), count = count_bits(lanes);
     uint64_t out_of_row = 0, expected = addresses[first];
     if (lanes & (lanes + (1u << first)))
         return false;
+    if (issue->shape & CORUN_SHAPE_UNIT)
+        return true;
     if (addresses[first + count - 1] != expected + (uint64_t)(count - 1) * access_bytes)
         return false;
     for (uint32_t lane = first; lane < first + count; lane++) { /* without a multiplication or an exit: SIMD */
@@ -58,6 +61,20 @@ static bool in_a_row(const uint64_t *addresses, uint32_t lanes, uint32_t access_
         expected += access_bytes;
     }
     return out_of_row == 0;
+}
+
+/* All lanes go to one address. */
+static uint32_t coalesce_one(const uint64_t *addresses, uint32_t lanes, uint32_t access_bytes, uint32_t line_bytes,
+                             bool writes, struct transaction *transaction)
+{
+    uint64_t address = addresses[lowest_bit(lanes)], bytes = (UINT64_C(1) << access_bytes) - 1;
+    uint32_t offset = (uint32_t)address & (line_bytes - 1);
+    transaction->line = address - offset;
+    transaction->lanes = lanes;
+    transaction->touched = 1u << offset / PART_BYTES;
+    for (uint32_t word = 0; writes && word < 4; word++)
+        transaction->bytes[word] = word == offset / 64 ? bytes << (offset % 64) : 0;
+    return 1;
 }
 
 /* Bits first..last of a 64-bit mask. */
@@ -94,7 +111,9 @@ uint32_t coalesce(const struct corun_issue *issue, uint32_t lanes, uint32_t acce
 {
     const uint64_t *addresses = issue->address;
     if (access_lanes >= CORUN_WARP_LANES) {
-        if (in_a_row(addresses, lanes, access_bytes))
+        if (issue->shape & CORUN_SHAPE_UNIFORM)
+            return coalesce_one(addresses, lanes, access_bytes, line_bytes, writes, transactions);
+        if (in_a_row(issue, lanes, access_bytes))
             return coalesce_row(addresses, lanes, access_bytes, line_bytes, writes, transactions);
         return writes ? coalesce_group(addresses, lanes, access_bytes, line_bytes, true, transactions)
                       : coalesce_group(addresses, lanes, access_bytes, line_bytes, false, transactions);

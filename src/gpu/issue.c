@@ -335,6 +335,7 @@ static __attribute__((noinline)) void issue_any(struct sm *sm, uint32_t index, u
     uint64_t start = reserve_pipe(sm, index, op, collect_operands(sm, scheduler, slot, op));
     if (sm->profiling)
         warp_profile(sm, slot);
+    sm->issue.shape = 0;
     warp->operations->issue(warp->source, &sm->issue);
     count_issue(sm, slot, op);
     if (sm->tracing)

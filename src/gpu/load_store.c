@@ -178,6 +178,8 @@ static bool is_gathered(const struct machine_op *op, const struct corun_issue *i
 static uint32_t distinct_addresses(const struct corun_issue *issue, uint32_t lanes, uint32_t access_lanes)
 {
     uint32_t count = 0;
+    if (issue->shape & CORUN_SHAPE_UNIFORM && access_lanes >= CORUN_WARP_LANES)
+        return lanes != 0;
     for (uint32_t first = 0; first < CORUN_WARP_LANES; first += access_lanes) {
         uint32_t rest = access_lanes >= CORUN_WARP_LANES ? lanes : lanes & 0xffffu << first;
         for (; rest; count++) {
@@ -194,7 +196,7 @@ static uint32_t distinct_addresses(const struct corun_issue *issue, uint32_t lan
 /* What bank conflicts cost a load of several lines beyond its lookups. */
 static uint32_t l1_bank_cycles(const struct sm *sm, uint32_t lanes, uint32_t access_bytes, uint32_t lines)
 {
-    uint32_t cycles = shared_memory_cycles(sm->config, sm->issue.address, lanes, access_bytes);
+    uint32_t cycles = shared_access_cycles(sm->config, &sm->issue, lanes, access_bytes);
     uint32_t lookups = (uint32_t)divide_up(lines, sm->config->l1_lines_per_cycle);
     return cycles > lookups ? cycles - lookups : 0;
 }
@@ -221,8 +223,8 @@ static void add_shared_lanes(struct sm *sm, struct memory_entry *entry, const st
     for (uint32_t first = 0; first < CORUN_WARP_LANES; first += c->access_lanes) {
         uint32_t part = c->access_lanes >= 32 ? lanes : lanes & 0xffffu << first;
         if (part)
-            cycles +=
-                (atomic ? shared_atomic_cycles : shared_memory_cycles)(c, sm->issue.address, part, op->access_bytes);
+            cycles += atomic ? shared_atomic_cycles(c, sm->issue.address, part, op->access_bytes)
+                             : shared_access_cycles(c, &sm->issue, part, op->access_bytes);
     }
     entry->counters->shared_accesses++;
     entry->counters->shared_conflict_cycles += cycles - 1;

@@ -57,6 +57,23 @@ uint32_t shared_memory_cycles(const struct corun_gpu_config *config, const uint6
     return most;
 }
 
+uint32_t shared_access_cycles(const struct corun_gpu_config *config, const struct corun_issue *issue, uint32_t lanes,
+                              uint32_t access_bytes)
+{
+    uint32_t unit = config->shared_bank_bytes, row = config->shared_banks * unit;
+    if (issue->shape & CORUN_SHAPE_UNIFORM && access_bytes <= row)
+        return 1;
+    if (issue->shape & CORUN_SHAPE_UNIT) {
+        uint32_t first = lowest_bit(lanes), span = (log2_floor(lanes) - first + 1) * access_bytes;
+        bool whole = access_bytes >= unit; /* words */
+        if (span + (whole ? 0 : unit) <= row)
+            return 1;
+        if (whole && !(lanes & (lanes + (1u << first))))
+            return (uint32_t)divide_up(span, row);
+    }
+    return shared_memory_cycles(config, issue->address, lanes, access_bytes);
+}
+
 uint32_t shared_atomic_cycles(const struct corun_gpu_config *config, const uint64_t *addresses, uint32_t lanes,
                               uint32_t access_bytes)
 {

@@ -420,6 +420,7 @@ void sm_run(struct sm *sm, uint64_t until)
     }
     for (uint32_t s = 0; s < sm->scheduler_count; s++)
         sm->schedulers[s].quick_op = NULL; /* that cycle is over */
+    sm->issue.shape = 0;
     stall_flush(sm);
     residency_account(sm);
 }

@@ -204,6 +204,7 @@ static void report(const struct access *access, struct corun_issue *result)
     result->space = access->op->space == CORUN_SPACE_GENERIC ? path_space[access->path] : access->op->space;
     if (access->lane_path)
         result->space = CORUN_SPACE_GENERIC;
+    result->shape = access->lane_path || access->path == PATH_LOCAL ? 0 : (uint8_t)access->shape;
     if (!access->lane_path && (access->path == PATH_MEMORY || access->path == PATH_SHARED))
         return;
     const struct launch *launch = tb->launch;
@@ -542,6 +543,7 @@ static bool access_remote(const struct access *access, access_function *usual, s
         if (here && result->space != CORUN_SPACE_GENERIC)
             memset(result->lane_space, result->space, sizeof result->lane_space);
         result->space = CORUN_SPACE_GENERIC;
+        result->shape = 0;
     }
     return cluster_access(access->warp, access->op, access->mask, access->remote, address, result, timed);
 }

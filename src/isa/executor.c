@@ -152,8 +152,10 @@ static bool execute_group(struct corun_warp *warp, const struct operation *op, u
 /* What the machine is told of an access to an array: where its GPU has these bytes. */
 static void arrange(struct corun_warp *warp, const struct operation *op, struct corun_issue *result, bool timed)
 {
-    if (timed && op->variant & MEMORY_SURFACE)
+    if (timed && op->variant & MEMORY_SURFACE) {
+        result->shape = 0;
         surface_arrange(warp, result);
+    }
 }
 
 /* Everything but lane functions. */

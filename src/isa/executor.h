@@ -23,8 +23,8 @@
 #define SPARE_STORAGES 64u /* as many thread blocks as an SM has at most */
 
 enum shape {
-    SHAPE_UNIFORM = 1 << 0, /* all lanes the same address */
-    SHAPE_UNIT = 1 << 1     /* one after the other */
+    SHAPE_UNIFORM = CORUN_SHAPE_UNIFORM, /* all lanes the same address */
+    SHAPE_UNIT = CORUN_SHAPE_UNIT        /* one after the other */
 };
 
 /* Computes the addresses of a warp and says what shape they have; see shape.c. */

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "gpu/coalescer.h"
+#include "gpu/shared_memory.h"
 
 #include <string.h>
 
@@ -56,6 +57,7 @@ static void transactions_cover_exactly_what_lanes_touch(void **state)
     (void)state;
     static const uint32_t lines[] = {32, 64, 128, 256};
     uint64_t random = 7;
+    struct corun_gpu_config config = {.shared_banks = 32, .shared_bank_bytes = 4};
     for (uint32_t round = 0; round < 20000; round++) {
         struct corun_issue issue;
         uint32_t access = 1u << next_random(&random) % 5, line = lines[next_random(&random) % 4];
@@ -69,7 +71,17 @@ static void transactions_cover_exactly_what_lanes_touch(void **state)
             uint32_t first = (uint32_t)next_random(&random) % CORUN_WARP_LANES;
             lanes = CORUN_FULL_MASK >> next_random(&random) % (CORUN_WARP_LANES - first) >> first << first;
         }
-        check(&issue, lanes, access, line, next_random(&random) % 2);
+        bool writes = next_random(&random) % 2;
+        issue.shape = 0;
+        check(&issue, lanes, access, line, writes);
+        uint32_t cycles = shared_access_cycles(&config, &issue, lanes, access);
+        assert_int_equal(cycles, shared_memory_cycles(&config, issue.address, lanes, access));
+        if (gather)
+            continue;
+        /* the same where the source says what they are */
+        issue.shape = (uint8_t)((stride == 0 ? CORUN_SHAPE_UNIFORM : 0) | (stride == access ? CORUN_SHAPE_UNIT : 0));
+        check(&issue, lanes, access, line, writes);
+        assert_int_equal(cycles, shared_access_cycles(&config, &issue, lanes, access));
     }
 }
 
