@@ -36,13 +36,14 @@ static uint64_t take_banks(struct scheduler *scheduler, uint32_t banks, uint32_t
 }
 
 /* The same where something may be late. The instruction before, at this very cycle, may not have noted which banks it takes. */
-static __attribute__((noinline)) uint64_t take_banks_in_turn(struct sm *sm, struct scheduler *scheduler, uint32_t slot,
-                                                             const struct machine_op *op, uint64_t first)
+static __attribute__((noinline)) uint64_t take_banks_in_turn(struct sm *sm, struct scheduler *scheduler,
+                                                             uint32_t offset, const struct machine_op *op,
+                                                             uint64_t first)
 {
     if (scheduler->quick_op && scheduler->quick_first == first)
         take_banks(scheduler, sm->banks, scheduler->quick_offset, scheduler->quick_op, first);
     scheduler->quick_op = NULL;
-    uint64_t last = take_banks(scheduler, sm->banks, sm->warps[slot].bank_offset, op, first);
+    uint64_t last = take_banks(scheduler, sm->banks, offset, op, first);
     if (scheduler->banks_free <= last)
         scheduler->banks_free = last + 1;
     return last;
@@ -52,7 +53,7 @@ static __attribute__((noinline)) uint64_t take_banks_in_turn(struct sm *sm, stru
  * Reserves the register banks for the reads; returns the cycle from which execution can start. A bank's time is counted in
  * reads, of which it serves 1 or 2 a cycle.
  */
-static inline uint64_t collect_operands(struct sm *sm, struct scheduler *scheduler, uint32_t slot,
+static inline uint64_t collect_operands(struct sm *sm, struct scheduler *scheduler, const struct sm_warp *warp,
                                         const struct machine_op *op)
 {
     uint32_t shift = sm->config->register_bank_reads - 1;
@@ -61,10 +62,10 @@ static inline uint64_t collect_operands(struct sm *sm, struct scheduler *schedul
         scheduler->banks_free = first + (UINT64_C(1) << shift);
         scheduler->quick_first = first;
         scheduler->quick_op = op;
-        scheduler->quick_offset = sm->warps[slot].bank_offset;
+        scheduler->quick_offset = warp->bank_offset;
         return start;
     }
-    return start + ((take_banks_in_turn(sm, scheduler, slot, op, first) - first) >> shift);
+    return start + ((take_banks_in_turn(sm, scheduler, warp->bank_offset, op, first) - first) >> shift);
 }
 
 /* Of several that the scheduler may use: the first one to be free. Apart, for the host's instruction cache. */
@@ -91,12 +92,13 @@ static inline void hold_collector(const struct sm *sm, struct scheduler *schedul
 }
 
 /* The same as reserve_pipe where op is MACHINE_PLAIN. */
-static inline uint64_t reserve_one_pipe(struct sm *sm, uint32_t index, const struct machine_op *op, uint64_t start)
+static inline uint64_t reserve_one_pipe(struct sm *sm, uint32_t index, struct scheduler *scheduler,
+                                        const struct machine_op *op, uint64_t start)
 {
     uint64_t *free_at = free_pipe(sm, index, op->pipe);
     start = *free_at > start ? *free_at : start;
     *free_at = start + op->interval;
-    hold_collector(sm, &sm->schedulers[index], start);
+    hold_collector(sm, scheduler, start);
     return start;
 }
 
@@ -172,9 +174,8 @@ _Static_assert(offsetof(struct corun_counters, control_lanes) - offsetof(struct 
                "lane counters and units have the same order");
 
 /* What is counted of every instruction; returns its active lanes. */
-static inline uint32_t count_plain(struct sm *sm, uint32_t slot, const struct machine_op *op)
+static inline uint32_t count_plain(struct sm *sm, uint32_t slot, struct sm_warp *warp, const struct machine_op *op)
 {
-    struct sm_warp *warp = &sm->warps[slot];
     struct corun_counters *counters = warp->counters;
     uint32_t lanes = count_bits(sm->issue.active);
     warp->issued++;
@@ -191,7 +192,7 @@ static void count_issue(struct sm *sm, uint32_t slot, const struct machine_op *o
 {
     struct sm_warp *warp = &sm->warps[slot];
     struct corun_counters *counters = warp->counters;
-    uint32_t lanes = count_plain(sm, slot, op);
+    uint32_t lanes = count_plain(sm, slot, warp, op);
     if (op->multiply_adds && lanes)
         counters->tensor_multiply_adds += (uint64_t)op->multiply_adds * CORUN_WARP_LANES;
     if (op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC)) {
@@ -326,13 +327,13 @@ static void go_on(struct sm *sm, uint32_t slot)
     }
 }
 
-static __attribute__((noinline)) void issue_any(struct sm *sm, uint32_t index, uint32_t slot)
+void sm_issue_any(struct sm *sm, uint32_t index, uint32_t slot)
 {
     struct scheduler *scheduler = &sm->schedulers[index];
     struct sm_warp *warp = &sm->warps[slot];
     const struct machine_op *op = warp->op;
 
-    uint64_t start = reserve_pipe(sm, index, op, collect_operands(sm, scheduler, slot, op));
+    uint64_t start = reserve_pipe(sm, index, op, collect_operands(sm, scheduler, warp, op));
     if (sm->profiling)
         warp_profile(sm, slot);
     sm->issue.shape = 0;
@@ -355,20 +356,19 @@ static __attribute__((noinline)) void issue_any(struct sm *sm, uint32_t index, u
     go_on(sm, slot);
 }
 
-/* The same of an instruction that has MACHINE_PLAIN. Nearly always the warp goes on behind it. */
-static __attribute__((noinline)) void issue_plain(struct sm *sm, uint32_t index, uint32_t slot)
+/* Nearly always the warp goes on behind it. */
+void sm_issue_plain(struct sm *sm, uint32_t index, uint32_t slot, struct sm_warp *warp)
 {
     struct scheduler *scheduler = &sm->schedulers[index];
-    struct sm_warp *warp = &sm->warps[slot];
     const struct machine_op *op = warp->op;
     uint64_t now = sm->now, bit = UINT64_C(1) << slot;
 
     scheduler->last = slot;
     scheduler->free_at = now + op->slots;
-    uint64_t start = reserve_one_pipe(sm, index, op, collect_operands(sm, scheduler, slot, op));
+    uint64_t start = reserve_one_pipe(sm, index, scheduler, op, collect_operands(sm, scheduler, warp, op));
     warp_set_ready(warp, op, ready_entry(start + op->latency, false));
     warp->operations->issue(warp->source, &sm->issue);
-    uint32_t lanes = count_plain(sm, slot, op);
+    uint32_t lanes = count_plain(sm, slot, warp, op);
     if (sm->quota.on) {
         uint64_t complete = start + op->latency;
         if (!sm->quota.at_completion)
@@ -390,7 +390,7 @@ static __attribute__((noinline)) void issue_plain(struct sm *sm, uint32_t index,
         warp->pipe = next->pipe;
     }
     uint64_t until;
-    enum warp_state state = warp_judge_running(sm, slot, &until);
+    enum warp_state state = warp_judge_running(sm, slot, warp, &until);
     if (state == WARP_READY) /* as it was */
         return;
     sm->states[WARP_READY] &= ~bit;
@@ -398,12 +398,4 @@ static __attribute__((noinline)) void issue_plain(struct sm *sm, uint32_t index,
     warp->state = (uint8_t)state;
     if (until != NEVER)
         wheel_set(&sm->wheel, now, until, slot);
-}
-
-void sm_issue(struct sm *sm, uint32_t index, uint32_t slot)
-{
-    if (sm->warps[slot].op->flags & MACHINE_PLAIN && !sm->profiling && !sm->tracing)
-        issue_plain(sm, index, slot);
-    else
-        issue_any(sm, index, slot);
 }

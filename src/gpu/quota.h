@@ -89,7 +89,9 @@ static inline bool quota_complete_quick(struct quotas *quota, uint32_t applicati
     struct completion *slot = &completions->slots[application][cycle % QUOTA_SLOTS];
     uint32_t there = slot->cycle == cycle ? slot->lanes : 0;
     quota->left[0][application] = left;
-    *slot = (struct completion){.cycle = cycle, .lanes = there + lanes};
+    slot->cycle = cycle;
+    slot->lanes = there + lanes;
+    slot->application = 0;
     if (cycle > completions->latest[application])
         completions->latest[application] = cycle;
     return true;

@@ -6,6 +6,7 @@
 #include "gpu/issue.h"
 #include "gpu/residency.h"
 #include "gpu/stall.h"
+#include "gpu/warp_choice.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -155,20 +156,23 @@ uint64_t sm_next(const struct sm *sm)
 }
 
 /* A pipeline of the kind can start an instruction that is issued now. */
-static bool pipe_available(const struct sm *sm, uint32_t scheduler, uint32_t pipe)
+static inline bool pipe_available(const struct sm *sm, uint32_t scheduler, uint32_t pipe)
 {
     if (pipe == PIPE_MEMORY)
         return load_store_has_room(&sm->load_store);
     uint64_t start = sm->now + sm->config->collect_cycles;
-    for (uint32_t unit = sm->first_unit[pipe][scheduler]; unit < sm->pipe_units[pipe]; unit += sm->scheduler_count)
+    uint32_t unit = sm->first_unit[pipe][scheduler]; /* there is one at least */
+    do {
         if (sm->pipe_free[pipe][unit] <= start)
             return true;
+        unit += sm->scheduler_count;
+    } while (unit < sm->pipe_units[pipe]);
     return false;
 }
 
-static bool collector_available(struct sm *sm, uint32_t index)
+/* Apart from the short ways below, for the host's registers. */
+static __attribute__((noinline)) bool find_collector(const struct sm *sm, struct scheduler *scheduler)
 {
-    struct scheduler *scheduler = &sm->schedulers[index];
     uint32_t collector = 0;
     while (collector < sm->collectors && scheduler->collector_free[collector] > sm->now)
         collector++;
@@ -176,42 +180,86 @@ static bool collector_available(struct sm *sm, uint32_t index)
     return collector < sm->collectors;
 }
 
-/* One scheduler, one cycle. Returns the application that issued, NOTHING if none. */
-static uint32_t scheduler_step(struct sm *sm, uint32_t index, uint32_t *room)
+static inline bool collector_available(const struct sm *sm, struct scheduler *scheduler)
 {
-    struct scheduler *scheduler = &sm->schedulers[index];
-    if (scheduler->free_at > sm->now) /* still feeding the lanes of the last one */
-        return sm->warps[scheduler->last].application;
-    uint64_t candidates = sm->states[WARP_READY] & scheduler->warps & ~sm->quota_spent;
-    if (sm->config->scheduler == CORUN_SCHEDULER_TWO_LEVEL)
-        candidates = warp_scheduler_active(sm, index, candidates);
-    if (!candidates || !*room)
-        return NOTHING;
-    if (candidates & sm->wants[PIPE_MEMORY] && !load_store_has_room(&sm->load_store))
-        candidates &= ~sm->wants[PIPE_MEMORY]; /* often, and all of them: none need be picked to see that */
-    if (!candidates || !collector_available(sm, index))
-        return NOTHING;
-    uint32_t slot = warp_scheduler_pick(sm, index, candidates);
+    if (scheduler->collector_free[0] > sm->now)
+        return find_collector(sm, scheduler);
+    scheduler->collector = 0;
+    return true;
+}
+
+static inline void issue(struct sm *sm, uint32_t index, uint32_t slot, struct sm_warp *warp,
+                         const struct machine_op *op)
+{
+    if (op->flags & MACHINE_PLAIN && !sm->profiling && !sm->tracing)
+        sm_issue_plain(sm, index, slot, warp);
+    else
+        sm_issue_any(sm, index, slot);
+}
+
+/* The warp has issued, and can issue another one in this cycle if that goes another way. Returns whether it did. */
+static __attribute__((noinline)) bool issue_second(struct sm *sm, uint32_t index, uint32_t slot, uint32_t first_pipe)
+{
+    struct sm_warp *warp = &sm->warps[slot];
+    if (warp->pipe == first_pipe || !pipe_available(sm, index, warp->pipe) ||
+        !collector_available(sm, &sm->schedulers[index]))
+        return false;
+    issue(sm, index, slot, warp, warp->op);
+    return true;
+}
+
+/* The pipeline of the first choice is taken: a warp that wants another one, NOTHING if there is none. */
+static __attribute__((noinline)) uint32_t choose_further(struct sm *sm, uint32_t index, uint64_t candidates,
+                                                         uint32_t slot)
+{
     while (!pipe_available(sm, index, sm->warps[slot].pipe)) {
         candidates &= ~sm->wants[sm->warps[slot].pipe];
         if (!candidates)
             return NOTHING;
         slot = warp_scheduler_pick(sm, index, candidates);
     }
-    const struct machine_op *first = sm->warps[slot].op;
-    uint32_t application = sm->warps[slot].application;
-    uint64_t bit = UINT64_C(1) << slot;
-    --*room;
-    sm_issue(sm, index, slot);
-    if (sm->config->issue_width > 1 && *room && !(first->flags & (CORUN_BRANCH | CORUN_BARRIER | CORUN_EXIT)) &&
-        sm->states[WARP_READY] & ~sm->quota_spent & bit) {
-        const struct machine_op *second = sm->warps[slot].op;
-        if (second->pipe != first->pipe && pipe_available(sm, index, second->pipe) && collector_available(sm, index)) {
-            --*room;
-            sm_issue(sm, index, slot);
-        }
+    return slot;
+}
+
+/* One of the candidates, if it can, and perhaps its next instruction, too. Returns the application that issued, NOTHING if none. */
+static __attribute__((noinline)) uint32_t issue_one_of(struct sm *sm, uint32_t index, uint64_t candidates,
+                                                       uint32_t *room)
+{
+    struct scheduler *scheduler = &sm->schedulers[index];
+    const struct corun_gpu_config *config = sm->config;
+    if (candidates & sm->wants[PIPE_MEMORY] && !load_store_has_room(&sm->load_store))
+        candidates &= ~sm->wants[PIPE_MEMORY]; /* often, and all of them: none need be picked to see that */
+    if (!candidates || !collector_available(sm, scheduler))
+        return NOTHING;
+    uint32_t slot = warp_scheduler_pick(sm, index, candidates), pipe = sm->warps[slot].pipe;
+    if (pipe != PIPE_MEMORY && sm->pipe_free[pipe][sm->first_unit[pipe][index]] > sm->now + config->collect_cycles) {
+        slot = choose_further(sm, index, candidates, slot);
+        if (slot == NOTHING)
+            return NOTHING;
     }
+    struct sm_warp *warp = &sm->warps[slot];
+    const struct machine_op *first = warp->op;
+    uint32_t application = warp->application;
+    --*room;
+    issue(sm, index, slot, warp, first);
+    if (config->issue_width > 1 && *room && !(first->flags & (CORUN_BRANCH | CORUN_BARRIER | CORUN_EXIT)) &&
+        (sm->states[WARP_READY] & ~sm->quota_spent) >> slot & 1u)
+        *room -= issue_second(sm, index, slot, first->pipe);
     return application;
+}
+
+/* One scheduler, one cycle. Returns the application that issued, NOTHING if none. */
+static inline uint32_t scheduler_step(struct sm *sm, uint32_t index, uint32_t *room, bool two_level)
+{
+    const struct scheduler *scheduler = &sm->schedulers[index];
+    if (scheduler->free_at > sm->now) /* still feeding the lanes of the last one */
+        return sm->warps[scheduler->last].application;
+    uint64_t candidates = sm->states[WARP_READY] & scheduler->warps & ~sm->quota_spent;
+    if (two_level)
+        candidates = warp_scheduler_active(sm, index, candidates);
+    if (!candidates || !*room)
+        return NOTHING;
+    return issue_one_of(sm, index, candidates, room);
 }
 
 /* Schedulers take turns in being first at what they share: the load/store unit, shared pipelines, fetch. */
@@ -312,16 +360,16 @@ static void look_at_warps(struct sm *sm, bool replied)
 static bool issue_warps(struct sm *sm, uint32_t *issued)
 {
     uint32_t room = sm->config->fetch_width;
-    bool any = false;
+    bool any = false, two_level = sm->config->scheduler == CORUN_SCHEDULER_TWO_LEVEL;
     if (sm->config->warp_issue_cycles <= 1) { /* else one may still be feeding the lanes */
         uint64_t ready = sm->states[WARP_READY];
-        if (!load_store_has_room(&sm->load_store) && sm->config->scheduler != CORUN_SCHEDULER_TWO_LEVEL)
+        if (!two_level && !load_store_has_room(&sm->load_store))
             ready &= ~sm->wants[PIPE_MEMORY]; /* a two-level scheduler brings its active set up to date */
         if (!ready)
             return false;
     }
     for (uint32_t i = 0, s = first_scheduler(sm); i < sm->scheduler_count; i++) {
-        issued[s] = scheduler_step(sm, s, &room);
+        issued[s] = scheduler_step(sm, s, &room, two_level);
         any |= issued[s] != NOTHING;
         s = s + 1 < sm->scheduler_count ? s + 1 : 0;
     }

@@ -11,7 +11,7 @@
  *   residency.c          whose thread blocks are there, and for how long
  *   warp.c               warps: their beginning, their states, their end; wake_wheel.h: which is looked at when;
  *                        warp_evaluation.h: what their next instruction waits for
- *   warp_scheduler.c     which ready warp issues
+ *   warp_choice.h        which ready warp a scheduler issues; warp_scheduler.c: which it looks at
  *   issue.c              what happens when it does: operands, pipelines, scoreboard; barrier.c: barriers
  *   load_store.c         memory instructions and their transactions
  *   copy_engine.c        copies that go on by themselves, and their requests

@@ -71,10 +71,11 @@ static inline void warp_set_ready(struct sm_warp *warp, const struct machine_op 
     const uint16_t *written = machine_op_written(op);
     if (!op->written_count)
         return;
+    uint64_t *ready = warp->ready;
     for (uint32_t i = 0; i < FEW_WRITTEN; i++)
-        warp->ready[written[i]] = entry;
+        ready[written[i]] = entry;
     for (uint32_t i = FEW_WRITTEN; i < op->written_count; i++)
-        warp->ready[written[i]] = entry;
+        ready[written[i]] = entry;
 }
 
 uint64_t warp_latest_further(const struct sm_warp *warp, const struct machine_op *op, uint64_t latest);

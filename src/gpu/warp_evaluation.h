@@ -29,20 +29,18 @@ static inline __attribute__((always_inline)) void warp_look_at_next(struct sm *s
 
 /* What a warp waits for that no branch holds up and that has its next instruction, and until when (NEVER: until something else wakes it). */
 static inline __attribute__((always_inline)) enum warp_state warp_judge_running(struct sm *sm, uint32_t slot,
-                                                                                uint64_t *until)
+                                                                                struct sm_warp *warp, uint64_t *until)
 {
-    struct sm_warp *warp = &sm->warps[slot];
     const struct machine_op *op = warp->op;
-    *until = warp->ready_at = NEVER;
     uint64_t latest = warp_latest_entry(warp, op);
-    if (latest == UNKNOWN)
-        return WARP_LOAD;
-    if (latest >> 1 > sm->now) {
+    if (latest != UNKNOWN && latest >> 1 > sm->now) {
         *until = latest >> 1;
-        if (!(op->flags & (CORUN_FENCE | CORUN_COPY_WAIT)))
-            warp->ready_at = *until;
+        warp->ready_at = op->flags & (CORUN_FENCE | CORUN_COPY_WAIT) ? NEVER : latest >> 1;
         return latest & 1 ? WARP_LOAD : WARP_DATA;
     }
+    *until = warp->ready_at = NEVER;
+    if (latest == UNKNOWN)
+        return WARP_LOAD;
     if (op->flags & CORUN_FENCE && (warp->writes || warp->pending))
         return WARP_FENCE;
     if (op->flags & CORUN_COPY_WAIT && copy_engine_holds(sm, slot, op))
@@ -61,7 +59,7 @@ static inline __attribute__((always_inline)) enum warp_state warp_judge(struct s
     }
     if (!sm->config->icache_perfect && !warp_fetched(sm, slot, until))
         return WARP_FETCH;
-    return warp_judge_running(sm, slot, until);
+    return warp_judge_running(sm, slot, warp, until);
 }
 
 static inline __attribute__((always_inline)) void warp_judge_next(struct sm *sm, uint32_t slot)

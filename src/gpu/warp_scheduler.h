@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A warp scheduler: the warps that belong to it, and which ready one issues. */
+/* A warp scheduler: the warps that belong to it. Which ready one issues: warp_choice.h. */
 #ifndef CORUN_GPU_WARP_SCHEDULER_H
 #define CORUN_GPU_WARP_SCHEDULER_H
 
@@ -27,8 +27,6 @@ struct scheduler {
     uint64_t unused[8]; /* a size that indices are quickly multiplied by */
 };
 
-/* Which of the candidates issues; `candidates` is not 0. */
-uint32_t warp_scheduler_pick(struct sm *sm, uint32_t scheduler, uint64_t candidates);
 /* two_level: the part of `candidates` that is in the active set, after bringing that up to date. */
 uint64_t warp_scheduler_active(struct sm *sm, uint32_t scheduler, uint64_t candidates);
 
