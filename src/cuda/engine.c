@@ -769,6 +769,9 @@ void engine_close(struct process *process, struct device *device)
     if (machine->operations)
         machine->operations->close(machine->machine);
     *machine = (struct stream_machine){NULL, NULL};
+    /* The next machine begins here, with the host: what it did before does not tell in its cycles. */
+    uint64_t end = device->host_cycle > device->cycle ? device->host_cycle : device->cycle;
+    device->cycle = device->host_cycle = end;
     vector_free(&device->scheduler.launches);
     device->scheduler.nested = 0;
     vector_free(&device->scheduler.transfers);

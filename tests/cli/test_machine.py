@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: MIT
 """corun run --machine: the same case obeyed in software and in hardware. test_machine.py CORUN"""
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 CORUN = sys.argv.pop(1)
@@ -48,6 +50,16 @@ class Machine(unittest.TestCase):
         first, second = result(*arguments), result(*arguments)
         del first["wall_seconds"], second["wall_seconds"]
         self.assertEqual(first, second)
+
+    def test_runs_alone_that_are_kept(self):
+        """A run is the same whether those alone before it were simulated or are known: each begins on a GPU that has done nothing."""
+        with tempfile.TemporaryDirectory() as folder:
+            command = [CORUN, "run", "-g", GPU, "-m", "software", "-p", "even", "-c", "100K", "--cache", folder, "--json", "-", *PAIR]
+            runs = [json.loads(subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout) for _ in range(2)]
+            self.assertTrue(os.listdir(folder))
+        for found in runs:
+            del found["wall_seconds"]
+        self.assertEqual(*runs)
 
     def test_both(self):
         found = result("-m", "both", "-p", "static-smqos", "-c", "200K", *PAIR)
