@@ -3,6 +3,7 @@
 #include "case/argument.h"
 
 #include "base/host_memory.h"
+#include "base/kernel_name.h"
 #include "base/number.h"
 #include "corun/workload.h"
 #include "isa/memory.h"
@@ -289,11 +290,12 @@ static enum corun_status wrong_count(size_t count, const struct corun_kernel_inf
                              kernel->parameters[i].name);
     if (count > kernel->parameter_count)
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
-                            "kernel %s has %u parameters (%s), but %zu arguments are given", kernel->name,
+                            "kernel %s has %u parameters (%s), but %zu arguments are given", KERNEL_NAME(kernel->name),
                             kernel->parameter_count, names ? names : "", count);
     return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
-                        "kernel %s has %u parameters (%s), but %zu arguments are given: `%s` is missing", kernel->name,
-                        kernel->parameter_count, names ? names : "", count, kernel->parameters[count].name);
+                        "kernel %s has %u parameters (%s), but %zu arguments are given: `%s` is missing",
+                        KERNEL_NAME(kernel->name), kernel->parameter_count, names ? names : "", count,
+                        kernel->parameters[count].name);
 }
 
 enum corun_status argument_pack(const struct argument *arguments, size_t count, const struct corun_kernel_info *kernel,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* corun exec: a CUDA program that nobody changed, on the simulated GPU. */
+#include "base/kernel_name.h"
 #include "cli/program_records.h"
 #include "cli/region_options.h"
 #include "cli/together.h"
@@ -352,7 +353,7 @@ static enum corun_status judge(const struct exec_options *exec, const struct pro
     return corun_report(exec->command.list, CORUN_UNSUPPORTED, CORUN_NOWHERE,
                         "%s has ended with status 0 without launches of kernel %s (%s)%s; --keep-status makes that "
                         "the status of corun exec",
-                        who, record->refusals.data[0].kernel, record->refusals.data[0].reason, more);
+                        who, KERNEL_NAME(record->refusals.data[0].kernel), record->refusals.data[0].reason, more);
 }
 
 /* ---- several programs ---- */

@@ -3,6 +3,7 @@
 #include "cuda/capture.h"
 
 #include "base/arena.h"
+#include "base/kernel_name.h"
 #include "base/text_table.h"
 #include "cuda/abi.h"
 #include "cuda/console.h"
@@ -461,9 +462,10 @@ void capture_launch(struct process *process, const struct task *task, const stru
     follow_host(process, true, true);
     uint64_t module = (uintptr_t)pointer_map_get(&capture->modules, request->function->module);
     if (!module)
-        capture_refuse(process, "kernel %s is of a module that was not seen", request->function->name);
+        capture_refuse(process, "kernel %s is of a module that was not seen", KERNEL_NAME(request->function->name));
     if (request->cluster.shape.x)
-        capture_refuse(process, "kernel %s is launched with clusters of thread blocks", request->function->name);
+        capture_refuse(process, "kernel %s is launched with clusters of thread blocks",
+                       KERNEL_NAME(request->function->name));
     uint64_t stream = stream_number(process, task->stream);
     PUT(process, CAPTURE_LAUNCH, stream, module - 1, request->grid.x, request->grid.y, request->grid.z,
         request->block.x, request->block.y, request->block.z, request->dynamic_shared_bytes,

@@ -9,6 +9,7 @@
  */
 #include "cuda/engine.h"
 
+#include "base/kernel_name.h"
 #include "cuda/abi.h"
 #include "cuda/capture.h"
 #include "cuda/console.h"
@@ -246,7 +247,7 @@ static void run_untimed(struct process *process, struct task *task, uint64_t cyc
     task->queued.start_cycle = task->queued.end_cycle = cycle;
     enum corun_status status = launch_functional(process, task);
     if (status != CORUN_OK) {
-        capture_refuse(process, "kernel %s failed", task->launch.request.function->name);
+        capture_refuse(process, "kernel %s failed", KERNEL_NAME(task->launch.request.function->name));
         failure_of_launch(process, context, status);
     }
     if (status == CORUN_OK && process->nests)

@@ -5,6 +5,7 @@
  */
 #include "cuda/refusal.h"
 
+#include "base/kernel_name.h"
 #include "cuda/capture.h"
 #include "cuda/console.h"
 #include "cuda/pointer_map.h"
@@ -16,7 +17,7 @@ void launch_refuse(struct process *process, const void *key, const char *kernel,
     if (pointer_map_get(&process->complained, key))
         return;
     (void)pointer_map_set(&process->complained, key, process);
-    say("kernel %s cannot be launched: %s", kernel, reason);
+    say("kernel %s cannot be launched: %s", KERNEL_NAME(kernel), reason);
     record_refusal(process, kernel, reason);
-    capture_refuse(process, "kernel %s cannot be launched: %s", kernel, reason);
+    capture_refuse(process, "kernel %s cannot be launched: %s", KERNEL_NAME(kernel), reason);
 }

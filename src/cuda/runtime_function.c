@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Kernels of the runtime API: their attributes, and how many thread blocks of them fit. */
+#include "base/kernel_name.h"
 #include "cuda/abi.h"
 #include "cuda/call.h"
 #include "cuda/console.h"
@@ -20,7 +21,7 @@ static struct function *begin_with_function(struct call *call, const void *host,
         call->error =
             result ? function_of_host(call->process, call->context, host, &function) : CUDA_ERROR_INVALID_VALUE;
         if (call->error == CUDA_SUCCESS && !function->kernel) {
-            say("kernel %s cannot be used: %s", function->name, function->refused);
+            say("kernel %s cannot be used: %s", KERNEL_NAME(function->name), function->refused);
             call->error = CUDA_ERROR_NOT_SUPPORTED;
         }
     }

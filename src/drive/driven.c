@@ -2,6 +2,7 @@
 /* Submissions and slices of a queue as jobs and slices of a runtime, and what has to be done again after another one's fault. */
 #include "drive/driven.h"
 
+#include "base/kernel_name.h"
 #include "base/vector.h"
 #include "runtime/measure.h"
 
@@ -107,7 +108,7 @@ enum corun_status driven_create(const struct driven_request *request, struct cor
         const char *refusal = status == CORUN_OK ? refusal_of(driven, k) : NULL;
         if (refusal)
             status = corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "kernel %s of %s cannot be sliced: %s",
-                                  commands->commands[0].kernel, commands->name, refusal);
+                                  KERNEL_NAME(commands->commands[0].kernel), commands->name, refusal);
     }
     if (status == CORUN_OK) {
         driven->begin_ns = runtime_now(driven->runtime);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Applications on the GPU: they arrive, launch one grid after the other, start over, leave, or are stopped. */
+#include "base/kernel_name.h"
 #include "gpu/gpu.h"
 
 #include <stdio.h>
@@ -108,7 +109,8 @@ static enum corun_status launch_grid(struct corun_gpu *gpu, uint32_t index, cons
             text, sizeof text,
             "kernel %s can never fit an SM of %s: a thread block of %u threads with %u registers each and %u bytes "
             "of shared memory exceeds its %s",
-            grid->name, gpu->config.name, grid->tb_threads, grid->registers_per_thread, grid->tb_shared_bytes, limit);
+            KERNEL_NAME(grid->name), gpu->config.name, grid->tb_threads, grid->registers_per_thread,
+            grid->tb_shared_bytes, limit);
         application_stop(gpu, index, CORUN_LIMIT, CORUN_NOWHERE, text);
         return CORUN_OK;
     }

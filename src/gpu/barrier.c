@@ -5,6 +5,7 @@
  */
 #include "gpu/barrier.h"
 
+#include "base/kernel_name.h"
 #include "gpu/sm.h"
 
 #include <stdio.h>
@@ -23,7 +24,7 @@ static void post_deadlock(struct sm *sm, uint32_t index)
     snprintf(text, sizeof text,
              "kernel %s, thread block %u: barrier %u can never be met: %u of %u threads have arrived and all that "
              "remain are waiting",
-             grid->name, tb->index, number, barrier->arrived * CORUN_WARP_LANES,
+             KERNEL_NAME(grid->name), tb->index, number, barrier->arrived * CORUN_WARP_LANES,
              barrier->threads ? barrier->threads : count_bits(tb->warps) * CORUN_WARP_LANES);
     struct corun_place place = {grid->file, warp->pc > 0 ? grid->code[warp->pc - 1].line : 0, 0};
     const char *message = grid->operations->deadlock ? grid->operations->deadlock(tb->source, &place) : text;

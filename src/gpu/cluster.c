@@ -2,6 +2,7 @@
 /* Clusters of thread blocks: a place for all of them or for none, barriers that are met, and their end. */
 #include "gpu/cluster.h"
 
+#include "base/kernel_name.h"
 #include "gpu/gpu.h"
 
 #include <stdio.h>
@@ -33,15 +34,16 @@ const char *cluster_problem(const struct corun_gpu *gpu, const struct corun_grid
         most = (end - first) * tbs_per_sm > most ? (end - first) * tbs_per_sm : most;
     }
     if (!c->cluster_tbs)
-        snprintf(text, bytes, "kernel %.120s: clusters of %u thread blocks, and %.60s has no clusters", grid->name,
-                 grid->cluster_tbs, c->name);
+        snprintf(text, bytes, "kernel %.120s: clusters of %u thread blocks, and %.60s has no clusters",
+                 KERNEL_NAME(grid->name), grid->cluster_tbs, c->name);
     else if (grid->cluster_tbs > c->cluster_tbs || !grid->operations->cluster_begin)
-        snprintf(text, bytes, "kernel %.120s: clusters of %u thread blocks, and %.60s has at most %u", grid->name,
-                 grid->cluster_tbs, c->name, grid->operations->cluster_begin ? c->cluster_tbs : 1);
+        snprintf(text, bytes, "kernel %.120s: clusters of %u thread blocks, and %.60s has at most %u",
+                 KERNEL_NAME(grid->name), grid->cluster_tbs, c->name,
+                 grid->operations->cluster_begin ? c->cluster_tbs : 1);
     else if (most < grid->cluster_tbs)
         snprintf(text, bytes,
                  "kernel %.120s: a cluster of %u thread blocks can never fit a GPC of %.60s, which holds %u",
-                 grid->name, grid->cluster_tbs, c->name, most);
+                 KERNEL_NAME(grid->name), grid->cluster_tbs, c->name, most);
     else
         return NULL;
     return text;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Launches that run longer than they may: a kernel that stores for ever makes progress, as far as the watchdog sees. */
 #include "base/bits.h"
+#include "base/kernel_name.h"
 #include "gpu/gpu.h"
 #include "gpu/sm.h"
 
@@ -54,7 +55,7 @@ static void stop(struct corun_gpu *gpu, uint32_t application, const struct launc
     int used = snprintf(text, sizeof text,
                         "kernel %.400s has run for %" PRIu64 " cycles (%.3f ms), longer than it may; of %" PRIu32
                         " warps on the SMs",
-                        grid->name, cycles, (double)cycles / gpu->config.core_clock_khz, warps);
+                        KERNEL_NAME(grid->name), cycles, (double)cycles / gpu->config.core_clock_khz, warps);
     for (uint32_t i = 0; i < MOST_LINES && lines[i].warps; i++)
         used += snprintf(text + used, sizeof text - (size_t)used, "%s%" PRIu32 " at line %" PRIu32, i ? ", " : ": ",
                          lines[i].warps, lines[i].line);

@@ -4,6 +4,7 @@
  * have left. SMs do what is ordered here (preemption_engine.c); rules and costs: docs/architecture.md, "Handing over SMs and
  * thread blocks".
  */
+#include "base/kernel_name.h"
 #include "gpu/gpu.h"
 
 #include "base/bits.h"
@@ -107,7 +108,7 @@ enum corun_status preemption_order(struct corun_gpu *gpu, uint32_t s, struct lau
         return governor_refuse(gpu->governor,
                                "it drops thread blocks of kernel %s of %s on SM %u, which may read what it has written "
                                "and cannot be started again",
-                               launch->grid->name, gpu->applications[application].name, s);
+                               KERNEL_NAME(launch->grid->name), gpu->applications[application].name, s);
     if (preemption != PREEMPTION_DROP && !(saved = saved_tb_create(gpu, launch, tb_index)))
         return CORUN_MEMORY;
     struct leaving leaving = {launch, saved, s, tb_index, (uint8_t)preemption};

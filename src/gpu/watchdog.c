@@ -14,6 +14,7 @@
  * any length are found, at the cost of one number for each warp.
  */
 #include "base/bits.h"
+#include "base/kernel_name.h"
 #include "gpu/archive.h"
 #include "gpu/sm.h"
 
@@ -98,7 +99,7 @@ static void stop(struct corun_gpu *gpu, uint32_t index)
         text, sizeof text,
         "kernel %.120s made no progress for %llu cycles: no store, no thread block or warp ended, and its warps are "
         "in states in which they were before; one warp is here",
-        grid->name, (unsigned long long)(gpu->now - application->progress_cycle));
+        KERNEL_NAME(grid->name), (unsigned long long)(gpu->now - application->progress_cycle));
     watchdog_forget(application);
     application_stop(gpu, index, CORUN_WATCHDOG,
                      (struct corun_place){grid->file, warp ? grid->code[warp->pc].line : 0, 0}, text);
@@ -173,8 +174,8 @@ static enum corun_status watch_clusters(struct corun_gpu *gpu, uint64_t patience
             return corun_report(gpu->list, CORUN_POLICY, CORUN_NOWHERE,
                                 "policy %s has left no GPC room for a cluster of %u thread blocks of kernel %s of %s "
                                 "for %llu cycles",
-                                policy->name, waiting->grid->cluster_tbs, waiting->grid->name, application->name,
-                                (unsigned long long)patience);
+                                policy->name, waiting->grid->cluster_tbs, KERNEL_NAME(waiting->grid->name),
+                                application->name, (unsigned long long)patience);
     }
     return CORUN_OK;
 }

@@ -5,6 +5,7 @@
  * A warp arrives as a whole, as PTX has it for .aligned barriers (bar.sync, __syncthreads): all threads of a warp that have not ended are to
  * come to them together. Where only a part does, the result is undefined on a GPU; here the warp counts as having come, and it is told.
  */
+#include "base/kernel_name.h"
 #include "isa/executor.h"
 
 #include "base/bits.h"
@@ -235,7 +236,7 @@ const char *barrier_deadlock(struct corun_tb *tb, struct corun_place *place)
     uint32_t count = launch->grid.tb_warps, told = 0, ended = 0;
     size_t used = add(tb->fault, 0,
                       "kernel %.200s, thread block (%" PRIu32 ",%" PRIu32 ",%" PRIu32 "): a barrier can never be met",
-                      launch->kernel->info.name, tb->position.x, tb->position.y, tb->position.z);
+                      KERNEL_NAME(launch->kernel->info.name), tb->position.x, tb->position.y, tb->position.z);
     *place = (struct corun_place){launch->grid.file, 0, 0};
     for (uint32_t i = 0; i < count; i++) {
         const struct corun_warp *warp = &tb->warps[i];

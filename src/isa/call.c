@@ -4,6 +4,7 @@
  * results are copied between caller and callee here, so that lanes that return at different times each bring their own
  * result. A function that may be active already has its registers kept and put back.
  */
+#include "base/kernel_name.h"
 #include "isa/stack.h"
 
 #include "base/bits.h"
@@ -168,7 +169,7 @@ static bool enter(struct corun_warp *warp, const struct operation *op, uint32_t 
     uint32_t lane = lowest_bit(mask);
     if ((uint64_t)callee_frame + function->frame_bytes > stack_limit(warp, mask) || !has_room(warp)) {
         fault_raise(warp, lane, "stack overflow: a call of %s needs more than %u bytes of local memory",
-                    function->ptx->name, kernel->local_bytes);
+                    KERNEL_NAME(function->ptx->name), kernel->local_bytes);
         return false;
     }
     if (function->argument_count != site->argument_count || function->result_count != site->result_count) {
@@ -188,7 +189,7 @@ static bool enter(struct corun_warp *warp, const struct operation *op, uint32_t 
     /* Decode refuses recursive functions with .reg parameters: so no argument or result is in a register that is put back. */
     const uint32_t saved = warp->saved_bytes;
     if (function->recursive && !save_registers(warp, function)) {
-        fault_raise(warp, lane, "stack overflow: too many active calls of %s", function->ptx->name);
+        fault_raise(warp, lane, "stack overflow: too many active calls of %s", KERNEL_NAME(function->ptx->name));
         return false;
     }
     if (callee_frame + function->frame_bytes > warp->local_used)

@@ -3,6 +3,7 @@
 #include "isa/decode.h"
 
 #include "base/bits.h"
+#include "base/kernel_name.h"
 #include "isa/lanes.h"
 #include "isa/stack.h"
 #include "ptx/register_count.h"
@@ -433,7 +434,7 @@ static void lay_out_stack(struct decoder *decoder)
     kernel->call_depth = depths[0].frames + (recursive ? RECURSION_FRAMES : 0);
     if (kernel->local_bytes > MAX_LOCAL_BYTES + RECURSION_BYTES)
         decode_error(decoder, CORUN_LIMIT, "kernel %s needs %u bytes of local memory per thread, more than %u",
-                     kernel->info.name, kernel->local_bytes, MAX_LOCAL_BYTES);
+                     KERNEL_NAME(kernel->info.name), kernel->local_bytes, MAX_LOCAL_BYTES);
 }
 
 /* Whether cooperative groups of more than a warp are made: they meet in shared memory that is not declared. */
@@ -588,7 +589,7 @@ static const struct call_value *formal_values(struct decoder *decoder, const str
         if (decoder->function->recursive)
             decode_error(decoder, CORUN_UNSUPPORTED,
                          "not supported: recursive function %s with parameters in registers",
-                         decoder->function->ptx->name);
+                         KERNEL_NAME(decoder->function->ptx->name));
         if (formal->type == PTX_TYPE_PRED)
             decode_error(decoder, CORUN_UNSUPPORTED, "not supported: a predicate as a parameter");
     }
@@ -773,7 +774,8 @@ enum corun_status decode_kernel(struct corun_module *module, const struct ptx_fu
     kernel->barrier_count = 1;
     if (function->parameter_bytes > 32764) {
         struct corun_place place = {module->ptx->file, function->place.line, function->place.column};
-        return corun_report(list, CORUN_LIMIT, place, "kernel %s: more than 32764 bytes of parameters", function->name);
+        return corun_report(list, CORUN_LIMIT, place, "kernel %s: more than 32764 bytes of parameters",
+                            KERNEL_NAME(function->name));
     }
     void (*const steps[])(struct decoder *) = {find_recursion, lay_out_functions, lay_out_stack, lay_out_shared};
     find_functions(&decoder, function);

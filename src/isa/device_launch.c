@@ -3,6 +3,7 @@
 #include "isa/device_launch.h"
 
 #include "base/bits.h"
+#include "base/kernel_name.h"
 #include "isa/address.h"
 #include "isa/executor.h"
 
@@ -196,7 +197,7 @@ static bool read_slot(struct corun_warp *warp, uint32_t lane, struct device_laun
     if (made->parameters && access_read(warp, lane, made->slot + DEVICE_SLOT_PARAMETERS, made->parameters, bytes))
         return true;
     free(made->parameters);
-    fault_raise(warp, lane, "launch of %s: out of memory", made->kernel->info.name);
+    fault_raise(warp, lane, "launch of %s: out of memory", KERNEL_NAME(made->kernel->info.name));
     return false;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Faults: one line that says who did what where. */
+#include "base/kernel_name.h"
 #include "isa/address.h"
 #include "isa/executor.h"
 #include "ptx/source_lines.h"
@@ -22,11 +23,12 @@ void fault_raise(struct corun_warp *warp, uint32_t lane, const char *format, ...
     tb->fault_line = launch->kernel->instructions[warp->stack.pc].line;
     char source[PTX_SOURCE_TEXT];
     ptx_source_text(launch->kernel->module->ptx, tb->fault_line, source);
-    int used = snprintf(tb->fault, FAULT_BYTES,
-                        "kernel %.200s%s%s%s, thread block (%" PRIu32 ",%" PRIu32 ",%" PRIu32 "), thread (%" PRIu32
-                        ",%" PRIu32 ",%" PRIu32 "): ",
-                        launch->kernel->info.name, *source ? " (" : "", source, *source ? ")" : "", tb->position.x,
-                        tb->position.y, tb->position.z, thread[0][lane], thread[1][lane], thread[2][lane]);
+    int used =
+        snprintf(tb->fault, FAULT_BYTES,
+                 "kernel %.200s%s%s%s, thread block (%" PRIu32 ",%" PRIu32 ",%" PRIu32 "), thread (%" PRIu32 ",%" PRIu32
+                 ",%" PRIu32 "): ",
+                 KERNEL_NAME(launch->kernel->info.name), *source ? " (" : "", source, *source ? ")" : "",
+                 tb->position.x, tb->position.y, tb->position.z, thread[0][lane], thread[1][lane], thread[2][lane]);
     va_list arguments;
     va_start(arguments, format);
     append(tb->fault, used < 0 ? 0 : (size_t)used, format, arguments);
@@ -42,8 +44,8 @@ void fault_note(const struct corun_warp *warp, enum note_kind kind, const char *
     note->place = (struct corun_place){launch->grid.file, launch->kernel->instructions[warp->stack.pc].line, 0};
     char source[PTX_SOURCE_TEXT];
     ptx_source_text(launch->kernel->module->ptx, note->place.line, source);
-    int used = snprintf(note->text, FAULT_BYTES, "kernel %.200s%s%s%s ", launch->kernel->info.name, *source ? " (" : "",
-                        source, *source ? ")" : "");
+    int used = snprintf(note->text, FAULT_BYTES, "kernel %.200s%s%s%s ", KERNEL_NAME(launch->kernel->info.name),
+                        *source ? " (" : "", source, *source ? ")" : "");
     va_list arguments;
     va_start(arguments, format);
     append(note->text, used < 0 ? 0 : (size_t)used, format, arguments);

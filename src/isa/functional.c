@@ -4,6 +4,7 @@
  * waiting for others: they are begun too, and take turns with it. Those of a cluster are begun together, take turns, and end together.
  * Where somebody asks what is touched, thread blocks run side by side, as many as on the machine: caches depend on that order.
  */
+#include "base/kernel_name.h"
 #include "isa/cluster.h"
 
 #include "base/bits.h"
@@ -104,7 +105,7 @@ static void come_to_cluster(struct functional_tb *state, uint32_t warp, const st
 static const char *describe_tb(const struct corun_tb *tb, char *text, size_t bytes)
 {
     snprintf(text, bytes, "kernel %.200s, thread block (%" PRIu32 ",%" PRIu32 ",%" PRIu32 ")",
-             tb->launch->kernel->info.name, tb->position.x, tb->position.y, tb->position.z);
+             KERNEL_NAME(tb->launch->kernel->info.name), tb->position.x, tb->position.y, tb->position.z);
     return text;
 }
 
@@ -226,7 +227,8 @@ static enum corun_status begin_next(struct flight *flight, struct launch *launch
         flight->begun++;
         return CORUN_OK;
     }
-    corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory for a thread block of kernel %s", launch->grid.name);
+    corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory for a thread block of kernel %s",
+                 KERNEL_NAME(launch->grid.name));
     return CORUN_MEMORY;
 }
 

@@ -9,6 +9,7 @@
  * With the check of memory the blocks that were freed last are remembered, per SM until its next commit and then for all SMs, as stores are:
  * so who sees what does not depend on host threads. A block that malloc has given again says so itself, in the bytes in front of it.
  */
+#include "base/kernel_name.h"
 #include "isa/executor.h"
 
 #include "base/bits.h"
@@ -33,7 +34,7 @@ static void remember(struct corun_warp *warp, uint64_t block, uint64_t class)
     char freer[ORIGIN_BYTES];
     uint32_t pc = warp->stack.pc; /* behind the call */
     snprintf(freer, sizeof freer, "the free at line %u of kernel %s", kernel->instructions[pc ? pc - 1 : 0].line,
-             kernel->info.name);
+             KERNEL_NAME(kernel->info.name));
     freed_add(&warp->tb->sm->freed_blocks, block, (UINT64_C(1) << class) - DEVICE_HEAP_FRONT_BYTES,
               "a block that malloc gave", freer);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Launches: a kernel with its grid, parameters and dynamic shared memory, checked. */
+#include "base/kernel_name.h"
 #include "isa/cluster.h"
 
 #include "base/bits.h"
@@ -22,18 +23,18 @@ static enum corun_status check_dimensions(const struct corun_launch_description 
     struct corun_dim3 grid = description->grid, block = description->block;
     if (!grid.x || !grid.y || !grid.z || !block.x || !block.y || !block.z)
         return corun_report(list, CORUN_ARGUMENT, place,
-                            "kernel %s: grid (%u,%u,%u) of blocks (%u,%u,%u): a dimension is 0", name, grid.x, grid.y,
-                            grid.z, block.x, block.y, block.z);
+                            "kernel %s: grid (%u,%u,%u) of blocks (%u,%u,%u): a dimension is 0", KERNEL_NAME(name),
+                            grid.x, grid.y, grid.z, block.x, block.y, block.z);
     if (grid.x > MAX_GRID_X || grid.y > MAX_GRID_YZ || grid.z > MAX_GRID_YZ ||
         (uint64_t)grid.x * grid.y > UINT32_MAX / grid.z)
         return corun_report(list, CORUN_LIMIT, place,
                             "kernel %s: grid (%u,%u,%u) is too large: at most (%" PRIu32 ",%u,%u) and 2^32 - 1 in all",
-                            name, grid.x, grid.y, grid.z, MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ);
+                            KERNEL_NAME(name), grid.x, grid.y, grid.z, MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ);
     if (block.x > MAX_TB_THREADS || block.y > MAX_TB_THREADS || block.z > MAX_BLOCK_Z ||
         block.x * block.y * block.z > MAX_TB_THREADS)
         return corun_report(list, CORUN_LIMIT, place,
                             "kernel %s: a block of (%u,%u,%u) is too large: at most (%u,%u,%u) and %u threads in all",
-                            name, block.x, block.y, block.z, MAX_TB_THREADS, MAX_TB_THREADS, MAX_BLOCK_Z,
+                            KERNEL_NAME(name), block.x, block.y, block.z, MAX_TB_THREADS, MAX_TB_THREADS, MAX_BLOCK_Z,
                             MAX_TB_THREADS);
     return CORUN_OK;
 }
@@ -56,25 +57,26 @@ static enum corun_status check_cluster(const struct corun_launch_description *de
     struct corun_dim3 grid = description->grid, asked = description->cluster, cluster = cluster_of(description);
     if (info->explicit_cluster && !required[0] && !asked.x)
         return corun_report(list, CORUN_ARGUMENT, place, "kernel %s wants a launch with clusters (.explicitcluster)",
-                            info->name);
+                            KERNEL_NAME(info->name));
     if (required[0] && (cluster.x != required[0] || cluster.y != required[1] || cluster.z != required[2]))
         return corun_report(list, CORUN_ARGUMENT, place, "kernel %s requires clusters of (%u,%u,%u), not (%u,%u,%u)",
-                            info->name, required[0], required[1], required[2], cluster.x, cluster.y, cluster.z);
+                            KERNEL_NAME(info->name), required[0], required[1], required[2], cluster.x, cluster.y,
+                            cluster.z);
     uint32_t most = CORUN_LARGEST_CLUSTER;
     bool small = cluster.x <= most && cluster.y <= most && cluster.z <= most;
     uint32_t size = small ? cluster.x * cluster.y * cluster.z : UINT32_MAX;
     if (!cluster.y || !cluster.z || size > most)
         return corun_report(list, CORUN_LIMIT, place,
-                            "kernel %s: clusters of (%u,%u,%u) thread blocks: 1 to %u in all are possible", info->name,
-                            cluster.x, cluster.y, cluster.z, most);
+                            "kernel %s: clusters of (%u,%u,%u) thread blocks: 1 to %u in all are possible",
+                            KERNEL_NAME(info->name), cluster.x, cluster.y, cluster.z, most);
     if (info->max_cluster_tbs && size > info->max_cluster_tbs)
         return corun_report(list, CORUN_ARGUMENT, place,
-                            "kernel %s allows %u thread blocks in a cluster (.maxclusterrank), not %u", info->name,
-                            info->max_cluster_tbs, size);
+                            "kernel %s allows %u thread blocks in a cluster (.maxclusterrank), not %u",
+                            KERNEL_NAME(info->name), info->max_cluster_tbs, size);
     if (grid.x % cluster.x || grid.y % cluster.y || grid.z % cluster.z)
         return corun_report(list, CORUN_ARGUMENT, place,
-                            "kernel %s: grid (%u,%u,%u) is no multiple of clusters of (%u,%u,%u)", info->name, grid.x,
-                            grid.y, grid.z, cluster.x, cluster.y, cluster.z);
+                            "kernel %s: grid (%u,%u,%u) is no multiple of clusters of (%u,%u,%u)",
+                            KERNEL_NAME(info->name), grid.x, grid.y, grid.z, cluster.x, cluster.y, cluster.z);
     return CORUN_OK;
 }
 
@@ -92,19 +94,19 @@ static enum corun_status check(const struct corun_launch_description *descriptio
     if (function->reqntid[0] &&
         (block.x != function->reqntid[0] || block.y != function->reqntid[1] || block.z != function->reqntid[2]))
         return corun_report(list, CORUN_ARGUMENT, place, "kernel %s requires blocks of (%u,%u,%u), not (%u,%u,%u)",
-                            info->name, function->reqntid[0], function->reqntid[1], function->reqntid[2], block.x,
-                            block.y, block.z);
+                            KERNEL_NAME(info->name), function->reqntid[0], function->reqntid[1], function->reqntid[2],
+                            block.x, block.y, block.z);
     if (info->max_threads_per_tb && threads > info->max_threads_per_tb)
-        return corun_report(list, CORUN_ARGUMENT, place, "kernel %s allows %u threads in a block, not %u", info->name,
-                            info->max_threads_per_tb, threads);
+        return corun_report(list, CORUN_ARGUMENT, place, "kernel %s allows %u threads in a block, not %u",
+                            KERNEL_NAME(info->name), info->max_threads_per_tb, threads);
     if (description->parameter_bytes != info->parameter_bytes || (info->parameter_bytes && !description->parameters))
-        return corun_report(list, CORUN_ARGUMENT, place, "kernel %s takes %u bytes of parameters, not %zu", info->name,
-                            info->parameter_bytes, description->parameter_bytes);
+        return corun_report(list, CORUN_ARGUMENT, place, "kernel %s takes %u bytes of parameters, not %zu",
+                            KERNEL_NAME(info->name), info->parameter_bytes, description->parameter_bytes);
     if (description->dynamic_shared_bytes > MAX_SHARED_BYTES ||
         kernel->shared_bytes > MAX_SHARED_BYTES - description->dynamic_shared_bytes)
         return corun_report(list, CORUN_LIMIT, place,
-                            "kernel %s: %u bytes of static and %u of dynamic shared memory are too much", info->name,
-                            kernel->shared_bytes, description->dynamic_shared_bytes);
+                            "kernel %s: %u bytes of static and %u of dynamic shared memory are too much",
+                            KERNEL_NAME(info->name), kernel->shared_bytes, description->dynamic_shared_bytes);
     return check_cluster(description, list, place);
 }
 

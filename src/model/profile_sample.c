@@ -4,6 +4,7 @@
  * instruction by instruction. What the L1 will answer is guessed by one that holds the thread block's part of it and forgets the line
  * that was used longest ago; other thread blocks that want the same lines are not there to bring them.
  */
+#include "base/kernel_name.h"
 #include "model/accesses.h"
 #include "model/profile.h"
 
@@ -199,7 +200,8 @@ static enum corun_status run_warp(struct sample *sample, struct corun_tb *tb, ui
     struct corun_place place = {grid->file, op->line, 0};
     if (sample->left-- == 0)
         return corun_report(sample->list, CORUN_WATCHDOG, place,
-                            "kernel %s: a thread block that was sampled is not at its end here", grid->name);
+                            "kernel %s: a thread block that was sampled is not at its end here",
+                            KERNEL_NAME(grid->name));
     grid->operations->issue(sample->warps[warp], &issue);
     sample->cycle++;
     if (issue.outcome == CORUN_OUTCOME_FAULT) {
@@ -239,7 +241,7 @@ static enum corun_status run_tb(struct sample *sample, uint32_t index, uint64_t 
         if (!sample->ready)
             status = corun_report(sample->list, CORUN_DEADLOCK, (struct corun_place){grid->file, 0, 0},
                                   "kernel %s, thread block %u: its warps wait at barriers that are never met",
-                                  grid->name, index);
+                                  KERNEL_NAME(grid->name), index);
         for (uint32_t turn = sample->ready; turn && status == CORUN_OK; turn &= turn - 1)
             if (sample->ready >> lowest_bit(turn) & 1u)
                 status = run_warp(sample, tb, lowest_bit(turn));
@@ -258,7 +260,8 @@ enum corun_status model_profile_sample(const struct corun_gpu_config *config, co
         return CORUN_ARGUMENT;
     if (grid->cluster_tbs > 1)
         return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE,
-                            "not supported: a profile of kernel %s, which has clusters of thread blocks", grid->name);
+                            "not supported: a profile of kernel %s, which has clusters of thread blocks",
+                            KERNEL_NAME(grid->name));
     if (samples > grid->tb_count)
         samples = grid->tb_count;
     struct model_gpu gpu;

@@ -2,6 +2,7 @@
 /* Kernels with one name in a table get the part of their symbols that differs, or the whole symbol. */
 #include "report/kernel_labels.h"
 
+#include "base/kernel_name.h"
 #include "report/program_record.h"
 
 #include <string.h>
@@ -38,7 +39,7 @@ const char *const *kernel_labels(struct arena *arena, const char *const *symbols
                **labels = ARENA_ARRAY(arena, const char *, count + 1);
     for (uint32_t i = 0; names && labels && i < count; i++) {
         char name[NAME_BYTES];
-        program_kernel_name(symbols[i], name, sizeof name);
+        kernel_name(symbols[i], name, sizeof name);
         if (!(names[i] = arena_copy_text(arena, name, strlen(name))))
             return NULL;
     }

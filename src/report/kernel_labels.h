@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /*
- * For each symbol the name that people gave it (program_kernel_name). Where that is the same for several, as for instances of a template,
+ * For each symbol the name that people gave it (kernel_name). Where that is the same for several, as for instances of a template,
  * what distinguishes their symbols follows: "reduce [IfLi256]". NULL when out of memory; labels and their array live in the arena.
  */
 const char *const *kernel_labels(struct arena *arena, const char *const *symbols, uint32_t count);

@@ -2,6 +2,7 @@
 /* Lines of the processes of a program, summed up for each kernel. */
 #include "report/program_profile.h"
 
+#include "base/kernel_name.h"
 #include "report/json.h"
 #include "report/kernel_labels.h"
 #include "report/table.h"
@@ -161,7 +162,7 @@ json_t *program_profile_json(struct json_writer *writer, const struct program_re
     for (uint32_t k = 0; whole && k < profile.count; k++) {
         char name[256];
         json_t *object = json_object();
-        program_kernel_name(profile.kernels[k].result.name, name, sizeof name);
+        kernel_name(profile.kernels[k].result.name, name, sizeof name);
         json_put(writer, object, "kernel", json_text(name));
         json_put(writer, object, "symbol", json_text(profile.kernels[k].result.name));
         json_put(writer, object, "lines", json_kernel_profile(writer, &profile.kernels[k]));

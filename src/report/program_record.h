@@ -124,7 +124,4 @@ enum corun_status program_json(const struct program_record *record, FILE *stream
  * are left to the stream.
  */
 enum corun_status program_timeline(const struct program_record *record, FILE *stream);
-/* A kernel's name for people: _ZN3foo3barEPf is foo::bar; names that are not mangled are left as they are. */
-void program_kernel_name(const char *mangled, char *name, size_t bytes);
-
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A program's launches and copies as a table, CSV and JSON. */
+#include "base/kernel_name.h"
 #include "report/program_record.h"
 
 #include "report/figures.h"
@@ -317,7 +318,7 @@ static json_t *json_event(struct json_writer *writer, const struct program_recor
         return object;
     }
     char name[256];
-    program_kernel_name(event->name, name, sizeof name);
+    kernel_name(event->name, name, sizeof name);
     const struct program_device *device = program_event_device(record, event);
     bool timed = is_timed(record, event->process) && !event->untimed;
     json_put(writer, object, "profiled_cycles",

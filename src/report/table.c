@@ -2,6 +2,7 @@
 /* The tables of `corun run` and `corun launch`: applications, the split over time, stalls, memory, energy, profiles. */
 #include "report/table.h"
 
+#include "base/kernel_name.h"
 #include "report/figures.h"
 #include "report/kernel_labels.h"
 #include "report/program_record.h"
@@ -612,7 +613,7 @@ bool table_launch(const struct launch_result *result, const struct report_style 
 {
     (void)style;
     char cycles[32], threads[32], name[sizeof result->kernel];
-    program_kernel_name(result->kernel, name, sizeof name);
+    kernel_name(result->kernel, name, sizeof name);
     fprintf(stream, "%s%s: %u registers per thread, %u bytes of shared memory", name,
             result->interrupted ? " (ended early)" : "", result->registers_per_thread, result->shared_bytes);
     if (result->tbs_per_sm)

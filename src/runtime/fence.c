@@ -4,6 +4,7 @@
  * access stands the record of the first access that was left out.
  */
 #include "rewrite/fence.h"
+#include "base/kernel_name.h"
 
 #include "ptx/module.h"
 #include "ptx/printer.h"
@@ -35,8 +36,9 @@ enum corun_status fence_rewrite(struct workload *workload, const struct ptx_modu
     for (uint32_t i = 0; i < commands->launch_count && status == CORUN_OK; i++) {
         const struct rewritten_kernel *kernel = rewritten_kernel_find(fenced, workload->launches[i].command->kernel);
         if (kernel && kernel->refusal)
-            status = corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "%s: kernel %s cannot be fenced: line %u: %s",
-                                  commands->name, kernel->function->name, kernel->place.line, kernel->refusal);
+            status =
+                corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "%s: kernel %s cannot be fenced: line %u: %s",
+                             commands->name, KERNEL_NAME(kernel->function->name), kernel->place.line, kernel->refusal);
     }
     if (status == CORUN_OK)
         status = ptx_print(fenced->module, &workload->texts[IMAGE_PLAIN], &bytes);

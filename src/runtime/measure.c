@@ -2,6 +2,7 @@
 /* One job, alone, with one of its launches in slices. */
 #include "runtime/measure.h"
 
+#include "base/kernel_name.h"
 #include "runtime/state.h"
 
 struct measured {
@@ -55,8 +56,8 @@ static enum corun_status measure(struct runtime *runtime, struct measured *measu
     uint32_t job;
     runtime_launch_at(runtime, measured->workload, measured->launch, &about);
     if (measured->slice && measured->slice < about.tbs && about.refusal)
-        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "kernel %s cannot be sliced: %s", about.kernel,
-                            about.refusal);
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "kernel %s cannot be sliced: %s",
+                            KERNEL_NAME(about.kernel), about.refusal);
     if (!measured->streams || measured->streams > runtime->options.streams || !is_alone(runtime))
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s is to be measured alone, in up to %u streams",
                             about.kernel, runtime->options.streams);
@@ -67,7 +68,8 @@ static enum corun_status measure(struct runtime *runtime, struct measured *measu
             status = take(runtime, measured, &event);
     }
     if (status == CORUN_OK && event.kind == RUNTIME_FAILED)
-        status = corun_report(list, CORUN_FAULT, CORUN_NOWHERE, "kernel %s: %s", about.kernel, event.failure);
+        status =
+            corun_report(list, CORUN_FAULT, CORUN_NOWHERE, "kernel %s: %s", KERNEL_NAME(about.kernel), event.failure);
     if (event.kind == RUNTIME_ENDED || event.kind == RUNTIME_FAILED)
         runtime_release(runtime, job);
     return status;

@@ -4,6 +4,7 @@
  * pipeline and latency class. The warps of a thread block take turns from barrier to barrier.
  */
 #include "base/bits.h"
+#include "base/kernel_name.h"
 #include "sass/opcodes.h"
 #include "sass/trace.h"
 
@@ -37,7 +38,7 @@ struct writer {
 static enum corun_status refuse(const struct writer *writer, const struct corun_instruction *code, const char *why)
 {
     return corun_report(writer->list, CORUN_UNSUPPORTED, (struct corun_place){writer->grid->file, code->line, 0},
-                        "kernel %s cannot be written as a trace: %s", writer->grid->name, why);
+                        "kernel %s cannot be written as a trace: %s", KERNEL_NAME(writer->grid->name), why);
 }
 
 /* NULL: there is no mnemonic of that class, and *why says which. */
@@ -296,7 +297,8 @@ enum corun_status sass_kernel_write(const struct corun_grid *grid, uint32_t numb
 {
     if (grid->cluster_tbs > 1)
         return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE,
-                            "not supported: a trace of kernel %s, which has clusters of thread blocks", grid->name);
+                            "not supported: a trace of kernel %s, which has clusters of thread blocks",
+                            KERNEL_NAME(grid->name));
     struct writer *writer = calloc(1, sizeof *writer);
     if (!writer || grid->operations->attach(grid, 1, 1000000) != CORUN_OK) {
         free(writer);

@@ -5,6 +5,7 @@
  */
 #include "serve/serve.h"
 
+#include "base/kernel_name.h"
 #include "case/latency_lines.h"
 #include "drive/machine.h"
 #include "model/profile.h"
@@ -139,11 +140,11 @@ static enum corun_status profile_kernel(struct server *server, const struct mode
     if (!corun_gpu_occupancy(request->gpu, grid, NULL))
         status =
             corun_report(server->list, CORUN_LIMIT, CORUN_NOWHERE, "%s: no thread block of kernel %s fits an SM of %s",
-                         kernel->name, kernel->function, request->gpu->name);
+                         kernel->name, KERNEL_NAME(kernel->function), request->gpu->name);
     else if (grid->cluster_tbs > 1)
-        status =
-            corun_report(server->list, CORUN_UNSUPPORTED, CORUN_NOWHERE,
-                         "not supported: slices of kernel %s, which has clusters of thread blocks", kernel->function);
+        status = corun_report(server->list, CORUN_UNSUPPORTED, CORUN_NOWHERE,
+                              "not supported: slices of kernel %s, which has clusters of thread blocks",
+                              KERNEL_NAME(kernel->function));
     if (status == CORUN_OK)
         status = profile_grid(server, gpu, k, grid, profile);
     corun_instance_destroy(instance);

@@ -365,6 +365,23 @@ class Check(Command):
         text = self.run_command("check", "assembled.ptx").stdout
         self.assertRegex(text, r"77\b.*assembler|assembler.*77\b")
 
+    def test_names_of_cxx(self):
+        """Messages say what people called a kernel, with a place; figures for machines keep the symbol."""
+        symbol = "_ZN4math4fillILi7EfEEvPT0_"
+        self.write("named.ptx", HEADER + f".visible .entry {symbol}(.param .u64 to)\n.reqntid 32\n{{\n    .reg .b64 %to;\n"
+                                         "    ld.param.u64 %to, [to];\n    st.global.u32 [%to], 7;\n    ret;\n}\n")
+        launch = ("launch", "named.ptx", "--gpu", SMALL_GPU)
+        for mode in ((), ("--functional",)):
+            done = self.fails(FAULT, [": kernel math::fill, thread block (0,0,0), thread (0,0,0): "], *launch, "--block", "32",
+                              "--arg", "u64=0", *mode)
+            self.assertRegex(done.stderr, r"named\.ptx:\d+: ")
+            self.assertNotIn(symbol, done.stderr)
+        self.fails(ARGUMENT, ["kernel math::fill requires blocks of (32,1,1)"], *launch, "--block", "64", "--arg", "u64=0")
+        self.fails(ARGUMENT, ["kernel math::fill has 1 parameters"], *launch, "--block", "32")
+        self.write("plain.ptx", (self.folder / "named.ptx").read_text().replace("st.global", "// "))
+        self.run_command("launch", "plain.ptx", "--gpu", SMALL_GPU, "--block", "32", "--arg", "u64=0", "--json", "named.json")
+        self.assertIn(f'"{symbol}"', (self.folder / "named.json").read_text())
+
     def test_malformed(self):
         self.write("malformed.ptx", HEADER + ".visible .entry k()\n{\n    .reg .b32 %r<2>;\n    mov.u32 %r1 %tid.x;\n    ret;\n}\n")
         self.fails(SYNTAX, ["malformed.ptx:7:"], "check", "malformed.ptx")
