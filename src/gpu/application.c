@@ -241,8 +241,8 @@ void application_stop(struct corun_gpu *gpu, uint32_t index, enum corun_status s
     if (application->state == CORUN_APPLICATION_LEFT)
         return;
     struct corun_diagnostics *own = application->description.list;
-    corun_report(own ? own : gpu->list, status, place, "application %s stopped at cycle %llu: %s", application->name,
-                 (unsigned long long)gpu->now, message);
+    corun_report(own ? own : gpu->list, status, place, "application %s stopped at cycle %llu: %s",
+                 KERNEL_NAME(application->name), (unsigned long long)gpu->now, message);
     application->status = status;
     (void)application_withdraw(gpu, index);
 }
