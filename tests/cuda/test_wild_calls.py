@@ -31,7 +31,8 @@ ENTRY = re.compile(r"ENTRY\((.*?), (\w+), (.*?)\)$")
 MEMORY = {"to", "from", "value", "values", "data", "properties", "view", "edges", "affinities", "parameters", "id", "shared", "names"}
 ADDRESSES = {"address", "to", "from", "wish"}
 STRUCTURES = {"corun_dim3": (ctypes.c_uint32, 3), "abi_extent": (ctypes.c_uint64, 3), "abi_position": (ctypes.c_uint64, 3),
-              "abi_pitched": (ctypes.c_uint64, 4), "abi_interprocess_handle": (ctypes.c_uint64, 8), "abi_channel": (ctypes.c_int32, 5), "abi_location": (ctypes.c_int32, 2)}
+              "abi_pitched": (ctypes.c_uint64, 4), "abi_interprocess_handle": (ctypes.c_uint64, 8),
+              "abi_channel": (ctypes.c_int32, 5), "abi_location": (ctypes.c_int32, 2)}
 TRIES = 8
 BLOCK_BYTES = 1 << 16
 SECONDS_OF_A_CALL = 30
