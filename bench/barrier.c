@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What it costs to hand a part of a step to host threads and to wait for them: nanoseconds of an empty round of the team, the least and the
- * median of many batches.
+ * What it costs to hand a part of a step to host threads and to wait for them: nanoseconds of a round of the team in which each thread does
+ * nothing but wait until all have come, the least and the median of many batches.
  *
  *     bench_barrier [-l] [THREADS …]
  *
@@ -9,6 +9,7 @@
  */
 #include "gpu/team.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,10 +32,18 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void nothing(void *user, uint32_t index)
+struct meeting {
+    atomic_uint come; /* of all rounds */
+    uint32_t wanted;
+};
+
+static void meet(void *user, uint32_t index)
 {
-    (void)user;
+    struct meeting *meeting = user;
     (void)index;
+    atomic_fetch_add(&meeting->come, 1);
+    while (atomic_load(&meeting->come) < meeting->wanted)
+        ;
 }
 
 int main(int argc, char **argv)
@@ -49,10 +58,13 @@ int main(int argc, char **argv)
         if (!team)
             return 1;
         double batches[BATCHES];
+        struct meeting meeting = {0};
         for (int b = 0; b < BATCHES; b++) {
             double start = nanoseconds();
-            for (int round = 0; round < ROUNDS; round++)
-                team_run(team, nothing, NULL, threads);
+            for (int round = 0; round < ROUNDS; round++) {
+                meeting.wanted += threads;
+                team_run(team, meet, &meeting, threads);
+            }
             batches[b] = (nanoseconds() - start) / ROUNDS;
         }
         team_destroy(team);
@@ -60,8 +72,8 @@ int main(int argc, char **argv)
         if (least)
             printf("%.0f\n", batches[0]);
         else
-            printf("%u threads: an empty round takes %.0f ns at least, %.0f ns in the median\n", threads, batches[0],
-                   batches[BATCHES / 2]);
+            printf("%u threads: a round in which all meet takes %.0f ns at least, %.0f ns in the median\n", threads,
+                   batches[0], batches[BATCHES / 2]);
     }
     return 0;
 }

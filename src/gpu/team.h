@@ -5,11 +5,13 @@
 
 #include <stdint.h>
 
+#define TEAM_MOST UINT16_MAX /* indices of a round */
+
 struct team;
 
 struct team *team_create(uint32_t threads); /* NULL when out of memory or threads */
 void team_destroy(struct team *team);
-/* Runs `work(user, index)` for every index below `count`, on the calling thread and the team's. */
+/* Runs `work(user, index)` for every index below `count`, TEAM_MOST at most, on the calling thread and on those of the team that come in time. */
 void team_run(struct team *team, void (*work)(void *user, uint32_t index), void *user, uint32_t count);
 
 #endif

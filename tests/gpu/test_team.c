@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Host threads take every index once in a round, however many threads and indices there are, and no round begins before the one before it has ended. */
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <cmocka.h>
@@ -54,8 +59,63 @@ static void test_no_round(void **state)
     team_destroy(NULL);
 }
 
+static atomic_bool hold, held;
+
+/* Where the helper stands, as one does whose core has been given to another process. */
+static void stand(int number)
+{
+    (void)number;
+    atomic_store(&held, true);
+    while (atomic_load(&hold))
+        ;
+}
+
+struct meeting {
+    atomic_uint here;
+    pthread_t threads[2];
+};
+
+static void meet(void *user, uint32_t index)
+{
+    struct meeting *meeting = user;
+    meeting->threads[index] = pthread_self();
+    atomic_fetch_add(&meeting->here, 1);
+    while (atomic_load(&meeting->here) < 2)
+        sched_yield();
+}
+
+/* A helper that has no core holds up nobody, and finds nothing of what the others have done meanwhile. */
+static void test_who_does_not_come(void **state)
+{
+    (void)state;
+    struct sigaction action = {.sa_handler = stand}, before;
+    struct team *team = team_create(2);
+    struct meeting meeting = {0};
+    assert_non_null(team);
+    assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
+    team_run(team, meet, &meeting, 2);
+    atomic_store(&hold, true);
+    assert_int_equal(pthread_kill(meeting.threads[pthread_equal(meeting.threads[0], pthread_self()) != 0], SIGUSR1), 0);
+    while (!atomic_load(&held))
+        sched_yield();
+    for (uint32_t round = 1; round <= 2 * ROUNDS; round++) {
+        struct account account = {.round = round};
+        if (round == ROUNDS)
+            atomic_store(&hold, false);
+        team_run(team, take, &account, MOST);
+        for (uint32_t i = 0; i < MOST; i++)
+            assert_int_equal(account.taken[i], 1);
+    }
+    team_destroy(team);
+    assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_index_once), cmocka_unit_test(test_no_round)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_index_once),
+        cmocka_unit_test(test_no_round),
+        cmocka_unit_test(test_who_does_not_come),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
