@@ -341,7 +341,7 @@ class Checkpoints(Saved):
         runs += [("trace:pathfinder",), ("--gpu", "quadro-v100:sms=8", "--policy", "spart", "trace:atax", "trace:stencil:start=1K")]
         chance = random.Random(27)
         for case in runs:
-            self.compare(case, sorted(chance.sample(range(1, CYCLES - 1000), 3)))
+            self.compare(case, [chance.randrange(1, CYCLES - 1000)])
 
     def test_bulk_copies_under_way(self):
         (self.folder / "copying.ptx").write_text(COPYING)
@@ -377,7 +377,7 @@ class Checkpoints(Saved):
         chance = random.Random(25)
         for case in RUNS:
             whole = self.observed(case)
-            for first in sorted(chance.sample(range(1, CYCLES - 1000), 10)):
+            for first in sorted(chance.sample(range(1, CYCLES - 1000), 3)):
                 with self.subTest(case=case, first=first):
                     second = first + (CYCLES - first) // 2
                     self.assertEqual(self.observed(case, "--checkpoint", f"first@{first}"), whole)
