@@ -99,6 +99,22 @@ class Policies(Shimmed):
                 daemon.wait()
                 self.socket.unlink(missing_ok=True)
 
+    def test_another_version_under_eight(self):
+        """At SIGUSR2 corund becomes that of its file under eight programs: these run on, have SMs again, and each thread block has run once."""
+        daemon = self.start_daemon("--policy", "workers:even")
+        programs = [self.manned(f"program{i}", "100", "600", "40") for i in range(8)]
+        for _ in range(2):
+            self.wait_for(lambda: len(self.shares()) == 8 and all(self.shares().values()))
+            daemon.send_signal(signal.SIGUSR2)
+            self.assertIn(str(self.socket), daemon.stdout.readline())
+            self.assertEqual(self.ask("policy").stdout, "workers:even\n")
+        for program in programs:
+            status, out, err = self.end(program)
+            self.assertEqual(status, 0, err)
+            self.assertTrue(out.endswith(b"100 launches of 600 thread blocks\n"), out[-200:])
+            self.assertEqual(err.count(b"corund is gone, the program runs on ungoverned"), 2, err)
+        self.assertEqual(self.clients(), {})
+
     def held(self, daemon):
         folder = pathlib.Path("/proc") / str(daemon.pid)
         return len(list((folder / "fd").iterdir())), len((folder / "maps").read_text().splitlines())
