@@ -5,6 +5,7 @@
 #include "base/text_file.h"
 #include "base/vector.h"
 #include "report/rewrite_table.h"
+#include "rewrite/borrow.h"
 #include "rewrite/fence.h"
 #include "rewrite/slice.h"
 #include "rewrite/workers.h"
@@ -14,13 +15,14 @@
 
 #define PTX_MOST_BYTES (UINT64_C(1) << 30)
 
-enum { KEY_OUTPUT = 'o', KEY_JSON = 'j', KEY_QUIET = 'q', KEY_FENCE = 256, KEY_DROP };
+enum { KEY_OUTPUT = 'o', KEY_JSON = 'j', KEY_QUIET = 'q', KEY_FENCE = 256, KEY_DROP, KEY_BORROW };
 
 static const struct argp_option options[] = {
     {"output", KEY_OUTPUT, "FILE", 0, "where the new PTX of one file goes; - is standard output", 1},
     {"json", KEY_JSON, "FILE", 0, "the table as JSON (docs/json.md); - is standard output", 1},
     {"quiet", KEY_QUIET, NULL, 0, "no table", 1},
     {"fence", KEY_FENCE, NULL, 0, "accesses to global memory are bounded before the pass, as by the pass fence", 1},
+    {"borrow", KEY_BORROW, NULL, 0, "variables are those of another module before the pass, as by the pass borrow", 1},
     {"drop", KEY_DROP, NULL, 0,
      "of workers: they can be told to leave in the middle of a thread block, where that may start again", 1},
     {0},
@@ -34,7 +36,9 @@ static const struct argp_option options[] = {
       "thread blocks of a launch stay and run those of the grid one after the other, where a table owes them a place") \
     P(fence, "fenced", \
       "accesses to global memory are bounded to the application's own; the others are left out, the first is " \
-      "recorded")
+      "recorded") \
+    P(borrow, "borrowing", \
+      "variables are those of the module that the program has loaded, whose addresses are written into a table")
 
 enum rewrite_output { REWRITE_PTX, REWRITE_JSON, REWRITE_OUTPUTS };
 
@@ -43,7 +47,7 @@ struct rewrite_options {
     const char *pass;
     VECTOR(const char *) paths;
     struct output outputs[REWRITE_OUTPUTS];
-    bool quiet, fence, drop;
+    bool quiet, fence, drop, borrow;
 };
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
@@ -65,6 +69,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     case KEY_DROP:
         rewrite->drop = true;
         break;
+    case KEY_BORROW:
+        rewrite->borrow = true;
+        break;
     case ARGP_KEY_ARG:
         if (!rewrite->pass)
             rewrite->pass = value;
@@ -83,7 +90,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 
 struct pass_row {
     const char *name, *done;
-    rewrite_pass *run, *fenced;
+    rewrite_pass *run, *fenced, *borrowing;
 };
 
 /* One file, whose text goes to the output if there is one. */
@@ -95,8 +102,10 @@ static enum corun_status rewrite_file(const struct rewrite_options *rewrite, con
     size_t bytes = 0, output_bytes = 0;
     enum corun_status status = text_file_read(file->path, PTX_MOST_BYTES, list, &text, &bytes);
     if (status == CORUN_OK)
-        status = rewrite_text(rewrite->fence ? pass->fenced : pass->run, file->path, text, bytes, list,
-                              &file->rewritten, &output, &output_bytes);
+        status = rewrite_text(rewrite->fence    ? pass->fenced
+                              : rewrite->borrow ? pass->borrowing
+                                                : pass->run,
+                              file->path, text, bytes, list, &file->rewritten, &output, &output_bytes);
     FILE *stream = rewrite->outputs[REWRITE_PTX].file;
     if (status == CORUN_OK && stream)
         fwrite(output, 1, output_bytes, stream); /* whether that arrived, outputs_close says */
@@ -140,17 +149,51 @@ static enum corun_status rewrite_files(struct rewrite_options *rewrite, const st
     }
 PASSES(FENCED_PASS)
 
+#define BORROWING_PASS(name, done, meaning) \
+    static enum corun_status borrowing_##name(const struct ptx_module *source, struct corun_diagnostics *list, \
+                                              struct rewritten *rewritten) \
+    { \
+        rewrite_pass *pass = name##_module; \
+        return pass == borrow_module ? pass(source, list, rewritten) : borrow_before(pass, source, list, rewritten); \
+    }
+PASSES(BORROWING_PASS)
+
 static enum corun_status fenced_dropping(const struct ptx_module *source, struct corun_diagnostics *list,
                                          struct rewritten *rewritten)
 {
     return fence_before(workers_dropping_module, source, list, rewritten);
 }
 
+static enum corun_status borrowing_dropping(const struct ptx_module *source, struct corun_diagnostics *list,
+                                            struct rewritten *rewritten)
+{
+    return borrow_before(workers_dropping_module, source, list, rewritten);
+}
+
+/* What does not go with what. */
+static enum corun_status check_options(const struct rewrite_options *rewrite, const struct pass_row *pass)
+{
+    struct corun_diagnostics *list = rewrite->command.list;
+    bool fences = rewrite->fence || pass->run == fence_module, borrows = rewrite->borrow || pass->run == borrow_module;
+    if (rewrite->drop && pass->run != workers_module)
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "--drop is for `workers`, not for `%s`", pass->name);
+    if (fences && borrows)
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE,
+                            "fences or borrowed variables, not both: those would be outside of the bounds");
+    if (!rewrite->paths.count)
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "a PTX file is missing");
+    if (rewrite->outputs[REWRITE_PTX].path && rewrite->paths.count > 1)
+        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "--output takes the PTX of one file, here are %zu",
+                            rewrite->paths.count);
+    return CORUN_OK;
+}
+
 static enum corun_status run_rewrite(void *user)
 {
-    static const struct pass_row dropping = {"workers", "rewritten", workers_dropping_module, fenced_dropping};
+    static const struct pass_row dropping = {"workers", "rewritten", workers_dropping_module, fenced_dropping,
+                                             borrowing_dropping};
     static const struct pass_row passes[] = {
-#define PASS_ROW(name, done, meaning) {#name, done, name##_module, fenced_##name},
+#define PASS_ROW(name, done, meaning) {#name, done, name##_module, fenced_##name, borrowing_##name},
         PASSES(PASS_ROW)
 #undef PASS_ROW
     };
@@ -167,16 +210,9 @@ static enum corun_status run_rewrite(void *user)
     if (pass == PASS_COUNT)
         return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "nothing rewrites kernels as `%s` says; %s",
                             rewrite->pass,
-                            command_hint(rewrite->pass, names, PASS_COUNT, "there are `slice`, `workers` and `fence`",
-                                         hint, sizeof hint));
-    if (rewrite->drop && passes[pass].run != workers_module)
-        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "--drop is for `workers`, not for `%s`", names[pass]);
-    if (!rewrite->paths.count)
-        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "a PTX file is missing");
-    if (rewrite->outputs[REWRITE_PTX].path && rewrite->paths.count > 1)
-        return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "--output takes the PTX of one file, here are %zu",
-                            rewrite->paths.count);
-    enum corun_status status = CORUN_OK;
+                            command_hint(rewrite->pass, names, PASS_COUNT,
+                                         "there are `slice`, `workers`, `fence` and `borrow`", hint, sizeof hint));
+    enum corun_status status = check_options(rewrite, &passes[pass]);
     for (size_t i = 0; i < rewrite->paths.count && status == CORUN_OK; i++)
         status = outputs_spare(rewrite->outputs, REWRITE_OUTPUTS, rewrite->paths.data[i], list);
     if (status == CORUN_OK)

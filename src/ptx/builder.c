@@ -34,6 +34,7 @@ struct ptx_builder {
     struct arena *arena; /* of the module */
     struct ptx_module *module;
     VECTOR(const struct ptx_variable *) variables;
+    bool *removed; /* by index of the source; NULL: none */
     struct draft *drafts;
     uint32_t function_count;
     struct writing writing;
@@ -305,6 +306,7 @@ void ptx_builder_destroy(struct ptx_builder *builder)
     }
     end_writing(builder);
     free(builder->drafts);
+    free(builder->removed);
     vector_free(&builder->variables);
     arena_destroy(builder->arena);
     free(builder);
@@ -446,6 +448,15 @@ const struct ptx_variable *ptx_builder_variable(struct ptx_builder *builder, enu
                                       .dimensions = copy(builder, &count, sizeof count)};
     push(builder, &builder->variables, (const struct ptx_variable *)variable);
     return variable;
+}
+
+void ptx_builder_remove_variable(struct ptx_builder *builder, uint32_t index)
+{
+    if (!builder->removed)
+        builder->removed = calloc(builder->module->variable_count + 1u, sizeof *builder->removed);
+    builder->out_of_memory |= !builder->removed;
+    if (builder->removed)
+        builder->removed[index] = true;
 }
 
 const struct ptx_variable *ptx_builder_variable_of(const struct ptx_builder *builder, uint32_t index)
@@ -674,20 +685,21 @@ static void finish_function(struct ptx_builder *builder, struct draft *draft)
 #undef KEEP
 }
 
-/* Variables of the top level come before those of bodies. */
+/* Variables of the top level come before those of bodies. The module still counts those of the source. */
 static void finish_variables(struct ptx_builder *builder)
 {
-    uint32_t count = (uint32_t)builder->variables.count, filled = 0;
+    uint32_t count = (uint32_t)builder->variables.count, before = builder->module->variable_count, filled = 0;
     const struct ptx_variable **sorted = allocate(builder, count * sizeof *sorted);
     for (int of_bodies = 0; sorted && of_bodies < 2; of_bodies++)
         for (uint32_t i = 0; i < count; i++)
-            if ((builder->variables.data[i]->function != NULL) == of_bodies) {
+            if ((builder->variables.data[i]->function != NULL) == of_bodies &&
+                !(builder->removed && i < before && builder->removed[i])) {
                 sorted[filled] = builder->variables.data[i];
                 ours(sorted[filled])->index = filled;
                 filled++;
             }
     builder->module->variables = sorted;
-    builder->module->variable_count = count;
+    builder->module->variable_count = filled;
 }
 
 static void finish_module(struct ptx_builder *builder)

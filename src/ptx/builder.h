@@ -65,6 +65,9 @@ void ptx_builder_need_version(struct ptx_builder *builder, uint32_t version);
 const struct ptx_variable *ptx_builder_variable(struct ptx_builder *builder, enum ptx_suffix space, const char *name,
                                                 enum ptx_type type, uint64_t count, uint32_t align);
 
+/* The finished module does not have that variable of the source's top level, which nothing names any more by then. */
+void ptx_builder_remove_variable(struct ptx_builder *builder, uint32_t index);
+
 /* What a variable of the source's top level is in the finished module, by its index: for operands of new instructions. */
 const struct ptx_variable *ptx_builder_variable_of(const struct ptx_builder *builder, uint32_t index);
 

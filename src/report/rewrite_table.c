@@ -101,7 +101,7 @@ bool rewrite_table_print(const struct rewrite_table *table, struct arena *arena,
 static json_t *json_kernel(struct json_writer *writer, const struct rewritten_kernel *kernel)
 {
     static const char *const from[] = {[PTX_REGISTERS_MAXNREG] = "maxnreg", [PTX_REGISTERS_ALLOCATION] = "allocation"};
-    json_t *object = json_object(), *reads = json_array();
+    json_t *object = json_object(), *reads = json_array(), *borrows = json_array();
     json_put(writer, object, "kernel", json_text(kernel->function->name));
     json_put(writer, object, "rewritten", json_boolean(!kernel->refusal));
     json_put(writer, object, "refusal", kernel->refusal ? json_text(kernel->refusal) : json_null());
@@ -121,6 +121,9 @@ static json_t *json_kernel(struct json_writer *writer, const struct rewritten_ke
         if (kernel->reads & 1u << value)
             json_push(writer, reads, json_text(grid_value_text(value)));
     json_put(writer, object, "reads", reads);
+    for (uint32_t i = 0; i < kernel->borrow_count; i++)
+        json_push(writer, borrows, json_count(kernel->borrows[i]));
+    json_put(writer, object, "borrows", borrows);
     return object;
 }
 
@@ -131,11 +134,16 @@ enum corun_status rewrite_table_json(const struct rewrite_table *table, FILE *st
     uint32_t all = 0, done = 0;
     for (size_t i = 0; i < table->count; i++) {
         const struct rewritten *rewritten = &table->files[i].rewritten;
-        json_t *file = json_object(), *kernels = json_array();
+        json_t *file = json_object(), *kernels = json_array(), *borrowed = json_array();
         for (uint32_t k = 0; k < rewritten->kernel_count; k++)
             json_push(&writer, kernels, json_kernel(&writer, &rewritten->kernels[k]));
         json_put(&writer, file, "file", json_text(table->files[i].path));
         json_put(&writer, file, "kernels", kernels);
+        for (uint32_t k = 0; k < rewritten->borrowed_count; k++)
+            json_push(&writer, borrowed, json_text(rewritten->borrowed[k]));
+        json_put(&writer, file, "borrowed", borrowed);
+        json_put(&writer, file, "borrowed_table",
+                 rewritten->borrowed_table ? json_text(rewritten->borrowed_table) : json_null());
         json_push(&writer, list, file);
         all += rewritten->kernel_count;
         done += rewritten->rewritten_count;

@@ -184,11 +184,16 @@ static void write_exceptions(const struct fence_writer *writer, const struct ptx
     }
     for (uint32_t i = 0; i < source->variable_count; i++) {
         const struct ptx_variable *variable = source->variables[i];
-        if (variable->space != PTX_SPACE_GLOBAL || variable->bytes < bytes)
+        /* isspacep need not call constants by that name where they lie in global memory */
+        bool constant = variable->space == PTX_SPACE_CONST && access->space == PTX_SUFFIX_NONE;
+        if ((variable->space != PTX_SPACE_GLOBAL && !constant) || variable->bytes < bytes)
             continue;
         uint32_t from = code_register(&writer->code, "from", PTX_TYPE_B64);
-        code_move(&writer->code, CODE_ALL, PTX_TYPE_U64, from,
-                  ptx_variable_value(ptx_builder_variable_of(writer->code.builder, i)));
+        struct ptx_instruction generic = ptx_make(constant ? PTX_OP_CVTA : PTX_OP_MOV, PTX_TYPE_U64);
+        generic.space = constant ? PTX_SPACE_CONST : PTX_SUFFIX_NONE;
+        ptx_body_emit(writer->code.builder, generic, 2,
+                      (struct ptx_operand[]){ptx_register(from),
+                                             ptx_variable_value(ptx_builder_variable_of(writer->code.builder, i))});
         code_binary(&writer->code, CODE_ALL, PTX_OP_SUB, PTX_TYPE_U64, from, ptx_register(address), ptx_register(from));
         uint32_t is = code_compare(&writer->code, "is", PTX_COMPARISON_LE, PTX_TYPE_U64, ptx_register(from),
                                    ptx_integer((int64_t)(variable->bytes - bytes)));
@@ -293,46 +298,10 @@ enum corun_status fence_module(const struct ptx_module *source, struct corun_dia
     return pass_run(&rules, &fencing, source, list, rewritten);
 }
 
-/* What both say of a kernel, in the module of the second one. */
-static enum corun_status merge(const struct rewritten *fenced, struct rewritten *rewritten)
-{
-    struct rewritten_kernel *kernels =
-        ARENA_ARRAY(rewritten->module->arena, struct rewritten_kernel, rewritten->kernel_count + 1u);
-    if (!kernels)
-        return CORUN_MEMORY;
-    rewritten->rewritten_count = 0;
-    for (uint32_t i = 0; i < rewritten->kernel_count; i++) {
-        const struct rewritten_kernel *first = &fenced->kernels[i];
-        kernels[i] = rewritten->kernels[i];
-        kernels[i].registers_before = first->registers_before;
-        kernels[i].instructions_added += first->instructions_added;
-        if (first->refusal) {
-            kernels[i].place = first->place;
-            kernels[i].refusal = arena_format(rewritten->module->arena, "%s", first->refusal);
-            if (!kernels[i].refusal)
-                return CORUN_MEMORY;
-        }
-        rewritten->rewritten_count += !kernels[i].refusal;
-    }
-    rewritten->kernels = kernels;
-    return CORUN_OK;
-}
-
 enum corun_status fence_before(rewrite_pass *pass, const struct ptx_module *source, struct corun_diagnostics *list,
                                struct rewritten *rewritten)
 {
-    struct rewritten fenced;
-    *rewritten = (struct rewritten){0};
-    enum corun_status status = fence_module(source, list, &fenced);
-    if (status != CORUN_OK)
-        return status;
-    status = pass(fenced.module, list, rewritten);
-    if (status == CORUN_OK && merge(&fenced, rewritten) != CORUN_OK) {
-        rewritten_destroy(rewritten);
-        status = corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory while fencing kernels");
-    }
-    rewritten_destroy(&fenced);
-    return status;
+    return rewrite_both(fence_module, pass, source, list, rewritten);
 }
 
 bool fence_access_find(const struct ptx_module *source, uint32_t number, struct fence_access *access)

@@ -290,7 +290,7 @@ static enum corun_status describe(struct pass *pass, struct ptx_module *module, 
     enum ptx_registers_from *from = ARENA_ARRAY(module->arena, enum ptx_registers_from, count + 1u);
     if (!kernels || !registers || !from)
         return CORUN_MEMORY;
-    *rewritten = (struct rewritten){module, kernels, count, 0};
+    *rewritten = (struct rewritten){.module = module, .kernels = kernels, .kernel_count = count};
     enum corun_status status = count_registers(pass->source, registers, from);
     if (status == CORUN_OK)
         status = count_registers(module, registers + count, from);

@@ -35,6 +35,9 @@ struct rewritten_kernel {
     uint32_t instructions_added;            /* to the body of the kernel itself, not to functions that it calls */
     enum rewritten_drop drops;              /* of workers */
     const char *drops_text;                 /* when, or why nowhere, in words; NULL: the pass is not that of workers */
+    const uint32_t
+        *borrows; /* rows of rewritten.borrowed that it and the functions that it calls use, in ascending order */
+    uint32_t borrow_count;
 };
 
 struct rewritten {
@@ -42,6 +45,10 @@ struct rewritten {
     const struct rewritten_kernel *kernels; /* entries with a body, in the order of the module */
     uint32_t kernel_count;
     uint32_t rewritten_count; /* those that were not refused */
+    /* Of borrow.h, else none: variables of another module whose addresses are to be written into a table, and the name of that. */
+    const char *const *borrowed;
+    uint32_t borrowed_count;
+    const char *borrowed_table; /* NULL: there is no row */
 };
 
 /*
@@ -54,6 +61,13 @@ typedef enum corun_status rewrite_pass(const struct ptx_module *source, struct c
                                        struct rewritten *rewritten);
 
 void rewritten_destroy(struct rewritten *rewritten);
+
+/*
+ * Two passes, one after the other. A kernel that one of them refuses is refused, with the first reason. What it had before is of the source, as the second pass alone
+ * would say. Statuses of both.
+ */
+enum corun_status rewrite_both(rewrite_pass *first, rewrite_pass *second, const struct ptx_module *source,
+                               struct corun_diagnostics *list, struct rewritten *rewritten);
 
 /* NULL if there is none of that name. */
 const struct rewritten_kernel *rewritten_kernel_find(const struct rewritten *rewritten, const char *name);

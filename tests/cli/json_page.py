@@ -19,8 +19,10 @@ def differences(heading, value):
         elif isinstance(value, dict):
             for name, one in value.items():
                 walk(one, f"{path}.{name}" if path else name)
-        elif isinstance(value, list):
+        elif isinstance(value, list) and value:
             walk(value[0], path + "[]")
+        elif isinstance(value, list):
+            found.add(path + "[]")
         else:
             found.add(path)
 

@@ -460,6 +460,25 @@ class Rewrite(Command):
         for arguments in (("fence",), ("slice", "--fence")):
             self.assertRegex(self.run_command("rewrite", *arguments, "heap.ptx").stdout, r"heap +no .*calls a function without a body")
 
+    def test_borrow(self):
+        self.write("counts.ptx", HEADER + ".global .u32 count;\n.const .u32 step;\n.visible .entry counts()\n{\n    .reg .b32 %r;\n"
+                   "    ld.const.u32 %r, [step];\n    red.global.add.u32 [count], %r;\n    ret;\n}\n.visible .entry plain()\n{\n    ret;\n}\n")
+        text = self.run_command("rewrite", "borrow", "counts.ptx", "-o", "borrows.ptx").stdout
+        self.assertIn("2 of 2 kernels borrowing", text)
+        self.assertIn(".const .b64 corun_variables[2]", (self.folder / "borrows.ptx").read_text())
+        for arguments in (("borrow",), ("slice", "--borrow"), ("workers", "--borrow"), ("workers", "--borrow", "--drop")):
+            self.run_command("rewrite", *arguments, "--json", "borrows.json", "counts.ptx")
+            written = json.loads((self.folder / "borrows.json").read_text())
+            self.assertEqual(differences("Rewritten kernels", written), ([], []))
+            file, = written["files"]
+            self.assertEqual((written["pass"], file["borrowed"], file["borrowed_table"]), (arguments[0], ["step", "count"], "corun_variables"))
+            self.assertEqual([kernel["borrows"] for kernel in file["kernels"]], [[0, 1], []])
+        self.run_command("rewrite", "slice", "--json", "plain.json", "counts.ptx")
+        file, = json.loads((self.folder / "plain.json").read_text())["files"]
+        self.assertEqual((file["borrowed"], file["borrowed_table"]), ([], None))
+        for arguments in (("borrow", "--fence"), ("fence", "--borrow"), ("slice", "--borrow", "--fence")):
+            self.fails(USAGE, ["not both"], "rewrite", *arguments, "counts.ptx")
+
     def test_workers(self):
         text = self.run_command("rewrite", "workers", "kernels.ptx", "-o", "workers.ptx").stdout
         self.assertIn("5 of 5 kernels rewritten", text)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A kernel made from bytes: any bytes give PTX that is well-formed and ends. It reads its place in the grid in every way that PTX has,
- * in branches, loops and functions, and adds what it has computed to words of a buffer, so that the order of threads does not matter. Threads
+ * in branches, loops and functions, and adds what it has computed to words of a buffer and to variables, so that the order of threads does not matter. Threads
  * wait for each other, some of them after others have ended.
  */
 #ifndef TESTS_REWRITE_RANDOM_KERNEL_H
@@ -98,13 +98,46 @@ static inline void say_call(struct random_kernel *kernel)
     say(kernel, "ld.param.b32 %%r%u, [q];\n}\n", to);
 }
 
+/* Variables of the module: sums that nobody reads, and tables in global and constant memory, at a fixed place or one that is computed, through every kind of address. */
+static inline void say_variable(struct random_kernel *kernel)
+{
+    uint32_t a = any(kernel), b = any(kernel), at = 4 * choose(kernel, 4);
+    const char *guard = guard_of(kernel);
+    switch (choose(kernel, 6)) {
+    case 0:
+        say(kernel, "%sred.global.add.u32 [sums+%u], %%r%u;\n", guard, at, a);
+        break;
+    case 1:
+        say(kernel, "%sld.const.u32 %%r%u, [weights+%u];\n", guard, a, at);
+        break;
+    case 2:
+        say(kernel,
+            "and.b32 %%r%u, %%r%u, 3;\nmul.wide.u32 %%d1, %%r%u, 4;\nmov.u64 %%d3, weights;\nadd.u64 %%d3, %%d3, "
+            "%%d1;\n%sld.const.u32 %%r%u, [%%d3];\n",
+            a, a, a, guard, b);
+        break;
+    case 3:
+        say(kernel, "cvta.const.u64 %%d1, weights;\n%sld.u32 %%r%u, [%%d1+%u];\n", guard, a, at);
+        break;
+    case 4:
+        say(kernel, "%scvta.global.u64 %%d2, sums;\n%sred.add.u32 [%%d2+%u], %%r%u;\n", guard, guard, at, a);
+        break;
+    default:
+        say(kernel, "mov.u64 %%d1, fixed+4;\n%sld.global.u32 %%r%u, [%%d1+%u];\n", guard, a, at % 12);
+    }
+}
+
 static inline void say_block(struct random_kernel *kernel);
 
 static inline void say_statement(struct random_kernel *kernel)
 {
     static const char *const operations[] = {"add.u32", "sub.u32", "mul.lo.u32", "xor.b32", "and.b32", "shl.b32"};
     uint32_t a = any(kernel), b = any(kernel), c = any(kernel), label = kernel->labels;
-    switch (choose(kernel, 14)) {
+    switch (choose(kernel, 16)) {
+    case 14:
+    case 15:
+        say_variable(kernel);
+        break;
     case 13:
         say(kernel, "%sld.global.u32 %%r%u, [fixed+%u];\n", guard_of(kernel), a, 4 * choose(kernel, 4));
         break;
@@ -177,7 +210,7 @@ static inline void say_body(struct random_kernel *kernel, uint32_t least)
 }
 
 #define RANDOM_DECLARATIONS \
-    ".reg .b32 %%r<6>, %%n<8>, %%s<3>;\n.reg .b64 %%d<2>;\n.reg .b16 %%h;\n.reg .f32 %%f;\n.reg .pred %%p<2>, %%q;\n"
+    ".reg .b32 %%r<6>, %%n<8>, %%s<3>;\n.reg .b64 %%d<4>;\n.reg .b16 %%h;\n.reg .f32 %%f;\n.reg .pred %%p<2>, %%q;\n"
 
 /* Every register has a value at the beginning, and perhaps, in registers of their own, those of %ctaid. */
 static inline void say_beginning(struct random_kernel *kernel)
@@ -206,7 +239,8 @@ static inline void random_kernel_make(struct random_kernel *kernel, const uint8_
     kernel->block = 1 + choose(kernel, 40);
     uint32_t functions = choose(kernel, RANDOM_FUNCTIONS + 1);
     say(kernel, ".version 7.0\n.target sm_75\n.address_size 64\n.global .u64 buffer;\n"
-                ".global .u32 fixed[4] = {3, 141, 59, 26};\n");
+                ".global .u32 fixed[4] = {3, 141, 59, 26};\n.global .u32 sums[4];\n"
+                ".const .u32 weights[4] = {53, 58, 979, 32};\n");
     kernel->pointed &= (1u << functions) - 1;
     for (uint32_t f = 0; f < functions; f++)
         say(kernel, ".func (.param .b32 r) f%u(.param .b32 a);\n", f);

@@ -39,7 +39,7 @@ static uint64_t record_of(const struct two *two)
 
 /* Accesses of every kind to [%d], the address that is the second parameter; %r0 is 1 in thread 0, and 0 else. */
 #define ACCESSES(access) \
-    HEAD ".global .align 16 .b32 own[4];\n" \
+    HEAD ".global .align 16 .b32 own[4];\n.const .align 16 .b32 fixed[4];\n" \
          ".visible .entry k(.param .u64 out, .param .u64 address)\n{\n.reg .b32 %r<8>; .reg .b64 %d<6>; .reg .pred " \
          "%p<2>;\n" \
          ".reg .b16 %h<4>;\n.shared .align 16 .b32 cells[4];\n.local .align 16 .b32 mine[4];\n" \
@@ -146,6 +146,8 @@ static void what_else_is_its_own(void **state)
         {ACCESSES("mov.u64 %d2, own;\nst.global.v2.u32 [%d2+8], {%r2, %r3};\n"), false},
         {ACCESSES("mov.u64 %d2, own;\nst.global.u32 [%d2+-4], %r2;\n"), true},
         {ACCESSES("cvta.global.u64 %d2, own;\nst.u32 [%d2], %r2;\n"), false},
+        {ACCESSES("cvta.const.u64 %d2, fixed;\nld.u32 %r2, [%d2+12];\n"), false},
+        {ACCESSES("cvta.const.u64 %d2, fixed;\nld.u32 %r2, [%d2+16];\n"), true},
         {ACCESSES("mov.u64 %d2, cells;\ncvta.shared.u64 %d2, %d2;\nst.u32 [%d2], %r3;\nld.u32 %r2, [%d2];\n"), false},
         {ACCESSES("mov.u64 %d2, mine;\ncvta.local.u64 %d2, %d2;\nst.u32 [%d2+4], %r3;\nld.u32 %r2, [%d2+4];\n"), false},
     };

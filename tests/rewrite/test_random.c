@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random kernels do in slices and as workers what they do whole, with a fence what they do without, and as machine code what their PTX does; what
+ * Random kernels do in slices and as workers what they do whole, also with the variables of another module, with a fence what they do without, and as machine code what their PTX does; what
  * cannot be sliced calls through a pointer. `test_random FIRST COUNT` tries others.
  */
 #include "assemble/assemble.h"
 
+#include "borrow_runner.h"
 #include "rewrite/fence.h"
 #include "slice_runner.h"
 #include "worker_runner.h"
@@ -224,11 +225,77 @@ static void same_in_a_fence(void **state)
     }
 }
 
+static enum corun_status borrowing_slices(const struct ptx_module *source, struct corun_diagnostics *list,
+                                          struct rewritten *rewritten)
+{
+    return borrow_before(slice_module, source, list, rewritten);
+}
+
+static enum corun_status borrowing_workers(const struct ptx_module *source, struct corun_diagnostics *list,
+                                           struct rewritten *rewritten)
+{
+    return borrow_before(workers_module, source, list, rewritten);
+}
+
+/* Beside the program's module, whose variables hold in the end what they hold when its own kernel has run. */
+static void run_borrowing(const struct rewrite_case *item, const struct random_kernel *kernel, bool by_workers,
+                          uint8_t **content, uint8_t **variables)
+{
+    const struct test_launch launch = {
+        "k", {kernel->grid[0], kernel->grid[1], kernel->grid[2]}, {kernel->block, 1, 1}, {0}, 0};
+    uint32_t total = total_of(launch.grid);
+    struct beside beside = load_beside(item, kernel->text);
+    if (by_workers)
+        run_by_workers(&beside.loaded, item, &launch, &(struct crew){3, WORKERS_TELL, 0});
+    for (uint32_t first = 0; !by_workers && first < total; first += 7)
+        run_part(&beside.loaded, item, &launch, first, total - first < 7 ? total - first : 7);
+    *content = unload_beside(&beside, item, variables);
+}
+
+static void expect_same_beside(const struct rewrite_case *item, const struct random_kernel *kernel, uint64_t seed)
+{
+    const struct test_launch launch = {
+        "k", {kernel->grid[0], kernel->grid[1], kernel->grid[2]}, {kernel->block, 1, 1}, {0}, 0};
+    uint8_t *variables[2], *contents[2];
+    contents[0] = run_original(item, kernel->text, &launch, &variables[0]);
+    run_borrowing(item, kernel, seed % 2, &contents[1], &variables[1]);
+    if (memcmp(contents[0], contents[1], OUT_BYTES) != 0 ||
+        memcmp(variables[0], variables[1], variable_bytes(item)) != 0)
+        fail_msg("seed %llu:\n%s\nbecame\n%s", (unsigned long long)seed, kernel->text, item->text);
+    for (uint32_t i = 0; i < 2; i++) {
+        free(variables[i]);
+        free(contents[i]);
+    }
+}
+
+static void same_with_borrowed_variables(void **state)
+{
+    (void)state;
+    static struct random_kernel kernel;
+    uint32_t refused = 0;
+    for (uint64_t seed = first_seed; seed < first_seed + seed_count; seed++) {
+        make_kernel(&kernel, seed);
+        struct rewrite_case item =
+            rewrite_case_create(seed % 2 ? borrowing_workers : borrowing_slices, kernel.text, kernel.length);
+        const char *refusal = rewrite_case_kernel(&item, "k")->refusal;
+        refused += refusal != NULL;
+        if (refusal)
+            assert_true(kernel.pointed && strstr(refusal, "pointer"));
+        else
+            expect_same_beside(&item, &kernel, seed);
+        rewrite_case_destroy(&item);
+    }
+    print_message("%u of %llu kernels were refused\n", refused, (unsigned long long)seed_count);
+    if (seed_count >= 100)
+        assert_in_range(refused, 1, seed_count / 3);
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_whole), cmocka_unit_test(same_in_a_fence),
-                                       cmocka_unit_test(same_as_workers), cmocka_unit_test(same_as_ptx),
-                                       cmocka_unit_test(contracted_floats_round_twice)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_as_whole),   cmocka_unit_test(same_in_a_fence),
+        cmocka_unit_test(same_as_workers), cmocka_unit_test(same_with_borrowed_variables),
+        cmocka_unit_test(same_as_ptx),     cmocka_unit_test(contracted_floats_round_twice)};
     if (argc == 3) {
         first_seed = strtoull(argv[1], NULL, 10);
         seed_count = strtoull(argv[2], NULL, 10);
