@@ -31,8 +31,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size_t bytes = 0;
         uint8_t *again = cached_module_encode(module, &bytes);
         struct cached_module *other = again ? cached_module_decode(again, bytes, &problem) : NULL;
-        if (!other || other->kernel_count != module->kernel_count || strcmp(other->text, module->text) != 0)
+        if (!other || other->kernel_count != module->kernel_count || other->borrowed_count != module->borrowed_count ||
+            strcmp(other->text, module->text) != 0)
             abort();
+        for (uint32_t i = 0; i < module->kernel_count; i++)
+            for (uint32_t k = 0; k < module->kernels[i].borrow_count; k++)
+                if (strcmp(module->borrowed[module->kernels[i].borrows[k]],
+                           other->borrowed[other->kernels[i].borrows[k]]) != 0)
+                    abort();
         free(other);
         free(again);
         (void)cached_kernel_find(module, "kernel");

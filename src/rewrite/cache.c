@@ -22,17 +22,21 @@
 
 static const char magic[16] = "corun rewritten";
 
-/* Behind it: a row and a name with NUL for each kernel, and the text with NUL. Of one host: numbers are as they lie in memory. */
+/*
+ * Behind it: the places that kernels borrow, a row and a name with NUL for each kernel, the names of what is borrowed and of the table, and the text with NUL. Of one host:
+ * numbers are as they lie in memory.
+ */
 struct head {
     char magic[16];
     char sum[SHA256_DIGEST_STRING_LENGTH]; /* of the rest of the head, and of all behind it */
     uint8_t zero[7];
     uint64_t text_bytes;
-    uint32_t kernel_count, has_variables;
+    uint32_t kernel_count, borrowed_count;
+    uint64_t place_count;
 };
 
 struct row {
-    uint32_t name_bytes, parameter_index, refused, only_before_volta;
+    uint32_t name_bytes, parameter_index, refused, only_before_volta, borrow_count;
 };
 
 /* ---- entries as bytes ---- */
@@ -46,48 +50,137 @@ static void sum_of(const uint8_t *data, size_t bytes, char sum[SHA256_DIGEST_STR
     SHA256End(&hash, sum);
 }
 
+static void put(uint8_t **at, const void *data, size_t bytes)
+{
+    if (bytes)
+        memcpy(*at, data, bytes);
+    *at += bytes;
+}
+
+static void put_name(uint8_t **at, const char *name)
+{
+    put(at, name, strlen(name) + 1);
+}
+
+static size_t size_of(const struct cached_module *module, struct head *head)
+{
+    size_t size = sizeof *head + module->text_bytes + 1 + strlen(module->borrowed_table) + 1;
+    *head = (struct head){.text_bytes = module->text_bytes,
+                          .kernel_count = module->kernel_count,
+                          .borrowed_count = module->borrowed_count};
+    memcpy(head->magic, magic, sizeof magic);
+    for (uint32_t i = 0; i < module->kernel_count; i++) {
+        size += sizeof(struct row) + strlen(module->kernels[i].name) + 1;
+        head->place_count += module->kernels[i].borrow_count;
+    }
+    for (uint32_t i = 0; i < module->borrowed_count; i++)
+        size += strlen(module->borrowed[i]) + 1;
+    return size + head->place_count * sizeof(uint32_t);
+}
+
 uint8_t *cached_module_encode(const struct cached_module *module, size_t *bytes)
 {
-    struct head head = {
-        .text_bytes = module->text_bytes, .kernel_count = module->kernel_count, .has_variables = module->has_variables};
-    size_t size = sizeof head + module->text_bytes + 1;
-    for (uint32_t i = 0; i < module->kernel_count; i++)
-        size += sizeof(struct row) + strlen(module->kernels[i].name) + 1;
+    struct head head;
+    size_t size = size_of(module, &head);
     uint8_t *data = size <= REWRITE_CACHE_MOST_ENTRY ? malloc(size) : NULL, *at = data;
     if (!data)
         return NULL;
-    memcpy(head.magic, magic, sizeof magic);
-    at += sizeof head;
+    put(&at, &head, sizeof head);
+    for (uint32_t i = 0; i < module->kernel_count; i++)
+        put(&at, module->kernels[i].borrows, module->kernels[i].borrow_count * sizeof(uint32_t));
     for (uint32_t i = 0; i < module->kernel_count; i++) {
         const struct cached_kernel *kernel = &module->kernels[i];
         const struct row row = {(uint32_t)strlen(kernel->name), kernel->parameter_index, kernel->refused,
-                                kernel->only_before_volta};
-        memcpy(at, &row, sizeof row);
-        memcpy(at + sizeof row, kernel->name, row.name_bytes + 1);
-        at += sizeof row + row.name_bytes + 1;
+                                kernel->only_before_volta, kernel->borrow_count};
+        put(&at, &row, sizeof row);
+        put_name(&at, kernel->name);
     }
-    memcpy(at, module->text, module->text_bytes + 1);
-    memcpy(data, &head, sizeof head);
+    for (uint32_t i = 0; i < module->borrowed_count; i++)
+        put_name(&at, module->borrowed[i]);
+    put_name(&at, module->borrowed_table);
+    put(&at, module->text, module->text_bytes + 1);
     sum_of(data, size, head.sum);
     memcpy(data, &head, sizeof head);
     *bytes = size;
     return data;
 }
 
-/* Takes a row at *at. False: there is no whole one. */
-static bool take_row(const uint8_t *data, size_t bytes, size_t *at, struct cached_kernel *kernel)
+/* With room for that many kernels and names, and for `bytes` bytes behind them, which begin at *room. NULL when out of memory. */
+static struct cached_module *allocate_module(uint32_t kernel_count, uint32_t borrowed_count, size_t bytes,
+                                             uint8_t **room)
+{
+    struct cached_module *module = malloc(sizeof *module + kernel_count * sizeof(struct cached_kernel) +
+                                          borrowed_count * sizeof(const char *) + bytes);
+    if (!module)
+        return NULL;
+    const char **names = (const char **)&module->kernels[kernel_count];
+    *module = (struct cached_module){
+        .borrowed = names, .borrowed_count = borrowed_count, .borrowed_table = "", .kernel_count = kernel_count};
+    *room = (uint8_t *)&names[borrowed_count];
+    return module;
+}
+
+/* What is left of an entry. */
+struct rest {
+    const uint8_t *data;
+    size_t bytes;
+    const uint32_t *places;
+    uint64_t place_count;
+};
+
+/* NULL: there is no whole one. */
+static const char *take_name(struct rest *rest)
+{
+    const char *name = (const char *)rest->data;
+    const uint8_t *end = rest->bytes ? memchr(rest->data, 0, rest->bytes) : NULL;
+    if (!end)
+        return NULL;
+    rest->bytes -= (size_t)(end - rest->data) + 1;
+    rest->data = end + 1;
+    return name;
+}
+
+/* False: there is no whole one, or it borrows what is not there. */
+static bool take_row(struct rest *rest, uint32_t borrowed_count, struct cached_kernel *kernel)
 {
     struct row row;
-    if (bytes - *at < sizeof row)
+    if (rest->bytes < sizeof row)
         return false;
-    memcpy(&row, data + *at, sizeof row);
-    *at += sizeof row;
-    if (bytes - *at <= row.name_bytes || data[*at + row.name_bytes] != 0 || memchr(data + *at, 0, row.name_bytes))
+    memcpy(&row, rest->data, sizeof row);
+    rest->data += sizeof row;
+    rest->bytes -= sizeof row;
+    const char *name = take_name(rest);
+    if (!name || strlen(name) != row.name_bytes || row.borrow_count > rest->place_count)
         return false;
-    *kernel = (struct cached_kernel){(const char *)data + *at, row.parameter_index, row.refused != 0,
-                                     row.only_before_volta != 0};
-    *at += row.name_bytes + 1;
+    *kernel = (struct cached_kernel){name,         row.parameter_index, row.refused != 0, row.only_before_volta != 0,
+                                     rest->places, row.borrow_count};
+    for (uint32_t i = 0; i < row.borrow_count; i++)
+        if (rest->places[i] >= borrowed_count)
+            return false;
+    rest->places += row.borrow_count;
+    rest->place_count -= row.borrow_count;
     return true;
+}
+
+/* False: it is not as it was written. */
+static bool take_module(struct rest *rest, const struct head *head, struct cached_module *module)
+{
+    const char **names = (const char **)(uintptr_t)module->borrowed;
+    rest->places = (const uint32_t *)rest->data;
+    rest->place_count = head->place_count;
+    rest->data += head->place_count * sizeof(uint32_t);
+    rest->bytes -= head->place_count * sizeof(uint32_t);
+    for (uint32_t i = 0; i < head->kernel_count; i++)
+        if (!take_row(rest, head->borrowed_count, &module->kernels[i]))
+            return false;
+    for (uint32_t i = 0; i < head->borrowed_count; i++)
+        if (!(names[i] = take_name(rest)))
+            return false;
+    module->borrowed_table = take_name(rest);
+    module->text = module->borrowed_table ? take_name(rest) : NULL;
+    module->text_bytes = head->text_bytes;
+    return module->text && !rest->bytes && strlen(module->text) == head->text_bytes && !rest->place_count &&
+           !*module->borrowed_table == !head->borrowed_count;
 }
 
 struct cached_module *cached_module_decode(const uint8_t *data, size_t bytes, const char **problem)
@@ -100,29 +193,23 @@ struct cached_module *cached_module_decode(const uint8_t *data, size_t bytes, co
     memcpy(&head, data, sizeof head);
     sum_of(data, bytes, sum);
     *problem = "it is damaged";
-    if (memcmp(head.sum, sum, sizeof sum) != 0 || head.kernel_count > bytes / sizeof(struct row))
+    size_t behind = bytes - sizeof head;
+    if (memcmp(head.sum, sum, sizeof sum) != 0 || head.kernel_count > behind / sizeof(struct row) ||
+        head.borrowed_count > behind || head.place_count > behind / sizeof(uint32_t))
         return NULL;
-    struct cached_module *module =
-        malloc(sizeof *module + head.kernel_count * sizeof(struct cached_kernel) + bytes - sizeof head);
+    uint8_t *copy;
+    struct cached_module *module = allocate_module(head.kernel_count, head.borrowed_count, behind, &copy);
     if (!module) {
         *problem = "out of memory";
         return NULL;
     }
-    uint8_t *copy = (uint8_t *)&module->kernels[head.kernel_count];
-    size_t at = 0, rest = bytes - sizeof head;
-    memcpy(copy, data + sizeof head, rest);
-    bool good = true;
-    for (uint32_t i = 0; i < head.kernel_count && good; i++)
-        good = take_row(copy, rest, &at, &module->kernels[i]);
-    if (!good || rest - at == 0 || rest - at - 1 != head.text_bytes || copy[rest - 1] != 0 ||
-        memchr(copy + at, 0, head.text_bytes)) {
+    struct rest rest = {.data = copy, .bytes = behind};
+    if (behind)
+        memcpy(copy, data + sizeof head, behind);
+    if (!take_module(&rest, &head, module)) {
         free(module);
         return NULL;
     }
-    module->text = (const char *)copy + at;
-    module->text_bytes = head.text_bytes;
-    module->has_variables = head.has_variables != 0;
-    module->kernel_count = head.kernel_count;
     return module;
 }
 
@@ -136,29 +223,49 @@ const struct cached_kernel *cached_kernel_find(const struct cached_module *modul
 
 /* ---- by the pass ---- */
 
+/* What names, table and text take, and what kernels borrow. */
+static size_t room_for(const struct rewritten *rewritten, size_t text_bytes)
+{
+    size_t size = text_bytes + 1 + (rewritten->borrowed_table ? strlen(rewritten->borrowed_table) : 0) + 1;
+    for (uint32_t i = 0; i < rewritten->kernel_count; i++)
+        size +=
+            strlen(rewritten->kernels[i].function->name) + 1 + rewritten->kernels[i].borrow_count * sizeof(uint32_t);
+    for (uint32_t i = 0; i < rewritten->borrowed_count; i++)
+        size += strlen(rewritten->borrowed[i]) + 1;
+    return size;
+}
+
 /* What there is to know, in one allocation, with its text and names. */
 static struct cached_module *module_of(const struct rewritten *rewritten, const char *text, size_t bytes)
 {
-    size_t size = sizeof(struct cached_module) + rewritten->kernel_count * sizeof(struct cached_kernel) + bytes + 1;
-    for (uint32_t i = 0; i < rewritten->kernel_count; i++)
-        size += strlen(rewritten->kernels[i].function->name) + 1;
-    struct cached_module *module = malloc(size);
+    uint8_t *at;
+    struct cached_module *module =
+        allocate_module(rewritten->kernel_count, rewritten->borrowed_count, room_for(rewritten, bytes), &at);
     if (!module)
         return NULL;
-    *module = (struct cached_module){.text_bytes = bytes, .kernel_count = rewritten->kernel_count};
-    char *at = (char *)&module->kernels[module->kernel_count];
     for (uint32_t i = 0; i < rewritten->kernel_count; i++) {
         const struct rewritten_kernel *kernel = &rewritten->kernels[i];
-        size_t name_bytes = strlen(kernel->function->name) + 1;
-        memcpy(at, kernel->function->name, name_bytes);
-        module->kernels[i] = (struct cached_kernel){at, kernel->parameter_index, kernel->refusal != NULL,
-                                                    kernel->only_before_volta != NULL};
-        at += name_bytes;
+        module->kernels[i] = (struct cached_kernel){NULL,
+                                                    kernel->parameter_index,
+                                                    kernel->refusal != NULL,
+                                                    kernel->only_before_volta != NULL,
+                                                    (const uint32_t *)at,
+                                                    kernel->borrow_count};
+        put(&at, kernel->borrows, kernel->borrow_count * sizeof(uint32_t));
     }
-    memcpy(at, text, bytes + 1);
-    module->text = at;
-    for (uint32_t i = 0; i < rewritten->module->variable_count; i++)
-        module->has_variables |= rewritten->module->variables[i]->space != PTX_SPACE_SHARED;
+    for (uint32_t i = 0; i < rewritten->kernel_count; i++) {
+        module->kernels[i].name = (const char *)at;
+        put_name(&at, rewritten->kernels[i].function->name);
+    }
+    for (uint32_t i = 0; i < rewritten->borrowed_count; i++) {
+        ((const char **)(uintptr_t)module->borrowed)[i] = (const char *)at;
+        put_name(&at, rewritten->borrowed[i]);
+    }
+    module->borrowed_table = (const char *)at;
+    put_name(&at, rewritten->borrowed_table ? rewritten->borrowed_table : "");
+    module->text = (const char *)at;
+    module->text_bytes = bytes;
+    put(&at, text, bytes + 1);
     return module;
 }
 

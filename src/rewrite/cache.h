@@ -24,14 +24,18 @@ struct cached_kernel {
     const char *name;
     uint32_t parameter_index; /* as in struct rewritten_kernel */
     bool refused;
-    bool only_before_volta; /* as there: on a GPU of compute capability 7.0 and above it is as if it were refused */
+    bool only_before_volta;  /* as there: on a GPU of compute capability 7.0 and above it is as if it were refused */
+    const uint32_t *borrows; /* places in cached_module.borrowed; all of them are in there */
+    uint32_t borrow_count;
 };
 
 /* What there is to know of a rewritten module when it is loaded. All in one allocation: free(module). */
 struct cached_module {
     const char *text; /* ends with NUL */
     size_t text_bytes;
-    bool has_variables; /* in other places than shared memory */
+    const char *const *borrowed; /* variables whose addresses go into a table, as in struct rewritten */
+    uint32_t borrowed_count;
+    const char *borrowed_table; /* "": there is none */
     uint32_t kernel_count;
     struct cached_kernel kernels[];
 };

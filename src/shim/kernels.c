@@ -6,11 +6,13 @@
 #include "base/vector.h"
 #include "cuda/fat_binary.h"
 #include "cuda/settings.h"
+#include "rewrite/borrow.h"
 #include "rewrite/cache.h"
 #include "rewrite/slice.h"
 #include "rewrite/workers.h"
 #include "shim/below.h"
 #include "shim/memory.h"
+#include "shim/variables.h"
 #include "shim/workers.h"
 
 #include <dlfcn.h>
@@ -38,9 +40,11 @@ struct image {
     const void *handle; /* of the module or the library; NULL: it is gone */
     const void *image;
     char *text;
+    bool is_library;
     bool read; /* text is all that there is */
     const void *context;
     void *module;                    /* the rewritten one */
+    bool *found;                     /* of the variables that it borrows, those that the driver knows; NULL: none */
     struct cached_module *rewritten; /* its text; NULL: nobody has asked, or there is none */
 };
 
@@ -109,7 +113,7 @@ static char *text_of(const void *image)
 }
 
 /* Under the lock. */
-static void keep(const void *handle, const void *data)
+static void keep(const void *handle, const void *data, bool is_library)
 {
     Dl_info where;
     struct image *image = calloc(1, sizeof *image);
@@ -117,6 +121,7 @@ static void keep(const void *handle, const void *data)
         return;
     image->handle = handle;
     image->image = data;
+    image->is_library = is_library;
     image->read = dladdr(data, &where) == 0; /* it may be gone when it is needed */
     if (image->read)
         image->text = text_of(data);
@@ -126,12 +131,12 @@ static void keep(const void *handle, const void *data)
     }
 }
 
-static void loaded(int error, void *const *handle, const void *data)
+static void loaded(int error, void *const *handle, const void *data, bool is_library)
 {
     if (error != BELOW_OK || !data || !handle || kernels_form() == KERNELS_WHOLE)
         return;
     pthread_mutex_lock(&state.lock);
-    keep(*handle, data);
+    keep(*handle, data, is_library);
     pthread_mutex_unlock(&state.lock);
 }
 
@@ -210,15 +215,22 @@ static void forget(const struct image *image)
             }
 }
 
+/* The rewritten module goes first: what is under way of it uses the variables of the other one. */
 static void unloaded(const void *handle)
 {
+    int (*unload)(void *) = below(LOOKED_AT_cuModuleUnload);
+    void *module = NULL;
     pthread_mutex_lock(&state.lock);
     struct image *image = handle ? image_of(handle) : NULL;
     if (image) {
         forget(image);
         image->handle = NULL;
+        module = image->module;
+        image->module = NULL;
     }
     pthread_mutex_unlock(&state.lock);
+    if (module)
+        (void)unload(module);
 }
 
 /* A context is gone, with its modules. */
@@ -235,10 +247,16 @@ static void context_ended(int error)
 
 /* ---- other forms ---- */
 
-/* Variables would be there twice, and clusters must not be divided. */
-static bool can_be_doubled(const struct cached_module *rewritten, const char *text)
+static enum corun_status borrowing_slices(const struct ptx_module *source, struct corun_diagnostics *list,
+                                          struct rewritten *rewritten)
 {
-    return !rewritten->has_variables && !strstr(text, "ctapercluster") && !strstr(text, ".explicitcluster");
+    return borrow_before(slice_module, source, list, rewritten);
+}
+
+static enum corun_status borrowing_workers(const struct ptx_module *source, struct corun_diagnostics *list,
+                                           struct rewritten *rewritten)
+{
+    return borrow_before(workers_module, source, list, rewritten);
 }
 
 static void is_not_used(const char *path, const char *problem)
@@ -253,14 +271,31 @@ static void rewrite(struct image *image)
     bool workers = state.form == KERNELS_WORKERS;
     const struct rewrite_cache cache = {*state.folder ? state.folder : NULL, CACHE_MOST_BYTES, is_not_used};
     bool hit = false;
-    if (rewrite_cached(&cache, workers ? "workers" : "slices", workers ? workers_module : slice_module, image->text,
-                       strlen(image->text), &image->rewritten, &hit) == CORUN_OK)
+    if (rewrite_cached(&cache, workers ? "workers" : "slices", workers ? borrowing_workers : borrowing_slices,
+                       image->text, strlen(image->text), &image->rewritten, &hit) == CORUN_OK)
         trace_line(workers ? "rewritten" : "sliced", hit ? "kept" : "made", "");
+}
+
+/* Captures of this thread are relaxed. */
+static bool load_beside(struct image *image)
+{
+    int (*load)(void **, const void *) = below(LOOKED_AT_cuModuleLoadData);
+    int (*unload)(void *) = below(LOOKED_AT_cuModuleUnload);
+    const struct lender lender = {image->handle, image->is_library};
+    image->found = calloc(image->rewritten->borrowed_count + (size_t)1, sizeof *image->found);
+    if (!image->found || load(&image->module, image->rewritten->text) != BELOW_OK) {
+        image->module = NULL;
+        return false;
+    }
+    if (variables_lend(image->rewritten, image->module, lender, image->found))
+        return true;
+    (void)unload(image->module);
+    image->module = NULL;
+    return false;
 }
 
 static bool load_rewritten(struct image *image, const void *context)
 {
-    int (*load)(void **, const void *) = below(LOOKED_AT_cuModuleLoadData);
     int (*capture_mode)(int *) = (int (*)(int *))below_find("cuThreadExchangeStreamCaptureMode");
     int mode = CAPTURE_RELAXED;
     if (!image->read)
@@ -269,15 +304,21 @@ static bool load_rewritten(struct image *image, const void *context)
     if (!image->text || image->rewritten || !capture_mode)
         return false;
     rewrite(image);
-    if (!image->rewritten)
+    if (!image->rewritten || capture_mode(&mode) != BELOW_OK)
         return false;
-    if (can_be_doubled(image->rewritten, image->text) && capture_mode(&mode) == BELOW_OK) {
-        if (load(&image->module, image->rewritten->text) != BELOW_OK)
-            image->module = NULL;
-        (void)capture_mode(&mode);
-    }
+    bool loaded = load_beside(image);
+    (void)capture_mode(&mode);
     image->context = context;
-    return image->module != NULL;
+    return loaded;
+}
+
+/* The driver knows all variables that it needs. */
+static bool has_variables(const struct image *image, const struct cached_kernel *kernel)
+{
+    for (uint32_t i = 0; i < kernel->borrow_count; i++)
+        if (!image->found[kernel->borrows[i]])
+            return false;
+    return true;
 }
 
 static uint32_t wave_of(void *function, uint32_t block_threads, uint32_t shared_bytes, uint32_t *per_sm)
@@ -302,7 +343,7 @@ static bool make_rewritten(struct kernel *kernel, const void *context)
     if ((!image->module && !load_rewritten(image, context)) || image->context != context)
         return false;
     const struct cached_kernel *made = cached_kernel_find(image->rewritten, kernel->name);
-    if (!made || made->refused || (made->only_before_volta && architecture() >= VOLTA) ||
+    if (!made || made->refused || (made->only_before_volta && architecture() >= VOLTA) || !has_variables(image, made) ||
         get(&kernel->function, image->module, kernel->name) != BELOW_OK)
         return false;
     kernel->parameters = made->parameter_index;
@@ -351,7 +392,7 @@ int cuModuleLoadData(void **module, const void *image)
 {
     int (*real)(void **, const void *) = below(LOOKED_AT_cuModuleLoadData);
     int error = real(module, image);
-    loaded(error, module, image);
+    loaded(error, module, image, false);
     return error;
 }
 
@@ -360,7 +401,7 @@ int cuModuleLoadFatBinary(void **module, const void *image)
 {
     int (*real)(void **, const void *) = below(LOOKED_AT_cuModuleLoadFatBinary);
     int error = real(module, image);
-    loaded(error, module, image);
+    loaded(error, module, image, false);
     return error;
 }
 
@@ -369,7 +410,7 @@ int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *op
 {
     int (*real)(void **, const void *, unsigned, int *, void **) = below(LOOKED_AT_cuModuleLoadDataEx);
     int error = real(module, image, count, options, values);
-    loaded(error, module, image);
+    loaded(error, module, image, false);
     return error;
 }
 
@@ -381,7 +422,7 @@ int cuLibraryLoadData(void **library, const void *image, int *jit_options, void 
     int (*real)(void **, const void *, int *, void **, unsigned, int *, void **, unsigned) =
         below(LOOKED_AT_cuLibraryLoadData);
     int error = real(library, image, jit_options, jit_values, jit_count, options, values, count);
-    loaded(error, library, image);
+    loaded(error, library, image, true);
     return error;
 }
 

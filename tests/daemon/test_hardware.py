@@ -375,6 +375,19 @@ input()
                 self.assertGreater(launches, 40)
         server.close()
 
+    def test_slices_with_variables(self):
+        """Slices use the variables that the program reads and writes."""
+        plain = self.run_program(PROGRAMS / "module_variables", self.environment, "3")
+        self.start_daemon("--policy", "priority:bound=1")
+        server = Client(self.socket, goal=1)
+        trace = self.folder / "trace"
+        self.environment["CORUN_SHIM_TRACE"] = str(trace)
+        self.assertEqual(self.end(self.share(PROGRAMS / "module_variables", "--name", "train", "--slices", words=["3"])), plain)
+        lines = [line.split()[2:] for line in trace.read_text().splitlines() if line.split()[1:2] == ["slice"]]
+        self.assertIn(["count"], lines)
+        self.assertLessEqual({line[0] for line in lines if line[-1] == "whole"}, {"sample"})
+        server.close()
+
     def test_slices_are_kept(self):
         """The sliced form of a module is made once, and found by later processes; what is damaged is told of, and made anew."""
         self.start_daemon("--policy", "priority:bound=1")

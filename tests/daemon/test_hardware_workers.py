@@ -269,6 +269,18 @@ class Workers(Shimmed):
         self.wait_for(lambda: len(given()) == 16)
         self.assertIn('"SMs"', journal.read_text())
 
+    def test_variables(self):
+        """Kernels of modules with variables are workers, count in the variables that the program reads, see what it writes, and print; who uses a texture reference does not."""
+        program, drawn = PROGRAMS / "module_variables", random.Random(3)
+        self.corund(lambda: drawn.choice([part(0, ALL // 2), part(ALL // 2, ALL), part(ALL // 4, ALL // 2)]))
+        plain = self.run_program(program, self.environment, "2")
+        self.assertTrue(plain[1].endswith(b"2 launches of 1200 thread blocks\n"), plain)
+        for how in ("made", "kept"):
+            self.assertEqual(self.run_program(program, self.manned(), "2"), plain)
+            self.assertEqual(self.kernels(), ({"count", "speak", "idle"}, {"sample"}))
+            self.assertIn(f" rewritten {how}", self.trace.read_text())
+            self.assertNotIn("not found", self.trace.read_text())
+
     def test_workers_are_kept(self):
         """The other form of a module is made once, beside those for slices."""
         corund = self.corund(lambda: part(0, ALL // 2))

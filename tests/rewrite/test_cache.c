@@ -2,6 +2,7 @@
 /* Rewritten modules on disk: what is kept is found again, what is not whole is not, and who is used least goes. */
 #include "rewrite/cache.h"
 
+#include "rewrite/borrow.h"
 #include "rewrite/slice.h"
 
 #include <dirent.h>
@@ -21,9 +22,12 @@ static const char first_text[] =
     ".version 6.3\n.target sm_52\n.address_size 64\n.visible .entry one(.param .u64 p)\n{\n"
     ".reg .b32 %r<2>;\n.reg .b64 %d<2>;\nld.param.u64 %d0, [p];\nmov.u32 %r0, %ctaid.x;\n"
     "st.global.u32 [%d0], %r0;\nret;\n}\n";
-static const char second_text[] = ".version 6.3\n.target sm_52\n.address_size 64\n.global .u32 here;\n"
-                                  ".visible .entry two()\n{\nret;\n}\n"
-                                  ".visible .entry three(.param .u32 a, .param .u32 b)\n{\nret;\n}\n";
+static const char second_text[] =
+    ".version 6.3\n.target sm_52\n.address_size 64\n.global .u32 here;\n.const .u32 there;\n"
+    ".visible .entry two()\n{\nst.global.u32 [here], 2;\nret;\n}\n"
+    ".visible .entry both()\n{\n.reg .u32 %r;\nld.const.u32 %r, [there];\n"
+    "st.global.u32 [here], %r;\nret;\n}\n"
+    ".visible .entry three(.param .u32 a, .param .u32 b)\n{\nret;\n}\n";
 static const char third_text[] =
     ".version 6.3\n.target sm_52\n.address_size 64\n.visible .entry four(.param .u32 a)\n{\nret;\n}\n";
 
@@ -34,7 +38,7 @@ static enum corun_status counted_pass(const struct ptx_module *source, struct co
                                       struct rewritten *rewritten)
 {
     passes++;
-    return slice_module(source, list, rewritten);
+    return borrow_before(slice_module, source, list, rewritten);
 }
 
 static void remark(const char *path, const char *problem)
@@ -116,9 +120,16 @@ static void test_kept(void **state)
     assert_true(hit);
     assert_int_equal(passes, 1);
     assert_string_equal(made->text, found->text);
-    assert_true(made->has_variables && found->has_variables);
-    assert_int_equal(found->kernel_count, 2);
-    for (uint32_t i = 0; i < 2; i++) {
+    assert_string_equal(found->borrowed_table, "corun_variables");
+    assert_int_equal(found->borrowed_count, 2);
+    assert_string_equal(found->borrowed[0], "here");
+    assert_string_equal(found->borrowed[1], "there");
+    assert_int_equal(found->kernel_count, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(found->kernels[i].borrow_count, i < 2 ? 1 + i : 0);
+        assert_int_equal(made->kernels[i].borrow_count, found->kernels[i].borrow_count);
+        for (uint32_t k = 0; k < found->kernels[i].borrow_count; k++)
+            assert_true(made->kernels[i].borrows[k] == k && found->kernels[i].borrows[k] == k);
         assert_string_equal(made->kernels[i].name, found->kernels[i].name);
         assert_int_equal(made->kernels[i].parameter_index, found->kernels[i].parameter_index);
         assert_int_equal(made->kernels[i].refused, found->kernels[i].refused);
@@ -182,7 +193,7 @@ static void test_damaged(void **state)
         write_file(path, data, length);
         assert_false(comes(rig, first_text, "one"));
         assert_true(comes(rig, first_text, "one"));
-        assert_string_equal(problem_told, length < 104 ? "it is not a file of ours" : "it is damaged");
+        assert_string_equal(problem_told, length < 112 ? "it is not a file of ours" : "it is damaged");
     }
     assert_int_equal(remarks, 8);
     data[bytes - 5] ^= 1;
@@ -208,19 +219,34 @@ static void test_every_byte(void **state)
     static const char text[] = "text of a module";
     struct cached_module *module = calloc(1, sizeof *module + 2 * sizeof *module->kernels);
     const char *problem;
-    size_t bytes;
+    size_t bytes, wrong_bytes;
     module->text = text;
     module->text_bytes = sizeof text - 1;
     module->kernel_count = 2;
-    module->kernels[0] = (struct cached_kernel){"a", 3, false, true};
-    module->kernels[1] = (struct cached_kernel){"longer", 0, true, false};
+    module->borrowed = (const char *const[]){"step", "count", "total"};
+    module->borrowed_count = 3;
+    module->borrowed_table = "table";
+    module->kernels[0] =
+        (struct cached_kernel){.name = "a", .parameter_index = 3, .only_before_volta = true, .borrow_count = 2};
+    module->kernels[0].borrows = (const uint32_t[]){0, 2};
+    module->kernels[1] = (struct cached_kernel){.name = "longer", .refused = true, .borrow_count = 1};
+    module->kernels[1].borrows = (const uint32_t[]){1};
     uint8_t *data = cached_module_encode(module, &bytes);
     struct cached_module *found = cached_module_decode(data, bytes, &problem);
     assert_non_null(found);
     assert_true(found->kernels[0].only_before_volta && !found->kernels[0].refused);
     assert_true(found->kernels[1].refused && !found->kernels[1].only_before_volta);
     assert_string_equal(found->text, text);
+    assert_string_equal(found->borrowed_table, "table");
+    assert_string_equal(found->borrowed[1], "count");
+    assert_int_equal(found->kernels[0].borrows[1], 2);
+    assert_int_equal(found->kernels[1].borrows[0], 1);
     free(found);
+    module->borrowed_count = 2; /* a kernel wants what is not there */
+    uint8_t *wrong = cached_module_encode(module, &wrong_bytes);
+    assert_null(cached_module_decode(wrong, wrong_bytes, &problem));
+    assert_string_equal(problem, "it is damaged");
+    free(wrong);
     for (size_t i = 0; i < bytes; i++) {
         assert_null(cached_module_decode(data, i, &problem));
         data[i] ^= 0x20;
@@ -257,7 +283,7 @@ static void test_limit(void **state)
         sum += *entry->d_name != '.' ? (uint64_t)about.st_size : 0;
     }
     closedir(folder);
-    assert_true(sum > first_bytes + 104);
+    assert_true(sum > first_bytes + 112);
     assert_true(comes(rig, first_text, "one")); /* used after the second one */
     rig->cache.most_bytes = sum + 10;           /* no room for the third one, which is shorter than the second */
     assert_false(comes(rig, third_text, "four"));

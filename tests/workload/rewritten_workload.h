@@ -21,7 +21,10 @@ struct rewritten_workload {
     struct corun_diagnostics *list;
     struct corun_workload *workload;
     struct corun_instance *instance;
-    struct rewritten rewritten;        /* module NULL: the kernels are what they were */
+    struct rewritten rewritten; /* module NULL: the kernels are what they were */
+    struct corun_module
+        *beside; /* where kernels borrow: the rewritten module, and the workload's is what it was; else NULL */
+    struct corun_module_instance *borrows;
     VECTOR(struct corun_grid *) grids; /* that were made of it */
 };
 
@@ -34,7 +37,10 @@ static inline void __attribute__((noreturn)) stop_with(const struct corun_diagno
     abort();
 }
 
-/* The workload's kernels become the rewritten ones, which take no more arguments from the description than before. */
+/*
+ * The workload's kernels become the rewritten ones, which take no more arguments from the description than before. Its module becomes the rewritten one, unless that borrows the
+ * variables of what it was.
+ */
 static inline void rewrite_kernels(struct rewritten_workload *run, rewrite_pass *pass)
 {
     struct corun_workload *workload = run->workload;
@@ -47,12 +53,31 @@ static inline void rewrite_kernels(struct rewritten_workload *run, rewrite_pass 
         stop_with(run->list, "rewriting");
     free(text);
     assert_int_equal(run->rewritten.rewritten_count, run->rewritten.kernel_count);
+    if (run->rewritten.borrowed_table) {
+        run->beside = module;
+        return;
+    }
     for (uint32_t i = 0; i < module->kernel_count; i++)
         module->kernels[i].info.parameter_count--;
     for (uint32_t i = 0; i < workload->description->kernel_launches; i++)
         workload->kernels[i] = corun_module_kernel(module, workload->kernels[i]->info.name);
     corun_module_destroy(workload->module);
     workload->module = module;
+}
+
+/* The rewritten module in the workload's memory, with the addresses of the variables of its own. */
+static inline void load_beside(struct rewritten_workload *run)
+{
+    struct corun_memory *memory = corun_instance_memory(run->instance);
+    uint64_t bytes;
+    if (corun_module_instance_create(run->beside, memory, run->list, &run->borrows))
+        stop_with(run->list, "loading");
+    uint64_t table = corun_module_instance_variable(run->borrows, run->rewritten.borrowed_table, &bytes);
+    for (uint32_t i = 0; i < run->rewritten.borrowed_count; i++) {
+        uint64_t address = corun_module_instance_variable(run->instance->module, run->rewritten.borrowed[i], &bytes);
+        assert_true(address != 0);
+        assert_int_equal(corun_memory_write(memory, table + i * sizeof address, &address, sizeof address), CORUN_OK);
+    }
 }
 
 /* Without a pass: as it is. */
@@ -67,6 +92,8 @@ static inline struct rewritten_workload rewritten_workload_create(const char *sp
         rewrite_kernels(&run, pass);
     if (corun_instance_create(run.workload, 0, 1, run.list, &run.instance))
         stop_with(run.list, specification);
+    if (run.beside)
+        load_beside(&run);
     return run;
 }
 
@@ -75,8 +102,10 @@ static inline void rewritten_workload_destroy(struct rewritten_workload *run)
     for (size_t i = 0; i < run->grids.count; i++)
         corun_grid_destroy(run->grids.data[i]);
     vector_free(&run->grids);
+    corun_module_instance_destroy(run->borrows);
     corun_instance_destroy(run->instance);
     corun_workload_destroy(run->workload);
+    corun_module_destroy(run->beside);
     rewritten_destroy(&run->rewritten);
     corun_diagnostics_destroy(run->list);
 }
@@ -93,13 +122,16 @@ static inline uint64_t total_of(const struct launch *launch)
 static inline struct corun_grid *rewritten_workload_grid(struct rewritten_workload *run, const struct launch *whole,
                                                          struct corun_dim3 dim, const void *argument, size_t bytes)
 {
-    uint8_t *parameters = malloc(whole->parameter_bytes + 1u);
-    struct corun_launch_description description = {.kernel = whole->kernel,
+    const struct corun_kernel *kernel =
+        run->beside ? corun_module_kernel(run->beside, whole->kernel->info.name) : whole->kernel;
+    uint32_t room = run->beside ? kernel->info.parameter_bytes : whole->parameter_bytes;
+    uint8_t *parameters = calloc(1, room + 1u);
+    struct corun_launch_description description = {.kernel = kernel,
                                                    .grid = whole->dim,
                                                    .block = whole->block,
                                                    .dynamic_shared_bytes = whole->dynamic_shared_bytes,
                                                    .parameters = parameters,
-                                                   .parameter_bytes = whole->parameter_bytes};
+                                                   .parameter_bytes = room};
     memcpy(parameters, whole->parameters, whole->parameter_bytes);
     if (run->rewritten.module) {
         memcpy(parameters + rewritten_kernel_find(&run->rewritten, whole->kernel->info.name)->parameter_offset,
@@ -107,7 +139,7 @@ static inline struct corun_grid *rewritten_workload_grid(struct rewritten_worklo
         description.grid = dim;
     }
     struct corun_grid *grid = NULL;
-    if (corun_grid_create(run->instance->module, &description, run->list, &grid))
+    if (corun_grid_create(run->beside ? run->borrows : run->instance->module, &description, run->list, &grid))
         stop_with(run->list, "launching");
     free(parameters);
     assert_true(vector_push(&run->grids, grid));

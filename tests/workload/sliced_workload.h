@@ -3,6 +3,7 @@
 #ifndef TESTS_WORKLOAD_SLICED_WORKLOAD_H
 #define TESTS_WORKLOAD_SLICED_WORKLOAD_H
 
+#include "rewrite/borrow.h"
 #include "rewrite/slice.h"
 #include "rewritten_workload.h"
 
@@ -12,6 +13,7 @@ struct cutting {
         divisor; /* 0: slices of `blocks`; else of the grid's thread blocks divided by this, and `blocks` more; 1: the whole grid */
     uint64_t blocks;
     bool shuffled; /* the slices of a launch in another order */
+    bool borrows;  /* kernels of a module beside the workload's, with the variables of that */
 };
 
 struct sliced_run {
@@ -25,9 +27,16 @@ struct sliced_run {
     uint64_t slice_count, tb_count; /* of all launches so far */
 };
 
+static inline enum corun_status borrowing_slices(const struct ptx_module *source, struct corun_diagnostics *list,
+                                                 struct rewritten *rewritten)
+{
+    return borrow_before(slice_module, source, list, rewritten);
+}
+
 static inline struct sliced_run sliced_run_create(const char *specification, const struct cutting *cutting)
 {
-    struct sliced_run run = {.base = rewritten_workload_create(specification, cutting ? slice_module : NULL)};
+    rewrite_pass *pass = !cutting ? NULL : cutting->borrows ? borrowing_slices : slice_module;
+    struct sliced_run run = {.base = rewritten_workload_create(specification, pass)};
     if (cutting)
         run.cutting = *cutting;
     return run;

@@ -5,6 +5,7 @@
  *
  *     NAME…              small, without timing and with: slices of 1, of a prime, of a half and of an uneven part, in order and not
  *     cost NAME@SIZE…    prints what slicing costs: each launch as one slice, on a simulated GPU (docs/rewrite.md)
+ *     borrow NAME@SIZE…  the same, with the variables of a module beside it
  *     size SIZE          before NAME…: in this size
  */
 #include "sliced_workload.h"
@@ -24,13 +25,15 @@ static void compare(const struct sliced_run *run, const struct job *job, const u
 
 static void equals_whole(void **state)
 {
-    static const struct cutting cuttings[] = {{0, 1, false}, {0, 7, true}, {2, 0, true}, {3, 1, false}, {1, 0, false}};
-    static const struct cutting timed[] = {{0, 1, false}, {0, 13, true}, {2, 0, true}, {3, 1, false}};
+    static const struct cutting cuttings[] = {{0, 1, false, false}, {0, 7, true, false},  {2, 0, true, false},
+                                              {3, 1, false, false}, {1, 0, false, false}, {3, 1, true, true}};
+    static const struct cutting timed[] = {
+        {0, 1, false, false}, {0, 13, true, false}, {2, 0, true, false}, {3, 1, false, false}, {2, 1, false, true}};
     const struct job *job = *state;
     char specification[200];
     snprintf(specification, sizeof specification, "%s@%s", job->name, job->size);
     struct sliced_run whole = sliced_run_create(specification, NULL);
-    whole.cutting = (struct cutting){1, 0, false};
+    whole.cutting = (struct cutting){1, 0, false, false};
     struct corun_functional_result counted, sliced_counted;
     run_without_timing(&whole, &counted);
     size_t bytes;
@@ -65,7 +68,7 @@ static void every_kernel_can_be_sliced(void **state)
     assert_int_equal(corun_workload_list_create(data, list, &workloads), CORUN_OK);
     for (size_t i = 0; i < corun_workload_list_count(workloads); i++) {
         struct sliced_run run =
-            sliced_run_create(corun_workload_list_get(workloads, i)->name, &(struct cutting){1, 0, false});
+            sliced_run_create(corun_workload_list_get(workloads, i)->name, &(struct cutting){1, 0, false, i % 2});
         for (uint32_t k = 0; k < run.base.rewritten.kernel_count; k++)
             assert_null(run.base.rewritten.kernels[k].refusal);
         sliced_run_destroy(&run);
@@ -75,9 +78,9 @@ static void every_kernel_can_be_sliced(void **state)
 }
 
 /* A row of the table. */
-static void print_cost(const char *specification, const struct corun_gpu_config *config)
+static void print_cost(const char *specification, const struct corun_gpu_config *config, bool borrows)
 {
-    const struct cutting one = {1, 0, false};
+    const struct cutting one = {1, 0, false, borrows};
     struct sliced_run whole = sliced_run_create(specification, NULL), sliced = sliced_run_create(specification, &one);
     whole.cutting = one;
     struct corun_application_result before = run_with_timing(&whole, config), after = run_with_timing(&sliced, config);
@@ -96,13 +99,14 @@ static void print_cost(const char *specification, const struct corun_gpu_config 
 static void costs(void **state)
 {
     char **names = *state;
+    bool borrows = !strcmp(names[-1], "borrow");
     struct corun_gpu_config config;
     corun_gpu_config_default(&config);
     puts("| workload | launches | thread blocks | warp instructions more, each | of all | cycles | with slices | "
          "registers |\n"
          "|---|---:|---:|---:|---:|---:|---:|---:|");
     for (; *names; names++)
-        print_cost(*names, &config);
+        print_cost(*names, &config, borrows);
 }
 
 int main(int argc, char **argv)
@@ -114,7 +118,7 @@ int main(int argc, char **argv)
         const struct CMUnitTest all[] = {cmocka_unit_test(every_kernel_can_be_sliced)};
         return cmocka_run_group_tests(all, NULL, NULL);
     }
-    if (!strcmp(argv[1], "cost")) {
+    if (!strcmp(argv[1], "cost") || !strcmp(argv[1], "borrow")) {
         const struct CMUnitTest all[] = {{"costs", costs, NULL, NULL, argv + 2}};
         return cmocka_run_group_tests(all, NULL, NULL);
     }

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* The table is written in a stream that waits for nobody: the legacy stream would wait for the program's. */
+#include "shim/variables.h"
+
+#include "shim/below.h"
+
+#include <stdlib.h>
+
+enum { NON_BLOCKING = 1 };
+
+typedef int ask_module(uint64_t *address, size_t *bytes, const void *module, const char *name);
+
+static bool ask(const char *symbol, const void *module, const char *name, uint64_t *address)
+{
+    ask_module *function = (ask_module *)below_find(symbol);
+    size_t bytes = 0;
+    return function && function(address, &bytes, module, name) == BELOW_OK && *address;
+}
+
+/* Managed variables of a library have an entry point of their own. */
+static bool find(struct lender lender, const char *name, uint64_t *address)
+{
+    if (!lender.is_library)
+        return ask("cuModuleGetGlobal_v2", lender.handle, name, address);
+    return ask("cuLibraryGetGlobal", lender.handle, name, address) ||
+           ask("cuLibraryGetManaged", lender.handle, name, address);
+}
+
+static bool write_table(uint64_t table, const uint64_t *addresses, uint32_t count)
+{
+    int (*create)(void **, unsigned) = (int (*)(void **, unsigned))below_find("cuStreamCreate");
+    int (*destroy)(void *) = (int (*)(void *))below_find("cuStreamDestroy_v2");
+    int (*wait)(void *) = (int (*)(void *))below_find("cuStreamSynchronize");
+    int (*copy)(uint64_t, const void *, size_t, void *) =
+        (int (*)(uint64_t, const void *, size_t, void *))below_find("cuMemcpyHtoDAsync_v2");
+    void *stream = NULL;
+    if (!create || !destroy || !wait || !copy || create(&stream, NON_BLOCKING) != BELOW_OK)
+        return false;
+    bool written = copy(table, addresses, count * sizeof *addresses, stream) == BELOW_OK && wait(stream) == BELOW_OK;
+    return destroy(stream) == BELOW_OK && written;
+}
+
+bool variables_lend(const struct cached_module *rewritten, void *module, struct lender lender, bool *found)
+{
+    uint64_t table = 0;
+    if (!rewritten->borrowed_count)
+        return true;
+    uint64_t *addresses = calloc(rewritten->borrowed_count, sizeof *addresses);
+    bool written = addresses && ask("cuModuleGetGlobal_v2", module, rewritten->borrowed_table, &table);
+    for (uint32_t i = 0; written && i < rewritten->borrowed_count; i++) {
+        found[i] = find(lender, rewritten->borrowed[i], &addresses[i]);
+        if (!found[i])
+            trace_line("variable", rewritten->borrowed[i], "not found");
+    }
+    written = written && write_table(table, addresses, rewritten->borrowed_count);
+    free(addresses);
+    return written;
+}
