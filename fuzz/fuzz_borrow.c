@@ -79,6 +79,16 @@ struct left {
     uint32_t words[RANDOM_WORDS], sums[4];
 };
 
+static void copy_constant(struct corun_memory *memory, const char *name, struct corun_module_instance *borrows,
+                          struct corun_module_instance *program)
+{
+    uint8_t content[64];
+    uint64_t bytes, from = corun_module_instance_variable(program, name, &bytes),
+                    to = corun_module_instance_variable(borrows, name, &bytes);
+    check(bytes <= sizeof content && corun_memory_read(memory, from, content, bytes) == CORUN_OK &&
+          corun_memory_write(memory, to, content, bytes) == CORUN_OK);
+}
+
 static void fill_table(struct corun_memory *memory, const struct rewritten *rewritten,
                        struct corun_module_instance *borrows, struct corun_module_instance *program)
 {
@@ -88,6 +98,8 @@ static void fill_table(struct corun_memory *memory, const struct rewritten *rewr
     for (uint32_t i = 0; i < rewritten->borrowed_count; i++) {
         uint64_t address = corun_module_instance_variable(program, rewritten->borrowed[i], &bytes);
         check(address && corun_memory_write(memory, table + i * sizeof address, &address, sizeof address) == CORUN_OK);
+        if (rewritten->copied[i])
+            copy_constant(memory, rewritten->borrowed[i], borrows, program);
     }
 }
 
@@ -117,7 +129,7 @@ static void run(const struct random_kernel *kernel, const char *text, size_t byt
     struct corun_memory *memory = corun_memory_create(0);
     struct corun_module *own = NULL, *beside = NULL;
     struct corun_module_instance *program = NULL, *borrows = NULL;
-    uint64_t out, sum_bytes;
+    uint64_t out = 0, sum_bytes;
     check(memory && corun_module_load("own.ptx", kernel->text, kernel->length, NULL, &own) == CORUN_OK &&
           corun_module_instance_create(own, memory, NULL, &program) == CORUN_OK &&
           corun_memory_allocate(memory, sizeof left->words, &out) == CORUN_OK);

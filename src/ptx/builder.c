@@ -459,6 +459,15 @@ void ptx_builder_remove_variable(struct ptx_builder *builder, uint32_t index)
         builder->removed[index] = true;
 }
 
+void ptx_builder_clear_variable(struct ptx_builder *builder, uint32_t index)
+{
+    struct ptx_variable *variable = ours(builder->variables.data[index]);
+    variable->initial = NULL;
+    variable->initial_bytes = 0;
+    variable->relocations = NULL;
+    variable->relocation_count = 0;
+}
+
 const struct ptx_variable *ptx_builder_variable_of(const struct ptx_builder *builder, uint32_t index)
 {
     return builder->variables.data[index];

@@ -68,6 +68,9 @@ const struct ptx_variable *ptx_builder_variable(struct ptx_builder *builder, enu
 /* The finished module does not have that variable of the source's top level, which nothing names any more by then. */
 void ptx_builder_remove_variable(struct ptx_builder *builder, uint32_t index);
 
+/* That variable of the source's top level is zero at first. */
+void ptx_builder_clear_variable(struct ptx_builder *builder, uint32_t index);
+
 /* What a variable of the source's top level is in the finished module, by its index: for operands of new instructions. */
 const struct ptx_variable *ptx_builder_variable_of(const struct ptx_builder *builder, uint32_t index);
 

@@ -134,14 +134,17 @@ enum corun_status rewrite_table_json(const struct rewrite_table *table, FILE *st
     uint32_t all = 0, done = 0;
     for (size_t i = 0; i < table->count; i++) {
         const struct rewritten *rewritten = &table->files[i].rewritten;
-        json_t *file = json_object(), *kernels = json_array(), *borrowed = json_array();
+        json_t *file = json_object(), *kernels = json_array(), *borrowed = json_array(), *copied = json_array();
         for (uint32_t k = 0; k < rewritten->kernel_count; k++)
             json_push(&writer, kernels, json_kernel(&writer, &rewritten->kernels[k]));
         json_put(&writer, file, "file", json_text(table->files[i].path));
         json_put(&writer, file, "kernels", kernels);
-        for (uint32_t k = 0; k < rewritten->borrowed_count; k++)
+        for (uint32_t k = 0; k < rewritten->borrowed_count; k++) {
             json_push(&writer, borrowed, json_text(rewritten->borrowed[k]));
+            json_push(&writer, copied, json_boolean(rewritten->copied[k]));
+        }
         json_put(&writer, file, "borrowed", borrowed);
+        json_put(&writer, file, "copied", copied);
         json_put(&writer, file, "borrowed_table",
                  rewritten->borrowed_table ? json_text(rewritten->borrowed_table) : json_null());
         json_push(&writer, list, file);

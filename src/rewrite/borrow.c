@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Addresses of variables come from a table, and what loaded constant memory loads global memory. */
+/* Addresses of variables come from a table; constants are copied, or what loaded constant memory loads global memory. */
 #include "rewrite/borrow.h"
 
 #include "base/vector.h"
@@ -11,6 +11,7 @@
 
 #define BITS_OF_ADDRESS 64u
 #define READ_ONLY_SINCE 32u /* sm_32 has ld.global.nc */
+#define CONSTANT_BYTES 65536u
 
 /* Of a kernel: rows of the table. */
 struct borrow_list {
@@ -25,6 +26,8 @@ struct borrowing {
     bool any, any_constant;                     /* variables in global or constant memory; in constant memory */
     uint32_t *rows;                             /* by index of the variable: in the table; PTX_NONE: not there */
     bool *stays;                                /* the new module has it as well */
+    bool *copied;                               /* by row: it does, and its content comes with every launch */
+    bool *copies;                               /* by function: its constants are copied */
     const char **names;                         /* of the rows */
     uint32_t count;
     struct borrow_list *lists; /* by kernel, as the pass counts them */
@@ -94,6 +97,11 @@ static const char *obstacle_of(const struct ptx_instruction *instruction)
 /*
  * What is borrowed.
  */
+static bool is_copied(const struct borrowing *borrowing, uint32_t variable)
+{
+    return borrowing->rows[variable] != PTX_NONE && borrowing->copied[borrowing->rows[variable]];
+}
+
 /* A variable that stays names others in its initial value: these stay as well. */
 static void keep_what_is_named(struct borrowing *borrowing)
 {
@@ -102,7 +110,8 @@ static void keep_what_is_named(struct borrowing *borrowing)
         more = false;
         for (uint32_t i = 0; i < borrowing->source->variable_count; i++) {
             const struct ptx_variable *variable = borrowing->source->variables[i];
-            for (uint32_t k = 0; borrowing->stays[i] && k < variable->relocation_count; k++) {
+            bool names = borrowing->stays[i] && !is_copied(borrowing, i); /* a copy is empty at first */
+            for (uint32_t k = 0; names && k < variable->relocation_count; k++) {
                 const struct ptx_variable *target = variable->relocations[k].variable;
                 more |= target && !borrowing->stays[target->index];
                 if (target)
@@ -112,23 +121,103 @@ static void keep_what_is_named(struct borrowing *borrowing)
     }
 }
 
-static void number_variables(struct borrowing *borrowing, const struct ptx_instruction *instruction)
+/* The instruction reads the constants that it names where they are in the new module. */
+static bool reads_copies(const struct borrowing *borrowing, uint32_t function,
+                         const struct ptx_instruction *instruction)
+{
+    return borrowing->copies[function] && instruction->opcode != PTX_OP_CVTA;
+}
+
+static void number_variable(struct borrowing *borrowing, const struct ptx_variable *variable, bool copied)
+{
+    uint32_t *row = &borrowing->rows[variable->index];
+    if (*row == PTX_NONE && borrowing->count < BORROW_MOST_VARIABLES) {
+        borrowing->names[borrowing->count] = variable->name;
+        *row = borrowing->count++;
+    }
+    borrowing->stays[variable->index] |= copied || *row == PTX_NONE;
+    if (copied && *row != PTX_NONE)
+        borrowing->copied[*row] = true;
+}
+
+static void number_variables(struct borrowing *borrowing, uint32_t function, const struct ptx_instruction *instruction)
 {
     const struct ptx_variable *variable;
     bool can = !obstacle_of(instruction);
     EACH_VARIABLE(instruction, variable)
     {
-        if (!can)
-            borrowing->stays[variable->index] = true;
-        if (!can || !has_address(variable) || borrowing->rows[variable->index] != PTX_NONE)
-            continue;
-        if (borrowing->count == BORROW_MOST_VARIABLES) {
-            borrowing->stays[variable->index] = true;
-            continue;
-        }
-        borrowing->names[borrowing->count] = variable->name;
-        borrowing->rows[variable->index] = borrowing->count++;
+        borrowing->stays[variable->index] |= !can;
+        if (can && has_address(variable))
+            number_variable(borrowing, variable,
+                            variable->space == PTX_SPACE_CONST && reads_copies(borrowing, function, instruction));
     }
+}
+
+/* Fills `reached` with a function and those that it calls by name; who calls others is refused. */
+static void reach(const struct ptx_module *source, uint32_t first, bool *reached, uint32_t *stack)
+{
+    uint32_t depth = 0;
+    memset(reached, 0, source->function_count * sizeof *reached);
+    reached[first] = true;
+    stack[depth++] = first;
+    while (depth) {
+        const struct ptx_function *function = source->functions[stack[--depth]];
+        for (uint32_t i = 0; i < function->instruction_count; i++) {
+            const struct ptx_function *callee =
+                function->instructions[i].call ? function->instructions[i].call->function : NULL;
+            if (!callee || reached[callee->index])
+                continue;
+            reached[callee->index] = true;
+            stack[depth++] = callee->index;
+        }
+    }
+}
+
+/* How many constants the functions read that are reached; 0: one of them has no size here. `seen` has room for every variable. */
+static uint32_t count_constants(const struct ptx_module *source, const bool *reached, bool *seen)
+{
+    const struct ptx_variable *variable;
+    uint32_t count = 0;
+    memset(seen, 0, source->variable_count * sizeof *seen);
+    for (uint32_t f = 0; f < source->function_count; f++)
+        for (uint32_t i = 0; reached[f] && i < source->functions[f]->instruction_count; i++)
+            EACH_VARIABLE(&source->functions[f]->instructions[i], variable)
+            {
+                if (variable->space != PTX_SPACE_CONST || seen[variable->index])
+                    continue;
+                if (!variable->bytes || variable->linkage == PTX_LINKAGE_EXTERN)
+                    return 0;
+                seen[variable->index] = true;
+                count++;
+            }
+    return count;
+}
+
+/* Which functions have their constants copied. */
+static enum corun_status choose_copies(struct borrowing *borrowing)
+{
+    const struct ptx_module *source = borrowing->source;
+    bool *reached = ARENA_ARRAY(borrowing->arena, bool, source->function_count + 1u);
+    bool *seen = ARENA_ARRAY(borrowing->arena, bool, source->variable_count + 1u);
+    uint32_t *stack = ARENA_ARRAY(borrowing->arena, uint32_t, source->function_count + 1u);
+    uint64_t bytes = sizeof(uint64_t); /* with what alignment may take, and a row for each variable */
+    if (!reached || !seen || !stack)
+        return CORUN_MEMORY;
+    for (uint32_t i = 0; i < source->variable_count; i++)
+        bytes += source->variables[i]->space == PTX_SPACE_CONST
+                     ? source->variables[i]->bytes + source->variables[i]->align + sizeof(uint64_t)
+                     : sizeof(uint64_t);
+    for (uint32_t i = 0; i < source->function_count; i++)
+        borrowing->copies[i] = bytes <= CONSTANT_BYTES && !borrowing->constants[i].converts;
+    for (uint32_t i = 0; i < source->function_count; i++) {
+        if (!source->functions[i]->is_entry)
+            continue;
+        reach(source, i, reached, stack);
+        uint32_t count = count_constants(source, reached, seen);
+        for (uint32_t k = 0; k < source->function_count; k++)
+            borrowing->copies[k] &= !reached[k] || (count && count <= BORROW_MOST_COPIES);
+    }
+    return CORUN_OK;
 }
 
 static enum corun_status plan(struct borrowing *borrowing)
@@ -136,9 +225,13 @@ static enum corun_status plan(struct borrowing *borrowing)
     const struct ptx_module *source = borrowing->source;
     borrowing->rows = ARENA_ARRAY(borrowing->arena, uint32_t, source->variable_count + 1u);
     borrowing->stays = ARENA_ARRAY(borrowing->arena, bool, source->variable_count + 1u);
+    borrowing->copied = ARENA_ARRAY(borrowing->arena, bool, BORROW_MOST_VARIABLES);
+    borrowing->copies = ARENA_ARRAY(borrowing->arena, bool, source->function_count + 1u);
     borrowing->names = ARENA_ARRAY(borrowing->arena, const char *, BORROW_MOST_VARIABLES);
     borrowing->lists = ARENA_ARRAY(borrowing->arena, struct borrow_list, source->function_count + 1u);
-    if (!borrowing->rows || !borrowing->stays || !borrowing->names || !borrowing->lists)
+    if (!borrowing->rows || !borrowing->stays || !borrowing->copied || !borrowing->copies || !borrowing->names ||
+        !borrowing->lists || constant_addresses_create(source, borrowing->arena, &borrowing->constants) != CORUN_OK ||
+        choose_copies(borrowing) != CORUN_OK)
         return CORUN_MEMORY;
     for (uint32_t i = 0; i < source->variable_count; i++) {
         const struct ptx_variable *variable = source->variables[i];
@@ -149,9 +242,9 @@ static enum corun_status plan(struct borrowing *borrowing)
     }
     for (uint32_t i = 0; i < source->function_count && source->address_bits == BITS_OF_ADDRESS; i++)
         for (uint32_t k = 0; k < source->functions[i]->instruction_count; k++)
-            number_variables(borrowing, &source->functions[i]->instructions[k]);
+            number_variables(borrowing, i, &source->functions[i]->instructions[k]);
     keep_what_is_named(borrowing);
-    return constant_addresses_create(source, borrowing->arena, &borrowing->constants);
+    return CORUN_OK;
 }
 
 /*
@@ -243,6 +336,8 @@ static enum corun_status prepare(struct pass *pass)
     for (uint32_t i = 0; i < pass->source->variable_count; i++)
         if (!borrowing->stays[i])
             ptx_builder_remove_variable(pass->builder, i);
+        else if (is_copied(borrowing, i))
+            ptx_builder_clear_variable(pass->builder, i);
     if (!borrowing->count)
         return CORUN_OK;
     borrowing->table = ptx_builder_variable(pass->builder, PTX_SPACE_CONST, BORROW_TABLE, PTX_TYPE_B64,
@@ -255,6 +350,7 @@ struct borrow_writer {
     const struct borrowing *borrowing;
     struct code code;
     const struct ptx_function *source;
+    bool copies; /* the instruction at hand has its constants in the new module */
 };
 
 static void load_row(const struct borrow_writer *writer, const struct ptx_instruction *guarded, uint32_t row,
@@ -271,11 +367,19 @@ static void load_row(const struct borrow_writer *writer, const struct ptx_instru
         (struct ptx_operand[]){to, ptx_address_in(writer->borrowing->table, (int64_t)(row * sizeof(uint64_t)))});
 }
 
+/* Of the table, for a variable that an operand names; PTX_NONE: it names none, or a copy. */
+static uint32_t row_of(const struct borrow_writer *writer, const struct ptx_operand *operand)
+{
+    const struct ptx_variable *variable = variable_of(operand);
+    if (!variable || (variable->space == PTX_SPACE_CONST && writer->copies))
+        return PTX_NONE;
+    return writer->borrowing->rows[variable->index];
+}
+
 /* The same operand, of a register that has the variable's address. */
 static struct ptx_operand borrow(const struct borrow_writer *writer, const struct ptx_operand *operand)
 {
-    const struct ptx_variable *variable = variable_of(operand);
-    uint32_t row = variable ? writer->borrowing->rows[variable->index] : PTX_NONE;
+    uint32_t row = row_of(writer, operand);
     bool is_address = operand->kind == PTX_OPERAND_ADDRESS_VARIABLE;
     if (row == PTX_NONE)
         return *operand;
@@ -294,17 +398,17 @@ static bool is_plain(const struct borrow_writer *writer, const struct ptx_instru
     const struct ptx_operand *operands = instruction->operands;
     if (instruction->opcode != PTX_OP_MOV && (instruction->opcode != PTX_OP_CVTA || instruction->to))
         return false;
-    if (operands[0].kind != PTX_OPERAND_REGISTER || operands[1].kind != PTX_OPERAND_VARIABLE || operands[1].offset ||
-        !variable_of(&operands[1]))
+    if (operands[0].kind != PTX_OPERAND_REGISTER || operands[1].kind != PTX_OPERAND_VARIABLE || operands[1].offset)
         return false;
     return ptx_types[writer->source->registers[operands[0].index].type].kind != PTX_KIND_FLOAT &&
-           writer->borrowing->rows[operands[1].variable->index] != PTX_NONE;
+           row_of(writer, &operands[1]) != PTX_NONE;
 }
 
 /* Constant memory becomes global memory. */
-static void change_space(const struct borrowing *borrowing, struct ptx_instruction *instruction)
+static void change_space(const struct borrow_writer *writer, struct ptx_instruction *instruction)
 {
-    if (!borrowing->any_constant || instruction->space != PTX_SPACE_CONST)
+    const struct borrowing *borrowing = writer->borrowing;
+    if (!borrowing->any_constant || instruction->space != PTX_SPACE_CONST || writer->copies)
         return;
     if (instruction->opcode == PTX_OP_CVTA) { /* both are generic addresses now */
         instruction->opcode = PTX_OP_MOV;
@@ -316,11 +420,11 @@ static void change_space(const struct borrowing *borrowing, struct ptx_instructi
     }
 }
 
-static bool names_any(const struct borrowing *borrowing, const struct ptx_instruction *instruction)
+static bool names_any(const struct borrow_writer *writer, const struct ptx_instruction *instruction)
 {
     const struct ptx_variable *variable;
     EACH_VARIABLE(instruction, variable)
-    if (borrowing->rows[variable->index] != PTX_NONE)
+    if (row_of(writer, &(struct ptx_operand){.kind = PTX_OPERAND_VARIABLE, .variable = variable}) != PTX_NONE)
         return true;
     return false;
 }
@@ -348,22 +452,23 @@ static void write_borrowing(const struct borrow_writer *writer, const struct ptx
     }
     if (!has_space(instruction))
         changed.space = PTX_SUFFIX_NONE; /* it was that of the variable */
-    change_space(writer->borrowing, &changed);
+    change_space(writer, &changed);
     ptx_body_emit(writer->code.builder, changed, instruction->operand_count, operands);
 }
 
 static enum corun_status write_body(struct pass *pass, uint32_t function)
 {
     const struct borrowing *borrowing = pass->user;
-    const struct borrow_writer writer = {borrowing, {pass->builder, function}, pass->source->functions[function]};
+    struct borrow_writer writer = {borrowing, {pass->builder, function}, pass->source->functions[function], false};
     const struct ptx_instruction *next;
     while ((next = ptx_body_next(pass->builder))) {
         struct ptx_instruction changed = *next;
-        if (names_any(borrowing, next) && !obstacle_of(next)) {
+        writer.copies = reads_copies(borrowing, function, next);
+        if (names_any(&writer, next) && !obstacle_of(next)) {
             write_borrowing(&writer, next);
             continue;
         }
-        change_space(borrowing, &changed);
+        change_space(&writer, &changed);
         if (memcmp(&changed, next, sizeof changed) != 0)
             ptx_body_emit(pass->builder, changed, next->operand_count, next->operands);
         else
@@ -378,8 +483,10 @@ static enum corun_status describe(const struct borrowing *borrowing, struct rewr
     struct arena *arena = rewritten->module->arena;
     struct rewritten_kernel *kernels = ARENA_ARRAY(arena, struct rewritten_kernel, rewritten->kernel_count + 1u);
     const char **names = ARENA_ARRAY(arena, const char *, borrowing->count + 1u);
-    if (!kernels || !names)
+    bool *copied = ARENA_ARRAY(arena, bool, borrowing->count + 1u);
+    if (!kernels || !names || !copied)
         return CORUN_MEMORY;
+    memcpy(copied, borrowing->copied, borrowing->count * sizeof *copied);
     for (uint32_t i = 0; i < borrowing->count; i++)
         if (!(names[i] = arena_copy_text(arena, borrowing->names[i], strlen(borrowing->names[i]))))
             return CORUN_MEMORY;
@@ -396,6 +503,7 @@ static enum corun_status describe(const struct borrowing *borrowing, struct rewr
     }
     rewritten->kernels = kernels;
     rewritten->borrowed = names;
+    rewritten->copied = copied;
     rewritten->borrowed_count = borrowing->count;
     rewritten->borrowed_table = borrowing->count ? borrowing->table->name : NULL;
     return CORUN_OK;

@@ -12,8 +12,11 @@
  * Whoever loads it asks the program's module for the address of each (cuModuleGetGlobal), and writes them into the table before the first launch. What no kernel uses needs
  * no row. Variables in shared and local memory are of a thread block, and stay what they are.
  *
- * What cuModuleGetGlobal says of a constant is a generic address. Loads of constant memory become loads of global memory by the path for what does not change within a
- * launch (ld.global.nc), and addresses within constant memory become generic ones (borrow_constants.h).
+ * Constants stay in constant memory, and in its cache: the new module has them as well, and whoever launches copies what the program's hold now into those that the kernel
+ * borrows, in the stream, in front of the launch. Nothing else may write them between the two. Where that cannot be, constants come from the table, too: what cuModuleGetGlobal
+ * says of one is a generic address, loads of constant memory become loads of global memory by the path for what does not change within a launch (ld.global.nc), and addresses
+ * within constant memory become generic ones (borrow_constants.h). That is so in functions that convert between the two themselves, of kernels that use more than
+ * BORROW_MOST_COPIES constants, and where the table would not have room beside them.
  */
 #ifndef CORUN_REWRITE_BORROW_H
 #define CORUN_REWRITE_BORROW_H
@@ -23,6 +26,7 @@
 #define BORROW_TABLE "corun_variables"
 #define BORROW_MOST_VARIABLES \
     4096u /* rows: half of what a module has of constant memory. Kernels that use further ones are refused */
+#define BORROW_MOST_COPIES 8u /* of constants, each of which is a copy in front of every launch */
 
 /*
  * A rewrite_pass: rewritten.borrowed is the table, rewritten_kernel.borrows says what each kernel needs of it. A kernel that is refused must not be launched from the new

@@ -129,8 +129,10 @@ static void look_at(struct following *following, const struct ptx_instruction *i
     if (instruction->opcode == PTX_OP_LD) {
         look_at_load(following, instruction);
     } else if (instruction->opcode == PTX_OP_CVTA) {
+        bool of_register = instruction->operands[1].kind == PTX_OPERAND_REGISTER;
         following->row->computes |= is_conversion(instruction, true);
-        if (instruction->operands[1].kind == PTX_OPERAND_REGISTER && !is_conversion(instruction, true)) {
+        following->row->converts |= is_conversion(instruction, true) || (constant && of_register);
+        if (of_register && !is_conversion(instruction, true)) {
             following->row->computes |= constant;
             if (constant != reads)
                 obstruct(following, instruction, "has an address within constant memory that cannot be foreseen");

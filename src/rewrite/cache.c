@@ -23,7 +23,7 @@
 static const char magic[16] = "corun rewritten";
 
 /*
- * Behind it: the places that kernels borrow, a row and a name with NUL for each kernel, the names of what is borrowed and of the table, and the text with NUL. Of one host:
+ * Behind it: the places that kernels borrow, a byte for each variable that says whether it is copied, a row and a name with NUL for each kernel, the names of what is borrowed and of the table, and the text with NUL. Of one host:
  * numbers are as they lie in memory.
  */
 struct head {
@@ -74,7 +74,7 @@ static size_t size_of(const struct cached_module *module, struct head *head)
         head->place_count += module->kernels[i].borrow_count;
     }
     for (uint32_t i = 0; i < module->borrowed_count; i++)
-        size += strlen(module->borrowed[i]) + 1;
+        size += strlen(module->borrowed[i]) + 2;
     return size + head->place_count * sizeof(uint32_t);
 }
 
@@ -88,6 +88,7 @@ uint8_t *cached_module_encode(const struct cached_module *module, size_t *bytes)
     put(&at, &head, sizeof head);
     for (uint32_t i = 0; i < module->kernel_count; i++)
         put(&at, module->kernels[i].borrows, module->kernels[i].borrow_count * sizeof(uint32_t));
+    put(&at, module->copied, module->borrowed_count * sizeof *module->copied);
     for (uint32_t i = 0; i < module->kernel_count; i++) {
         const struct cached_kernel *kernel = &module->kernels[i];
         const struct row row = {(uint32_t)strlen(kernel->name), kernel->parameter_index, kernel->refused,
@@ -119,6 +120,8 @@ static struct cached_module *allocate_module(uint32_t kernel_count, uint32_t bor
     *room = (uint8_t *)&names[borrowed_count];
     return module;
 }
+
+_Static_assert(sizeof(bool) == 1, "copied has a byte for each");
 
 /* What is left of an entry. */
 struct rest {
@@ -170,6 +173,14 @@ static bool take_module(struct rest *rest, const struct head *head, struct cache
     rest->place_count = head->place_count;
     rest->data += head->place_count * sizeof(uint32_t);
     rest->bytes -= head->place_count * sizeof(uint32_t);
+    if (rest->bytes < head->borrowed_count)
+        return false;
+    for (uint32_t i = 0; i < head->borrowed_count; i++)
+        if (rest->data[i] > 1) /* no value of bool */
+            return false;
+    module->copied = (const bool *)rest->data;
+    rest->data += head->borrowed_count;
+    rest->bytes -= head->borrowed_count;
     for (uint32_t i = 0; i < head->kernel_count; i++)
         if (!take_row(rest, head->borrowed_count, &module->kernels[i]))
             return false;
@@ -231,7 +242,7 @@ static size_t room_for(const struct rewritten *rewritten, size_t text_bytes)
         size +=
             strlen(rewritten->kernels[i].function->name) + 1 + rewritten->kernels[i].borrow_count * sizeof(uint32_t);
     for (uint32_t i = 0; i < rewritten->borrowed_count; i++)
-        size += strlen(rewritten->borrowed[i]) + 1;
+        size += strlen(rewritten->borrowed[i]) + 1 + sizeof(bool);
     return size;
 }
 
@@ -253,6 +264,8 @@ static struct cached_module *module_of(const struct rewritten *rewritten, const 
                                                     kernel->borrow_count};
         put(&at, kernel->borrows, kernel->borrow_count * sizeof(uint32_t));
     }
+    module->copied = (const bool *)at;
+    put(&at, rewritten->copied, rewritten->borrowed_count * sizeof *rewritten->copied);
     for (uint32_t i = 0; i < rewritten->kernel_count; i++) {
         module->kernels[i].name = (const char *)at;
         put_name(&at, rewritten->kernels[i].function->name);

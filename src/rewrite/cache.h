@@ -34,6 +34,7 @@ struct cached_module {
     const char *text; /* ends with NUL */
     size_t text_bytes;
     const char *const *borrowed; /* variables whose addresses go into a table, as in struct rewritten */
+    const bool *copied;
     uint32_t borrowed_count;
     const char *borrowed_table; /* "": there is none */
     uint32_t kernel_count;

@@ -46,14 +46,18 @@ static bool merge_table(const struct rewritten *first, struct rewritten *rewritt
 {
     struct arena *arena = rewritten->module->arena;
     const char **names = ARENA_ARRAY(arena, const char *, first->borrowed_count + 1u);
+    bool *copied = ARENA_ARRAY(arena, bool, first->borrowed_count + 1u);
     for (uint32_t i = 0; names && i < first->borrowed_count; i++)
         if (!(names[i] = arena_copy_text(arena, first->borrowed[i], strlen(first->borrowed[i]))))
             return false;
+    if (copied && first->borrowed_count)
+        memcpy(copied, first->copied, first->borrowed_count * sizeof *copied);
     rewritten->borrowed = names;
+    rewritten->copied = copied;
     rewritten->borrowed_count = first->borrowed_count;
     rewritten->borrowed_table =
         first->borrowed_table ? arena_copy_text(arena, first->borrowed_table, strlen(first->borrowed_table)) : NULL;
-    return names && !first->borrowed_table == !rewritten->borrowed_table;
+    return names && copied && !first->borrowed_table == !rewritten->borrowed_table;
 }
 
 /* What both say of a kernel, in that arena. */

@@ -47,6 +47,8 @@ struct rewritten {
     uint32_t rewritten_count; /* those that were not refused */
     /* Of borrow.h, else none: variables of another module whose addresses are to be written into a table, and the name of that. */
     const char *const *borrowed;
+    const bool *
+        copied; /* of each: the new module has one of that name, to be copied in front of every launch of a kernel that borrows it */
     uint32_t borrowed_count;
     const char *borrowed_table; /* NULL: there is no row */
 };

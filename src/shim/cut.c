@@ -10,6 +10,7 @@
 #include "shim/below.h"
 #include "shim/govern.h"
 #include "shim/kernels.h"
+#include "shim/variables.h"
 #include "shim/workers.h"
 
 #include <string.h>
@@ -76,7 +77,7 @@ int launch_make(const struct launch *launch)
     uint64_t total = slice_total(launch->grid), blocks = total;
     if (kernel && total)
         blocks = slice_blocks(launch, kernel, total, bound_ns);
-    if (blocks < total)
+    if (blocks < total && variables_copy(kernel->copied, kernel->copied_count, launch->stream, launch->per_thread))
         return make_slices(launch, kernel, total, blocks);
     int error = make(launch, launch->function, launch->grid, launch->parameters, kernel, &governed);
     if (kernel && error == BELOW_OK && !atomic_load(&kernel->block_ps))

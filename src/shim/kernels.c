@@ -43,8 +43,8 @@ struct image {
     bool is_library;
     bool read; /* text is all that there is */
     const void *context;
-    void *module;                    /* the rewritten one */
-    bool *found;                     /* of the variables that it borrows, those that the driver knows; NULL: none */
+    void *module;      /* the rewritten one */
+    struct lent *lent; /* the variables that it borrows. Lives for ever: a launch in another thread may look at it */
     struct cached_module *rewritten; /* its text; NULL: nobody has asked, or there is none */
 };
 
@@ -282,12 +282,12 @@ static bool load_beside(struct image *image)
     int (*load)(void **, const void *) = below(LOOKED_AT_cuModuleLoadData);
     int (*unload)(void *) = below(LOOKED_AT_cuModuleUnload);
     const struct lender lender = {image->handle, image->is_library};
-    image->found = calloc(image->rewritten->borrowed_count + (size_t)1, sizeof *image->found);
-    if (!image->found || load(&image->module, image->rewritten->text) != BELOW_OK) {
+    image->lent = calloc(image->rewritten->borrowed_count + (size_t)1, sizeof *image->lent);
+    if (!image->lent || load(&image->module, image->rewritten->text) != BELOW_OK) {
         image->module = NULL;
         return false;
     }
-    if (variables_lend(image->rewritten, image->module, lender, image->found))
+    if (variables_lend(image->rewritten, image->module, lender, image->lent))
         return true;
     (void)unload(image->module);
     image->module = NULL;
@@ -312,13 +312,20 @@ static bool load_rewritten(struct image *image, const void *context)
     return loaded;
 }
 
-/* The driver knows all variables that it needs. */
-static bool has_variables(const struct image *image, const struct cached_kernel *kernel)
+/* The driver knows all variables that it needs; those that are copied are noted. */
+static bool has_variables(struct kernel *kernel, const struct image *image, const struct cached_kernel *made)
 {
-    for (uint32_t i = 0; i < kernel->borrow_count; i++)
-        if (!image->found[kernel->borrows[i]])
+    free(kernel->copied);
+    kernel->copied_count = 0;
+    kernel->copied = calloc(made->borrow_count + (size_t)1, sizeof(const struct lent *));
+    for (uint32_t i = 0; kernel->copied && i < made->borrow_count; i++) {
+        const struct lent *lent = &image->lent[made->borrows[i]];
+        if (!lent->from)
             return false;
-    return true;
+        if (lent->to)
+            kernel->copied[kernel->copied_count++] = lent;
+    }
+    return kernel->copied != NULL;
 }
 
 static uint32_t wave_of(void *function, uint32_t block_threads, uint32_t shared_bytes, uint32_t *per_sm)
@@ -343,8 +350,8 @@ static bool make_rewritten(struct kernel *kernel, const void *context)
     if ((!image->module && !load_rewritten(image, context)) || image->context != context)
         return false;
     const struct cached_kernel *made = cached_kernel_find(image->rewritten, kernel->name);
-    if (!made || made->refused || (made->only_before_volta && architecture() >= VOLTA) || !has_variables(image, made) ||
-        get(&kernel->function, image->module, kernel->name) != BELOW_OK)
+    if (!made || made->refused || (made->only_before_volta && architecture() >= VOLTA) ||
+        !has_variables(kernel, image, made) || get(&kernel->function, image->module, kernel->name) != BELOW_OK)
         return false;
     kernel->parameters = made->parameter_index;
     kernel->context = context;

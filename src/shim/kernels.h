@@ -24,6 +24,8 @@ struct kernel {
     uint32_t threads, shared_bytes; /* of this shape, that of the launch before; 0: not known */
     uint32_t parameters;            /* before the one that was added */
     bool whole;                     /* it has no other form */
+    const struct lent **copied;     /* variables that are copied in front of each launch of that: variables.h */
+    uint32_t copied_count;
 };
 
 /* What was launched took so long. A longer time counts at once, shorter ones bit by bit. */

@@ -10,20 +10,35 @@ enum { NON_BLOCKING = 1 };
 
 typedef int ask_module(uint64_t *address, size_t *bytes, const void *module, const char *name);
 
-static bool ask(const char *symbol, const void *module, const char *name, uint64_t *address)
+static bool ask(const char *symbol, const void *module, const char *name, uint64_t *address, size_t *bytes)
 {
     ask_module *function = (ask_module *)below_find(symbol);
-    size_t bytes = 0;
-    return function && function(address, &bytes, module, name) == BELOW_OK && *address;
+    *address = 0;
+    if (function && function(address, bytes, module, name) == BELOW_OK && *address)
+        return true;
+    *address = 0;
+    return false;
 }
 
 /* Managed variables of a library have an entry point of their own. */
-static bool find(struct lender lender, const char *name, uint64_t *address)
+static bool find(struct lender lender, const char *name, struct lent *lent)
 {
     if (!lender.is_library)
-        return ask("cuModuleGetGlobal_v2", lender.handle, name, address);
-    return ask("cuLibraryGetGlobal", lender.handle, name, address) ||
-           ask("cuLibraryGetManaged", lender.handle, name, address);
+        return ask("cuModuleGetGlobal_v2", lender.handle, name, &lent->from, &lent->bytes);
+    return ask("cuLibraryGetGlobal", lender.handle, name, &lent->from, &lent->bytes) ||
+           ask("cuLibraryGetManaged", lender.handle, name, &lent->from, &lent->bytes);
+}
+
+/* What is copied has to be the same on both sides. */
+static void find_both(const struct cached_module *rewritten, uint32_t index, void *module, struct lender lender,
+                      struct lent *lent)
+{
+    size_t bytes = 0;
+    if (find(lender, rewritten->borrowed[index], lent) && rewritten->copied[index] &&
+        (!ask("cuModuleGetGlobal_v2", module, rewritten->borrowed[index], &lent->to, &bytes) || bytes != lent->bytes))
+        lent->from = 0;
+    if (!lent->from)
+        trace_line("variable", rewritten->borrowed[index], "not found");
 }
 
 static bool write_table(uint64_t table, const uint64_t *addresses, uint32_t count)
@@ -40,19 +55,29 @@ static bool write_table(uint64_t table, const uint64_t *addresses, uint32_t coun
     return destroy(stream) == BELOW_OK && written;
 }
 
-bool variables_lend(const struct cached_module *rewritten, void *module, struct lender lender, bool *found)
+bool variables_lend(const struct cached_module *rewritten, void *module, struct lender lender, struct lent *lent)
 {
     uint64_t table = 0;
+    size_t bytes;
     if (!rewritten->borrowed_count)
         return true;
     uint64_t *addresses = calloc(rewritten->borrowed_count, sizeof *addresses);
-    bool written = addresses && ask("cuModuleGetGlobal_v2", module, rewritten->borrowed_table, &table);
+    bool written = addresses && ask("cuModuleGetGlobal_v2", module, rewritten->borrowed_table, &table, &bytes);
     for (uint32_t i = 0; written && i < rewritten->borrowed_count; i++) {
-        found[i] = find(lender, rewritten->borrowed[i], &addresses[i]);
-        if (!found[i])
-            trace_line("variable", rewritten->borrowed[i], "not found");
+        find_both(rewritten, i, module, lender, &lent[i]);
+        addresses[i] = lent[i].from;
     }
     written = written && write_table(table, addresses, rewritten->borrowed_count);
     free(addresses);
     return written;
+}
+
+bool variables_copy(const struct lent *const *lent, uint32_t count, void *stream, bool per_thread)
+{
+    int (*copy)(uint64_t, uint64_t, size_t, void *) = (int (*)(uint64_t, uint64_t, size_t, void *))below_find(
+        per_thread ? "cuMemcpyDtoDAsync_v2_ptsz" : "cuMemcpyDtoDAsync_v2");
+    for (uint32_t i = 0; i < count; i++)
+        if (!copy || copy(lent[i]->to, lent[i]->from, lent[i]->bytes, stream) != BELOW_OK)
+            return false;
+    return true;
 }

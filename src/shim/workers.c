@@ -9,6 +9,7 @@
 #include "shim/govern.h"
 #include "shim/kernels.h"
 #include "shim/tables.h"
+#include "shim/variables.h"
 
 #include <string.h>
 
@@ -64,7 +65,8 @@ static int make_launches(const struct launch *launch, const struct kernel *kerne
     arguments.places = crew->places;
     arguments.grid_id = atomic_fetch_add(&state.launches, 1) + 1;
     *begun = false;
-    int error = write ? BELOW_OK : BELOW_NOT_SUPPORTED;
+    bool can = write && variables_copy(kernel->copied, kernel->copied_count, launch->stream, launch->per_thread);
+    int error = can ? BELOW_OK : BELOW_NOT_SUPPORTED;
     if (error == BELOW_OK && queue->total != shape->total) {
         error = write(launch->stream, queue->address + offsetof(struct worker_queue, total), shape->total, 0);
         queue->total = error == BELOW_OK ? shape->total : 0;

@@ -472,6 +472,7 @@ class Rewrite(Command):
             self.assertEqual(differences("Rewritten kernels", written), ([], []))
             file, = written["files"]
             self.assertEqual((written["pass"], file["borrowed"], file["borrowed_table"]), (arguments[0], ["step", "count"], "corun_variables"))
+            self.assertEqual(file["copied"], [True, False])
             self.assertEqual([kernel["borrows"] for kernel in file["kernels"]], [[0, 1], []])
         self.run_command("rewrite", "slice", "--json", "plain.json", "counts.ptx")
         file, = json.loads((self.folder / "plain.json").read_text())["files"]

@@ -27,6 +27,23 @@ static inline void fill_table(const struct rewrite_case *item, const struct load
     }
 }
 
+/* What comes in front of every launch: constants are as the program has them. */
+static inline void copy_constants(const struct rewrite_case *item, const struct beside *beside)
+{
+    for (uint32_t i = 0; i < item->rewritten.borrowed_count; i++) {
+        const char *name = item->rewritten.borrowed[i];
+        uint64_t bytes, own = 0, from = corun_module_instance_variable(beside->program, name, &bytes);
+        if (!item->rewritten.copied[i])
+            continue;
+        uint64_t to = corun_module_instance_variable(beside->loaded.instance, name, &own);
+        uint8_t *content = malloc(bytes);
+        assert_true(to && to != from && own == bytes);
+        read_device(&beside->loaded, from, content, bytes);
+        write_device(&beside->loaded, to, content, bytes);
+        free(content);
+    }
+}
+
 /* The program's module and the buffer come first, so that they lie where they lie without the other one. */
 static inline struct beside load_beside(const struct rewrite_case *item, const char *original)
 {
@@ -41,6 +58,7 @@ static inline struct beside load_beside(const struct rewrite_case *item, const c
         corun_module_instance_create(loaded->module, loaded->memory, item->list, &loaded->instance) != CORUN_OK)
         fail_with(item->list, "loading");
     fill_table(item, loaded, beside.program);
+    copy_constants(item, &beside);
     return beside;
 }
 

@@ -103,7 +103,7 @@ static inline void say_variable(struct random_kernel *kernel)
 {
     uint32_t a = any(kernel), b = any(kernel), at = 4 * choose(kernel, 4);
     const char *guard = guard_of(kernel);
-    switch (choose(kernel, 6)) {
+    switch (choose(kernel, 8)) {
     case 0:
         say(kernel, "%sred.global.add.u32 [sums+%u], %%r%u;\n", guard, at, a);
         break;
@@ -121,6 +121,10 @@ static inline void say_variable(struct random_kernel *kernel)
         break;
     case 4:
         say(kernel, "%scvta.global.u64 %%d2, sums;\n%sred.add.u32 [%%d2+%u], %%r%u;\n", guard, guard, at, a);
+        break;
+    case 5: /* such functions have no copies of constants */
+        say(kernel, "cvta.const.u64 %%d1, weights;\ncvta.to.const.u64 %%d3, %%d1;\n%sld.const.u32 %%r%u, [%%d3+%u];\n",
+            guard, a, at);
         break;
     default:
         say(kernel, "mov.u64 %%d1, fixed+4;\n%sld.global.u32 %%r%u, [%%d1+%u];\n", guard, a, at % 12);

@@ -33,9 +33,14 @@ static void text(void **state)
          ".reg .b64 %x0, %x1, %x2;\nld.const.b64 %x0, [corun_variables];\natom.global.add.u32 %r1, [%x0], 1;\n"
          "ld.const.b64 %x1, [corun_variables];\nred.global.add.u32 [%x1], 2;\n"
          "ld.const.b64 %x2, [corun_variables];\nprefetch.global.L1 [%x2];\n"},
-        {".const .u32 c[4];\n", "ld.const.v2.u32 {%r1, %r2}, [c+8];\n@%p0 ld.u32 %r1, [c];\n", TABLE(1),
-         ".reg .b64 %x0, %x1;\nld.const.b64 %x0, [corun_variables];\nld.global.nc.v2.u32 {%r1, %r2}, [%x0+8];\n"
-         "ld.const.b64 %x1, [corun_variables];\n@%p0 ld.global.nc.u32 %r1, [%x1];\n"},
+        {".const .u32 c[4] = {1, 2};\n", "ld.const.v2.u32 {%r1, %r2}, [c+8];\n@%p0 ld.u32 %r1, [c];\n",
+         ".const .u32 c[4];\n" TABLE(1), "ld.const.v2.u32 {%r1, %r2}, [c+8];\n@%p0 ld.const.u32 %r1, [c];\n"},
+        {".const .u32 c[4];\n.global .u64 g;\n.const .u64 p = generic(g);\n",
+         "mov.u64 %d1, c;\nmul.wide.u32 %d2, %r0, 4;\nadd.s64 %d1, %d1, %d2;\nld.const.u32 %r1, [%d1+4];\n"
+         "cvta.const.u64 %d4, c;\nld.const.u64 %d5, [p];\n",
+         ".const .u32 c[4];\n.const .u64 p;\n" TABLE(2),
+         "mov.u64 %d1, c;\nmul.wide.u32 %d2, %r0, 4;\nadd.s64 %d1, %d1, %d2;\nld.const.u32 %r1, [%d1+4];\n"
+         "ld.const.b64 %d4, [corun_variables];\nld.const.u64 %d5, [p];\n"},
         {".const .u32 c[4];\n",
          "mov.u64 %d1, c;\nmul.wide.u32 %d2, %r0, 4;\nadd.s64 %d1, %d1, %d2;\nld.const.u32 %r1, [%d1+4];\n"
          "cvta.const.u64 %d2, %d1;\ncvta.to.const.u64 %d3, %d2;\nld.const.u32 %r2, [%d3];\ncvta.const.u64 %d4, c;\n",
@@ -57,14 +62,53 @@ static void text(void **state)
     }
 }
 
-/* sm_30 has no loads by the read-only path. */
+/* Where constants come from the table, loads go by the read-only path, which sm_30 has not. */
 static void old_targets(void **state)
 {
     (void)state;
-    expect_rewritten(borrow_module,
-                     ".version 7.0\n.target sm_30\n.address_size 64\n.const .u32 c;\n" BODY("ld.const.u32 %r1, [c];\n"),
-                     ".version 7.0\n.target sm_30\n.address_size 64\n" TABLE(1)
-                         BODY(".reg .b64 %x;\nld.const.b64 %x, [corun_variables];\nld.global.u32 %r1, [%x];\n"));
+#define CONVERTS "cvta.to.const.u64 %d1, %d0;\n"
+#define CONVERTED "mov.u64 %d1, %d0;\n"
+    expect_rewritten(
+        borrow_module,
+        ".version 7.0\n.target sm_30\n.address_size 64\n.const .u32 c;\n" BODY(CONVERTS "ld.const.u32 %r1, [c];\n"),
+        ".version 7.0\n.target sm_30\n.address_size 64\n" TABLE(1)
+            BODY(CONVERTED ".reg .b64 %x;\nld.const.b64 %x, [corun_variables];\nld.global.u32 %r1, [%x];\n"));
+    expect_rewritten(
+        borrow_module, HEAD ".const .u32 c;\n" BODY(CONVERTS "@%p0 ld.const.u32 %r1, [c];\n"),
+        HEAD TABLE(1)
+            BODY(CONVERTED ".reg .b64 %x;\nld.const.b64 %x, [corun_variables];\n@%p0 ld.global.nc.u32 %r1, [%x];\n"));
+}
+
+static void expect_copies(const char *text, uint32_t count)
+{
+    struct rewrite_case item = rewrite_case_create(borrow_module, text, strlen(text));
+    uint32_t copied = 0;
+    assert_null(rewrite_case_kernel(&item, "k")->refusal);
+    for (uint32_t i = 0; i < item.rewritten.borrowed_count; i++)
+        copied += item.rewritten.copied[i];
+    assert_int_equal(copied, count);
+    rewrite_case_destroy(&item);
+}
+
+/* Constants are copied, but for too many of a kernel, those beside which the table has no room, and those of another module. */
+static void which_constants_are_copied(void **state)
+{
+    (void)state;
+    char source[2][4096] = {HEAD, HEAD};
+    for (uint32_t i = 0; i <= BORROW_MOST_COPIES; i++)
+        for (uint32_t more = 0; more < 2; more++)
+            snprintf(source[more] + strlen(source[more]), 64, ".const .u32 c%u;\n", i);
+    for (uint32_t more = 0; more < 2; more++) {
+        strcat(source[more], ENTRY);
+        for (uint32_t i = 0; i < BORROW_MOST_COPIES + more; i++)
+            snprintf(source[more] + strlen(source[more]), 64, "ld.const.u32 %%r1, [c%u];\n", i);
+        strcat(source[more], END);
+        expect_copies(source[more], more ? 0 : BORROW_MOST_COPIES);
+    }
+    expect_copies(HEAD ".const .b8 c[65000];\n" BODY("ld.const.u8 %r1, [c];\n"), 1);
+    expect_copies(HEAD ".const .b8 c[65530];\n" BODY("ld.const.u8 %r1, [c];\n"), 0);
+    expect_copies(
+        HEAD ".extern .const .u32 c[];\n.const .u32 d;\n" BODY("ld.const.u32 %r1, [c];\nld.const.u32 %r1, [d];\n"), 0);
 }
 
 /* Which rows each kernel needs, of what is called as well; whatever nobody uses is not there at all. */
@@ -91,7 +135,7 @@ static void rows_of_kernels(void **state)
     assert_string_equal(made->borrowed[two->borrows[1]], "a");
     assert_int_equal(calls->borrow_count, 1);
     assert_string_equal(made->borrowed[calls->borrows[0]], "b");
-    assert_int_equal(made->module->variable_count, 1);
+    assert_int_equal(made->module->variable_count, 2); /* the table and a copy of c */
     rewrite_case_destroy(&item);
     struct rewrite_case sliced = rewrite_case_create(slice_module, source, sizeof source - 1);
     assert_int_equal(sliced.rewritten.borrowed_count, 0);
@@ -164,20 +208,16 @@ static void same_results(void **state)
     }
 }
 
-/* Constants that the host sets between two launches, and what one launch leaves for the next. */
-static void variables_stay(void **state)
+static void expect_variables_stay(const char *source)
 {
-    (void)state;
-    static const char source[] = HEAD ".const .u32 step;\n.global .u32 sum;\n" BODY(
-        "ld.const.u32 %r1, [step];\nld.global.u32 %r2, [sum];\nadd.u32 %r2, %r2, %r1;\nst.global.u32 [sum], %r2;\n"
-        "st.global.u32 [%d0], %r2;\n");
     static const struct test_launch launch = {"k", {1, 1, 1}, {1, 1, 1}, {0}, 0};
-    struct rewrite_case item = rewrite_case_create(borrow_module, source, sizeof source - 1);
+    struct rewrite_case item = rewrite_case_create(borrow_module, source, strlen(source));
     struct beside beside = load_beside(&item, source);
     uint64_t bytes, step = corun_module_instance_variable(beside.program, "step", &bytes);
     for (uint32_t i = 1, sum = 0; i < 5; i++) {
         uint32_t found;
         write_device(&beside.loaded, step, &i, sizeof i);
+        copy_constants(&item, &beside);
         run_launch(&beside.loaded, &item, &launch, launch.grid, NULL, 0);
         read_device(&beside.loaded, beside.loaded.out, &found, sizeof found);
         assert_int_equal(found, sum += i);
@@ -186,6 +226,18 @@ static void variables_stay(void **state)
     free(variables);
     free(content);
     rewrite_case_destroy(&item);
+}
+
+/* Constants that the host sets between two launches, copied and not, and what one launch leaves for the next. */
+static void variables_stay(void **state)
+{
+    (void)state;
+#define SUM ".const .u32 step;\n.global .u32 sum;\n"
+#define ADDS \
+    "ld.const.u32 %r1, [step];\nld.global.u32 %r2, [sum];\nadd.u32 %r2, %r2, %r1;\nst.global.u32 [sum], %r2;\n" \
+    "st.global.u32 [%d0], %r2;\n"
+    expect_variables_stay(HEAD SUM BODY(ADDS));
+    expect_variables_stay(HEAD SUM BODY(CONVERTS ADDS));
 }
 
 static enum corun_status dropping_workers(const struct ptx_module *source, struct corun_diagnostics *list,
@@ -298,9 +350,15 @@ static void more_than_the_table_holds(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text),         cmocka_unit_test(old_targets),    cmocka_unit_test(rows_of_kernels),
-        cmocka_unit_test(same_results), cmocka_unit_test(variables_stay), cmocka_unit_test(never_dropped),
-        cmocka_unit_test(refusals),     cmocka_unit_test(leaks),          cmocka_unit_test(more_than_the_table_holds)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(text),
+                                       cmocka_unit_test(old_targets),
+                                       cmocka_unit_test(which_constants_are_copied),
+                                       cmocka_unit_test(rows_of_kernels),
+                                       cmocka_unit_test(same_results),
+                                       cmocka_unit_test(variables_stay),
+                                       cmocka_unit_test(never_dropped),
+                                       cmocka_unit_test(refusals),
+                                       cmocka_unit_test(leaks),
+                                       cmocka_unit_test(more_than_the_table_holds)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

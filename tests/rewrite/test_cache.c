@@ -124,6 +124,7 @@ static void test_kept(void **state)
     assert_int_equal(found->borrowed_count, 2);
     assert_string_equal(found->borrowed[0], "here");
     assert_string_equal(found->borrowed[1], "there");
+    assert_true(!made->copied[0] && made->copied[1] && !found->copied[0] && found->copied[1]);
     assert_int_equal(found->kernel_count, 3);
     for (uint32_t i = 0; i < 3; i++) {
         assert_int_equal(found->kernels[i].borrow_count, i < 2 ? 1 + i : 0);
@@ -224,6 +225,7 @@ static void test_every_byte(void **state)
     module->text_bytes = sizeof text - 1;
     module->kernel_count = 2;
     module->borrowed = (const char *const[]){"step", "count", "total"};
+    module->copied = (const bool[]){true, false, true};
     module->borrowed_count = 3;
     module->borrowed_table = "table";
     module->kernels[0] =
@@ -239,6 +241,7 @@ static void test_every_byte(void **state)
     assert_string_equal(found->text, text);
     assert_string_equal(found->borrowed_table, "table");
     assert_string_equal(found->borrowed[1], "count");
+    assert_true(found->copied[0] && !found->copied[1] && found->copied[2]);
     assert_int_equal(found->kernels[0].borrows[1], 2);
     assert_int_equal(found->kernels[1].borrows[0], 1);
     free(found);

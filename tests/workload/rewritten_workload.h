@@ -80,6 +80,24 @@ static inline void load_beside(struct rewritten_workload *run)
     }
 }
 
+/* Constants are as the workload's module has them. */
+static inline void copy_constants(const struct rewritten_workload *run)
+{
+    struct corun_memory *memory = corun_instance_memory(run->instance);
+    for (uint32_t i = 0; i < run->rewritten.borrowed_count; i++) {
+        const char *name = run->rewritten.borrowed[i];
+        uint64_t bytes, from = corun_module_instance_variable(run->instance->module, name, &bytes);
+        if (!run->rewritten.copied[i])
+            continue;
+        uint8_t *content = malloc(bytes);
+        assert_int_equal(corun_memory_read(memory, from, content, bytes), CORUN_OK);
+        assert_int_equal(
+            corun_memory_write(memory, corun_module_instance_variable(run->borrows, name, &bytes), content, bytes),
+            CORUN_OK);
+        free(content);
+    }
+}
+
 /* Without a pass: as it is. */
 static inline struct rewritten_workload rewritten_workload_create(const char *specification, rewrite_pass *pass)
 {
@@ -138,6 +156,8 @@ static inline struct corun_grid *rewritten_workload_grid(struct rewritten_worklo
                argument, bytes);
         description.grid = dim;
     }
+    if (run->beside)
+        copy_constants(run);
     struct corun_grid *grid = NULL;
     if (corun_grid_create(run->beside ? run->borrows : run->instance->module, &description, run->list, &grid))
         stop_with(run->list, "launching");
