@@ -404,12 +404,12 @@ static bool is_plain(const struct borrow_writer *writer, const struct ptx_instru
            row_of(writer, &operands[1]) != PTX_NONE;
 }
 
-/* Constant memory becomes global memory. */
-static void change_space(const struct borrow_writer *writer, struct ptx_instruction *instruction)
+/* Constant memory becomes global memory. False: nothing has changed. */
+static bool change_space(const struct borrow_writer *writer, struct ptx_instruction *instruction)
 {
     const struct borrowing *borrowing = writer->borrowing;
     if (!borrowing->any_constant || instruction->space != PTX_SPACE_CONST || writer->copies)
-        return;
+        return false;
     if (instruction->opcode == PTX_OP_CVTA) { /* both are generic addresses now */
         instruction->opcode = PTX_OP_MOV;
         instruction->space = instruction->to = PTX_SUFFIX_NONE;
@@ -417,7 +417,10 @@ static void change_space(const struct borrow_writer *writer, struct ptx_instruct
         instruction->space = PTX_SPACE_GLOBAL;
         if (borrowing->source->target_sm >= READ_ONLY_SINCE && !instruction->semantics)
             instruction->noncoherent = PTX_NONCOHERENT_NC;
+    } else {
+        return false;
     }
+    return true;
 }
 
 static bool names_any(const struct borrow_writer *writer, const struct ptx_instruction *instruction)
@@ -452,7 +455,7 @@ static void write_borrowing(const struct borrow_writer *writer, const struct ptx
     }
     if (!has_space(instruction))
         changed.space = PTX_SUFFIX_NONE; /* it was that of the variable */
-    change_space(writer, &changed);
+    (void)change_space(writer, &changed);
     ptx_body_emit(writer->code.builder, changed, instruction->operand_count, operands);
 }
 
@@ -468,8 +471,7 @@ static enum corun_status write_body(struct pass *pass, uint32_t function)
             write_borrowing(&writer, next);
             continue;
         }
-        change_space(&writer, &changed);
-        if (memcmp(&changed, next, sizeof changed) != 0)
+        if (change_space(&writer, &changed))
             ptx_body_emit(pass->builder, changed, next->operand_count, next->operands);
         else
             pass_write(pass, function, next);
