@@ -125,18 +125,47 @@ int virtual_map(struct process *process, uint64_t address, uint64_t bytes, uint6
     return CUDA_SUCCESS;
 }
 
-/* What contexts know of mappings is taken back. */
-static void forget(struct process *process, struct virtual_memory *all)
+/* Whole reservations: addresses from `first` up to `end`. */
+struct extent {
+    uint64_t first, end;
+};
+
+static struct extent extent_of(const struct virtual_memory *all, uint64_t address, uint64_t bytes)
 {
-    for (size_t i = 0; i < all->adopted.count; i++) {
-        const struct adopted *adopted = &all->adopted.data[i];
-        if (adopted->context->destroyed)
+    struct extent extent = {address, address + bytes};
+    for (size_t i = 0; i < all->reservations.count; i++) {
+        const struct reservation *reservation = &all->reservations.data[i];
+        if (reservation->address >= address + bytes || reservation->address + reservation->bytes <= address)
             continue;
-        memory_forget(process, adopted->context, adopted->address, "cuMemUnmap");
-        if (adopted->owner)
-            ranges_remove(process, adopted->address);
+        extent.first = reservation->address < extent.first ? reservation->address : extent.first;
+        uint64_t end = reservation->address + reservation->bytes;
+        extent.end = end > extent.end ? end : extent.end;
     }
-    all->adopted.count = 0;
+    return extent;
+}
+
+static bool within(struct extent extent, uint64_t address)
+{
+    return address >= extent.first && address < extent.end;
+}
+
+/* What contexts know of mappings there is taken back. */
+static void forget(struct process *process, struct virtual_memory *all, struct extent extent)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < all->adopted.count; i++) {
+        struct adopted adopted = all->adopted.data[i];
+        if (!within(extent, adopted.address)) {
+            all->adopted.data[kept++] = adopted;
+            continue;
+        }
+        if (adopted.context->destroyed)
+            continue;
+        memory_forget(process, adopted.context, adopted.address, "cuMemUnmap");
+        if (adopted.owner)
+            ranges_remove(process, adopted.address);
+    }
+    all->adopted.count = kept;
 }
 
 /* A context gets a run of mappings. */
@@ -160,27 +189,31 @@ static bool continues(const struct virtual_memory *all, const struct mapping *be
 
 /*
  * Contexts see runs of neighbouring mappings that their device may use as one piece each: a copy may go over the seam
- * between two of them.
+ * between two of them. A run lies in one reservation, so only the reservations with a part of [address, address + bytes)
+ * are told anew; all of them when there is a context that knows of none yet.
  */
-static int tell_contexts(struct process *process)
+static int tell_contexts(struct process *process, uint64_t address, uint64_t bytes)
 {
     struct virtual_memory *all = process->virtual_memory;
+    bool everything = all->contexts_told != process->contexts.count;
+    struct extent extent = everything ? (struct extent){0, UINT64_MAX} : extent_of(all, address, bytes);
     int error = CUDA_SUCCESS;
-    forget(process, all);
+    forget(process, all, extent);
+    all->contexts_told = process->contexts.count;
     for (size_t c = 0; c < process->contexts.count; c++) {
         struct context *context = process->contexts.data[c];
         uint32_t bit = 1u << context->device->ordinal;
         for (size_t i = 0; !context->destroyed && i < all->mappings.count && error == CUDA_SUCCESS;) {
             const struct mapping *first = &all->mappings.data[i++];
-            uint64_t bytes = first->bytes;
-            if (!(first->devices & bit))
+            uint64_t run_bytes = first->bytes;
+            if (!(first->devices & bit) || !within(extent, first->address))
                 continue;
             for (; i < all->mappings.count && all->mappings.data[i].devices & bit &&
                    continues(all, &all->mappings.data[i - 1], &all->mappings.data[i]);
                  i++)
-                bytes += all->mappings.data[i].bytes;
+                run_bytes += all->mappings.data[i].bytes;
             capture_refuse(process, "the program uses virtual memory management (cuMemMap)");
-            error = adopt(process, all, context, first->address, bytes);
+            error = adopt(process, all, context, first->address, run_bytes);
         }
     }
     return error;
@@ -204,9 +237,9 @@ int virtual_unmap(struct process *process, uint64_t address, uint64_t bytes)
     uint64_t covered = 0;
     for (size_t i = 0; all && i < all->mappings.count; i++) {
         const struct mapping *mapping = &all->mappings.data[i];
-        bool within = mapping->address >= address && mapping->address - address < bytes &&
-                      mapping->bytes <= bytes - (mapping->address - address);
-        if (within)
+        bool whole = mapping->address >= address && mapping->address - address < bytes &&
+                     mapping->bytes <= bytes - (mapping->address - address);
+        if (whole)
             covered += mapping->bytes;
         else if (overlaps(mapping, address, bytes))
             return CUDA_ERROR_INVALID_VALUE; /* mappings go as they came */
@@ -223,7 +256,7 @@ int virtual_unmap(struct process *process, uint64_t address, uint64_t bytes)
             all->mappings.data[kept++] = mapping;
     }
     all->mappings.count = kept;
-    int told = tell_contexts(process);
+    int told = tell_contexts(process, address, bytes);
     (void)reserve_pages(address, bytes, MAP_FIXED);
     return error == CUDA_SUCCESS ? told : error;
 }
@@ -253,7 +286,7 @@ int virtual_set_access(struct process *process, uint64_t address, uint64_t bytes
         else
             mapping->devices &= ~(1u << device);
     }
-    return tell_contexts(process);
+    return tell_contexts(process, address, bytes);
 }
 
 const struct mapping *virtual_find(struct process *process, uint64_t address)

@@ -50,6 +50,7 @@ struct virtual_memory {
     VECTOR(struct reservation) reservations;
     VECTOR(struct mapping) mappings; /* in ascending address */
     VECTOR(struct adopted) adopted;
+    size_t contexts_told; /* of the process, when mappings were last told */
 };
 
 /* NULL when out of memory. */

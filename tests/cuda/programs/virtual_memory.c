@@ -151,6 +151,34 @@ static void pieces(void *function, size_t piece)
     free(host);
 }
 
+/* Addresses apart from each other: what is known of all of them is not gone through for one, which took minutes. */
+static void many_reservations(size_t piece)
+{
+    enum { RESERVATIONS = 3000 };
+    address_t *addresses = malloc(RESERVATIONS * sizeof *addresses);
+    void *handle;
+    unsigned value;
+    CHECK(addresses);
+    GOOD(cuMemCreate(&handle, piece, &plain, 0));
+    for (int i = 0; i < RESERVATIONS; i++) {
+        GOOD(cuMemAddressReserve(&addresses[i], piece, 0, 0, 0));
+        GOOD(cuMemMap(addresses[i], piece, 0, handle, 0));
+        GOOD(cuMemSetAccess(addresses[i], piece, &all_of_it, 1));
+    }
+    GOOD(cuMemsetD32_v2(addresses[0], 33, 1));
+    for (int i = 0; i < RESERVATIONS; i += 100) {
+        GOOD(cuMemcpyDtoH_v2(&value, addresses[i], 4));
+        CHECK(value == 33);
+    }
+    for (int i = RESERVATIONS - 1; i >= 0; i--) {
+        GOOD(cuMemUnmap(addresses[i], piece));
+        EXPECT(INVALID_VALUE, cuMemcpyDtoH_v2(&value, addresses[i], 4));
+        GOOD(cuMemAddressFree(addresses[i], piece));
+    }
+    GOOD(cuMemRelease(handle));
+    free(addresses);
+}
+
 int main(void)
 {
     int sockets[2];
@@ -164,6 +192,7 @@ int main(void)
     CHECK(piece == 2 << 20);
     EXPECT(INVALID_VALUE, cuMemCreate(&handle, piece + 1, &plain, 0));
     pieces(function, piece);
+    many_reservations(piece);
     /* shared with the other process */
     address_t address;
     int file, status, values[1001];
