@@ -40,6 +40,12 @@ struct abi_position {
     size_t x, y, z;
 };
 
+/* cudaMemLocation: LOCATION_…, and which of them */
+struct abi_location {
+    int kind, id;
+};
+enum { LOCATION_NOWHERE, LOCATION_DEVICE, LOCATION_HOST, LOCATION_HOST_NODE, LOCATION_HOST_NEAREST };
+
 /* cudaMemcpy3D */
 struct abi_copy_3d {
     void *from_array;

@@ -188,7 +188,7 @@ int api_copy(struct call *call, struct copy *copy, void *handle, bool wait)
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     /* Pageable memory of the host: what is read is read now, what is written is written when the call returns. */
     bool from_pageable = copy->from.host && !copy->from.pinned, to_pageable = copy->to.host && !copy->to.pinned;
-    if (!wait && !capturing && from_pageable)
+    if (!wait && !capturing && from_pageable && !copy->read_in_stream)
         error = copy_stage(copy);
     struct task *task = error == CUDA_SUCCESS ? task_create(TASK_COPY) : NULL;
     if (!task) {

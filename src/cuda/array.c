@@ -155,6 +155,16 @@ void array_side(const struct array *array, size_t x_bytes, size_t y, size_t z, s
                                .slice_bytes = array->slice_bytes};
 }
 
+int array_part(const struct array *array, struct abi_position at, struct abi_extent extent, struct copy_side *side)
+{
+    size_t height = at_least_one(array->extent.height), depth = at_least_one(array->extent.depth);
+    if (at.x > array->extent.width || extent.width > array->extent.width - at.x || at.y > height ||
+        extent.height > height - at.y || at.z > depth || extent.depth > depth - at.z)
+        return CUDA_ERROR_INVALID_VALUE;
+    array_side(array, at.x * array->element_bytes, at.y, at.z, side);
+    return CUDA_SUCCESS;
+}
+
 int array_describe(const struct array *array, struct corun_texture *texture)
 {
     *texture = (struct corun_texture){.address = array->address,

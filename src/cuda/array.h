@@ -51,6 +51,8 @@ struct array *array_of_level(const struct array *first, const struct corun_textu
 struct array *array_find(struct process *process, const void *handle);
 /* One side of a copy: from texel (x, y, z) on, x in bytes. */
 void array_side(const struct array *array, size_t x_bytes, size_t y, size_t z, struct copy_side *side);
+/* The same of a box of texels; CUDA_ERROR_INVALID_VALUE where it goes beyond the array. */
+int array_part(const struct array *array, struct abi_position at, struct abi_extent extent, struct copy_side *side);
 /* Where rows and texels lie, without how they are read. */
 int array_describe(const struct array *array, struct corun_texture *texture);
 /* cudaMemcpy3D where an array takes part. */

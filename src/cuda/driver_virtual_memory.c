@@ -13,14 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LOCATION_DEVICE = 1 };
 enum { ALLOCATION_PINNED = 1 };
 enum { HANDLE_NONE = 0, HANDLE_FILE_DESCRIPTOR = 1 };
 enum { ACCESS_NONE = 0, ACCESS_READ = 1, ACCESS_READ_WRITE = 3 };
-
-struct abi_location {
-    int type, id;
-};
 
 struct abi_allocation_properties {
     int type, handle_types;
@@ -39,9 +34,9 @@ struct abi_access {
 /* NULL, with the call's error, if that is no device. */
 static struct device *device_at(struct call *call, const struct abi_location *location)
 {
-    if (location->type == LOCATION_DEVICE && location->id >= 0 && (uint32_t)location->id < call->process->device_count)
+    if (location->kind == LOCATION_DEVICE && location->id >= 0 && (uint32_t)location->id < call->process->device_count)
         return &call->process->devices[location->id];
-    call->error = location->type == LOCATION_DEVICE ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_NOT_SUPPORTED;
+    call->error = location->kind == LOCATION_DEVICE ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_NOT_SUPPORTED;
     return NULL;
 }
 

@@ -12,7 +12,9 @@
 #include "cuda/interprocess.h"
 
 struct abi_allocation_node;
+struct abi_batch_copy;
 struct abi_channel;
+struct abi_copy_attributes;
 struct abi_fill_node;
 struct abi_host_node;
 struct abi_instantiate;
@@ -339,15 +341,34 @@ ENTRY(int, cudaIpcOpenEventHandle, void **event, struct abi_interprocess_handle 
 
 ENTRY(int, cudaMemPrefetchAsync, const void *pointer, size_t bytes, int device, void *stream);
 ENTRY(int, cudaMemPrefetchAsync_v2, const void *pointer, size_t bytes, uint64_t location, unsigned flags, void *stream);
+ENTRY(int, cudaMemPrefetchBatchAsync, void *const *pointers, const size_t *bytes, size_t count,
+      const struct abi_location *locations, const size_t *indices, size_t location_count, uint64_t flags, void *stream);
+ENTRY(int, cudaMemDiscardBatchAsync, void *const *pointers, const size_t *bytes, size_t count, uint64_t flags,
+      void *stream);
+ENTRY(int, cudaMemDiscardAndPrefetchBatchAsync, void *const *pointers, const size_t *bytes, size_t count,
+      const struct abi_location *locations, const size_t *indices, size_t location_count, uint64_t flags, void *stream);
 ENTRY(int, cudaStreamAttachMemAsync, void *handle, void *pointer, size_t bytes, unsigned flags);
 ENTRY(int, cudaMemRangeGetAttribute, void *data, size_t bytes, int which, const void *pointer, size_t count);
 ENTRY(int, cudaMemRangeGetAttributes, void **data, const size_t *bytes, const int *which, size_t attributes,
       const void *pointer, size_t count);
 
+/* runtime_batch.c; the driver API's, too. Names without _v2 are of CUDA 12: `failed` (may be NULL) gets the copy that is wrong. */
+ENTRY(int, cudaMemcpyBatchAsync, void *const *to, const void *const *from, const size_t *bytes, size_t count,
+      const struct abi_copy_attributes *attributes, const size_t *indices, size_t attribute_count, size_t *failed,
+      void *stream);
+ENTRY(int, cudaMemcpyBatchAsync_v2, void *const *to, const void *const *from, const size_t *bytes, size_t count,
+      const struct abi_copy_attributes *attributes, const size_t *indices, size_t attribute_count, void *stream);
+ENTRY(int, cudaMemcpy3DBatchAsync, size_t count, const struct abi_batch_copy *batch, size_t *failed, uint64_t flags,
+      void *stream);
+ENTRY(int, cudaMemcpy3DBatchAsync_v2, size_t count, const struct abi_batch_copy *batch, uint64_t flags, void *stream);
+
 /* runtime_pool.c */
 ENTRY(int, cudaDeviceGetDefaultMemPool, void **pool, int device);
 ENTRY(int, cudaDeviceGetMemPool, void **pool, int device);
 ENTRY(int, cudaDeviceSetMemPool, int device, void *pool);
+ENTRY(int, cudaMemGetDefaultMemPool, void **pool, const struct abi_location *location, int kind);
+ENTRY(int, cudaMemGetMemPool, void **pool, const struct abi_location *location, int kind);
+ENTRY(int, cudaMemSetMemPool, const struct abi_location *location, int kind, void *pool);
 ENTRY(int, cudaMemPoolCreate, void **result, const void *properties);
 ENTRY(int, cudaMemPoolDestroy, void *handle);
 ENTRY(int, cudaMemPoolGetAttribute, void *pool, int attribute, void *value);

@@ -235,15 +235,7 @@ static int side_3d(struct call *call, const void *handle, struct abi_position at
 {
     if (handle) {
         const struct array *array = array_find(call->process, handle);
-        if (!array)
-            return CUDA_ERROR_INVALID_HANDLE;
-        size_t height = array->extent.height ? array->extent.height : 1,
-               depth = array->extent.depth ? array->extent.depth : 1;
-        if (at.x > array->extent.width || extent.width > array->extent.width - at.x || at.y > height ||
-            extent.height > height - at.y || at.z > depth || extent.depth > depth - at.z)
-            return CUDA_ERROR_INVALID_VALUE;
-        array_side(array, at.x * array->element_bytes, at.y, at.z, side);
-        return CUDA_SUCCESS;
+        return array ? array_part(array, at, extent, side) : CUDA_ERROR_INVALID_HANDLE;
     }
     if (!memory->pointer)
         return CUDA_ERROR_INVALID_VALUE;

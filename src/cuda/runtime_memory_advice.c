@@ -20,26 +20,21 @@ enum {
     SET_ACCESSED_BY,
     UNSET_ACCESSED_BY,
 };
-/* CUmemLocationType */
-enum { LOCATION_NOWHERE, LOCATION_DEVICE, LOCATION_HOST, LOCATION_HOST_NODE, LOCATION_HOST_NEAREST };
 enum { OLD_HOST = -1, OLD_NOWHERE = -2 };
 
 /* Locations are given in one number of 64 bits: the kind, and above it the device. */
-struct location {
-    int kind, id;
-};
-
-static struct location location_of(uint64_t value)
+static struct abi_location location_of(uint64_t value)
 {
-    return (struct location){(int)(uint32_t)value, (int)(uint32_t)(value >> 32)};
+    return (struct abi_location){(int)(uint32_t)value, (int)(uint32_t)(value >> 32)};
 }
 
-static struct location old_location(int device)
+static struct abi_location old_location(int device)
 {
-    return device == OLD_HOST ? (struct location){LOCATION_HOST, 0} : (struct location){LOCATION_DEVICE, device};
+    return device == OLD_HOST ? (struct abi_location){LOCATION_HOST, 0}
+                              : (struct abi_location){LOCATION_DEVICE, device};
 }
 
-static bool known_location(struct process *process, struct location location)
+static bool known_location(struct process *process, struct abi_location location)
 {
     if (location.kind == LOCATION_DEVICE)
         return process_device(process, location.id) != NULL;
@@ -47,25 +42,32 @@ static bool known_location(struct process *process, struct location location)
 }
 
 /* As it is kept: 0 nowhere, 1 the host, 2 and more a device. */
-static uint8_t packed(struct location location)
+static uint8_t packed(struct abi_location location)
 {
     return (uint8_t)(location.kind == LOCATION_DEVICE ? location.id + 2 : 1);
 }
 
-/* The managed range that holds all of [pointer, pointer + bytes); NULL with the call's error if there is none. */
+/* The managed range that holds all of [pointer, pointer + bytes); NULL if there is none. */
+static struct range *managed_range(struct process *process, const void *pointer, size_t bytes)
+{
+    uint64_t address = (uint64_t)(uintptr_t)pointer;
+    struct range *range = (struct range *)(uintptr_t)ranges_find(process, address);
+    bool holds = range && range->kind == RANGE_MANAGED && bytes <= range->bytes - (address - range->address);
+    return holds ? range : NULL;
+}
+
+/* The same; NULL with the call's error if there is none. */
 static struct range *begin(struct call *call, const void *pointer, size_t bytes)
 {
     if (!runtime_begin(call))
         return NULL;
-    uint64_t address = (uint64_t)(uintptr_t)pointer;
-    struct range *range = (struct range *)(uintptr_t)ranges_find(call->process, address);
-    if (range && range->kind == RANGE_MANAGED && bytes <= range->bytes - (address - range->address))
-        return range;
-    call->error = CUDA_ERROR_INVALID_VALUE;
-    return NULL;
+    struct range *range = managed_range(call->process, pointer, bytes);
+    if (!range)
+        call->error = CUDA_ERROR_INVALID_VALUE;
+    return range;
 }
 
-static int advise(const void *pointer, size_t bytes, int advice, struct location location)
+static int advise(const void *pointer, size_t bytes, int advice, struct abi_location location)
 {
     struct call call;
     struct range *range = begin(&call, pointer, bytes);
@@ -98,7 +100,7 @@ ENTRY(int, cudaMemAdvise_v2, const void *pointer, size_t bytes, int advice, uint
     return advise(pointer, bytes, advice, location_of(location));
 }
 
-static int prefetch(const void *pointer, size_t bytes, struct location location, void *handle)
+static int prefetch(const void *pointer, size_t bytes, struct abi_location location, void *handle)
 {
     struct call call;
     struct range *range = begin(&call, pointer, bytes);
@@ -121,6 +123,68 @@ ENTRY(int, cudaMemPrefetchAsync_v2, const void *pointer, size_t bytes, uint64_t 
 {
     (void)flags;
     return prefetch(pointer, bytes, location_of(location), stream);
+}
+
+/* Locations hold from the piece on that their index names: ascending, from 0. */
+static bool locations_good(struct process *process, const struct abi_location *locations, const size_t *indices,
+                           size_t location_count, size_t count)
+{
+    bool good = locations && indices && location_count && location_count <= count && !indices[0] &&
+                indices[location_count - 1] < count;
+    for (size_t i = 0; good && i < location_count; i++)
+        good = known_location(process, locations[i]) && (!i || indices[i - 1] < indices[i]);
+    return good;
+}
+
+/* Pieces of managed memory are moved to locations (NULL: stay), or not one of them. */
+static int advise_batch(void *const *pointers, const size_t *bytes, size_t count, const struct abi_location *locations,
+                        const size_t *indices, size_t location_count, uint64_t flags, void *handle)
+{
+    struct call call;
+    struct stream *stream;
+    if (!runtime_begin(&call))
+        return runtime_end(&call);
+    if (!pointers || !bytes || !count || flags ||
+        (locations && !locations_good(call.process, locations, indices, location_count, count)))
+        call.error = CUDA_ERROR_INVALID_VALUE;
+    else
+        call.error = stream_of_handle(&call, handle, &stream);
+    for (size_t i = 0; i < count && call.error == CUDA_SUCCESS; i++)
+        if (!bytes[i] || !managed_range(call.process, pointers[i], bytes[i]))
+            call.error = CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0, which = 0; locations && i < count && call.error == CUDA_SUCCESS; i++) {
+        which += which + 1 < location_count && indices[which + 1] == i;
+        managed_range(call.process, pointers[i], bytes[i])->advice.prefetched = packed(locations[which]);
+    }
+    return runtime_end(&call);
+}
+
+static int prefetch_batch(void *const *pointers, const size_t *bytes, size_t count,
+                          const struct abi_location *locations, const size_t *indices, size_t location_count,
+                          uint64_t flags, void *stream)
+{
+    static const struct abi_location nowhere; /* a location is wanted, and refused if there is none */
+    return advise_batch(pointers, bytes, count, locations ? locations : &nowhere, indices, location_count, flags,
+                        stream);
+}
+
+ENTRY(int, cudaMemPrefetchBatchAsync, void *const *pointers, const size_t *bytes, size_t count,
+      const struct abi_location *locations, const size_t *indices, size_t location_count, uint64_t flags, void *stream)
+{
+    return prefetch_batch(pointers, bytes, count, locations, indices, location_count, flags, stream);
+}
+
+/* What was in discarded memory may be anything: here it stays. */
+ENTRY(int, cudaMemDiscardBatchAsync, void *const *pointers, const size_t *bytes, size_t count, uint64_t flags,
+      void *stream)
+{
+    return advise_batch(pointers, bytes, count, NULL, NULL, 0, flags, stream);
+}
+
+ENTRY(int, cudaMemDiscardAndPrefetchBatchAsync, void *const *pointers, const size_t *bytes, size_t count,
+      const struct abi_location *locations, const size_t *indices, size_t location_count, uint64_t flags, void *stream)
+{
+    return prefetch_batch(pointers, bytes, count, locations, indices, location_count, flags, stream);
 }
 
 ENTRY(int, cudaStreamAttachMemAsync, void *handle, void *pointer, size_t bytes, unsigned flags)

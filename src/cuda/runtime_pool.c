@@ -5,6 +5,7 @@
 #include "cuda/abi.h"
 #include "cuda/api.h"
 #include "cuda/call.h"
+#include "cuda/console.h"
 #include "cuda/context.h"
 #include "cuda/device.h"
 #include "cuda/graph.h"
@@ -17,6 +18,8 @@
 #include "cuda/task.h"
 
 #include <stdlib.h>
+
+enum { ALLOCATION_PINNED = 1, ALLOCATION_MANAGED }; /* cudaMemAllocationType */
 
 struct pool {
     struct object object;
@@ -85,6 +88,58 @@ ENTRY(int, cudaDeviceSetMemPool, int device, void *pool)
             call.error = CUDA_ERROR_INVALID_VALUE;
         else
             of->current_pool = pool;
+    }
+    return runtime_end(&call);
+}
+
+/* Pools by location: those of devices, of memory that stays where it is. */
+static struct device *device_of_location(struct call *call, const struct abi_location *location, int kind)
+{
+    bool there = location && kind >= ALLOCATION_PINNED && kind <= ALLOCATION_MANAGED;
+    if (there && (kind != ALLOCATION_PINNED || location->kind != LOCATION_DEVICE)) {
+        say("not supported: pools of memory that is not a device's");
+        call->error = CUDA_ERROR_NOT_SUPPORTED;
+        return NULL;
+    }
+    struct device *device = there ? process_device(call->process, location->id) : NULL;
+    if (!device)
+        call->error = CUDA_ERROR_INVALID_VALUE;
+    return device;
+}
+
+static int get_pool_of_location(void **pool, const struct abi_location *location, int kind, bool current)
+{
+    struct call call;
+    if (runtime_begin_device(&call)) {
+        struct device *device = device_of_location(&call, location, kind);
+        if (device && !pool)
+            call.error = CUDA_ERROR_INVALID_VALUE;
+        else if (device && !(*pool = (current ? current_pool : default_pool)(call.process, device)))
+            call.error = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaMemGetDefaultMemPool, void **pool, const struct abi_location *location, int kind)
+{
+    return get_pool_of_location(pool, location, kind, false);
+}
+
+ENTRY(int, cudaMemGetMemPool, void **pool, const struct abi_location *location, int kind)
+{
+    return get_pool_of_location(pool, location, kind, true);
+}
+
+ENTRY(int, cudaMemSetMemPool, const struct abi_location *location, int kind, void *pool)
+{
+    struct call call;
+    if (runtime_begin_device(&call)) {
+        struct device *device = device_of_location(&call, location, kind);
+        const struct pool *named = object_find(call.process, pool, OBJECT_POOL);
+        if (device && named && named->device == device)
+            device->current_pool = pool;
+        else if (device)
+            call.error = CUDA_ERROR_INVALID_VALUE;
     }
     return runtime_end(&call);
 }
@@ -254,7 +309,7 @@ ENTRY(int, cudaFreeAsync, void *pointer, void *handle)
 struct abi_pool_access {
     int location_kind, location_id, flags;
 };
-enum { LOCATION_DEVICE = 1, ACCESS_NONE = 0, ACCESS_READ_WRITE = 3 };
+enum { ACCESS_NONE = 0, ACCESS_READ_WRITE = 3 };
 
 ENTRY(int, cudaMemPoolSetAccess, void *handle, const struct abi_pool_access *access, size_t count)
 {
