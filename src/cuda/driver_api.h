@@ -17,6 +17,7 @@ struct abi_array_descriptor;
 struct abi_driver_kernel_node;
 struct abi_driver_resource;
 struct abi_driver_texture;
+struct abi_view;
 struct abi_location;
 struct abi_old_properties;
 struct abi_stream_operation;
@@ -229,7 +230,7 @@ ENTRY(int, cuStreamBatchMemOp, void *stream, unsigned count, const struct abi_st
 
 /* driver_texture.c */
 ENTRY(int, cuTexObjectCreate, uint64_t *handle, const struct abi_driver_resource *resource,
-      const struct abi_driver_texture *reading, const void *view);
+      const struct abi_driver_texture *reading, const struct abi_view *view);
 ENTRY(int, cuSurfObjectCreate, uint64_t *handle, const struct abi_driver_resource *resource);
 ENTRY(int, cuTexObjectGetResourceDesc, struct abi_driver_resource *resource, uint64_t handle);
 ENTRY(int, cuTexObjectGetTextureDesc, struct abi_driver_texture *texture, uint64_t handle);

@@ -3,7 +3,6 @@
 #include "cuda/abi.h"
 #include "cuda/array.h"
 #include "cuda/call.h"
-#include "cuda/console.h"
 #include "cuda/driver_api.h"
 #include "cuda/driver_array.h"
 #include "cuda/mipmap.h"
@@ -126,7 +125,7 @@ static void from_texture(const struct abi_texture *from, struct abi_driver_textu
 }
 
 static int create(uint64_t *handle, const struct abi_driver_resource *resource,
-                  const struct abi_driver_texture *reading, bool surface)
+                  const struct abi_driver_texture *reading, const struct abi_view *view, bool surface)
 {
     struct call call;
     if (driver_begin(&call)) {
@@ -135,10 +134,12 @@ static int create(uint64_t *handle, const struct abi_driver_resource *resource,
         struct abi_texture texture;
         call.error = handle && resource && (surface || reading) ? to_resource(&call, resource, &of, &channel)
                                                                 : CUDA_ERROR_INVALID_VALUE;
+        if (call.error == CUDA_SUCCESS && view)
+            call.error = texture_view_channel(view, &channel);
         if (call.error == CUDA_SUCCESS && !surface)
             to_texture(reading, &channel, &texture);
         if (call.error == CUDA_SUCCESS)
-            call.error = texture_object_create(&call, &of, surface ? NULL : &texture, handle);
+            call.error = texture_object_create(&call, &of, surface ? NULL : &texture, view, handle);
         if (call.error == CUDA_ERROR_INVALID_FILTER_SETTING)
             call.error = CUDA_ERROR_INVALID_VALUE; /* the driver has no name of its own for it */
     }
@@ -146,18 +147,14 @@ static int create(uint64_t *handle, const struct abi_driver_resource *resource,
 }
 
 ENTRY(int, cuTexObjectCreate, uint64_t *handle, const struct abi_driver_resource *resource,
-      const struct abi_driver_texture *reading, const void *view)
+      const struct abi_driver_texture *reading, const struct abi_view *view)
 {
-    if (view) {
-        say("not supported: resource views of textures");
-        return CUDA_ERROR_NOT_SUPPORTED;
-    }
-    return create(handle, resource, reading, false);
+    return create(handle, resource, reading, view, false);
 }
 
 ENTRY(int, cuSurfObjectCreate, uint64_t *handle, const struct abi_driver_resource *resource)
 {
-    return create(handle, resource, NULL, true);
+    return create(handle, resource, NULL, NULL, true);
 }
 
 static int tell(uint64_t handle, bool surface, struct abi_driver_resource *resource, struct abi_driver_texture *texture)

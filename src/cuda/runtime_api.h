@@ -24,6 +24,7 @@ struct abi_pool_access;
 struct abi_resource;
 struct abi_texture;
 struct abi_update_result;
+struct abi_view;
 
 /* driver_entry.c */
 ENTRY(int, cudaGetDriverEntryPointByVersion, const char *name, void **function, unsigned version, uint64_t flags,
@@ -438,12 +439,13 @@ ENTRY(int, cudaGraphReleaseUserObject, void *handle, void *value, unsigned count
 
 /* runtime_texture.c */
 ENTRY(int, cudaCreateTextureObject, uint64_t *handle, const struct abi_resource *resource,
-      const struct abi_texture *texture, const void *view);
+      const struct abi_texture *texture, const struct abi_view *view);
 ENTRY(int, cudaCreateSurfaceObject, uint64_t *handle, const struct abi_resource *resource);
 ENTRY(int, cudaDestroyTextureObject, uint64_t handle);
 ENTRY(int, cudaDestroySurfaceObject, uint64_t handle);
 ENTRY(int, cudaGetTextureObjectResourceDesc, struct abi_resource *resource, uint64_t handle);
 ENTRY(int, cudaGetTextureObjectTextureDesc, struct abi_texture *texture, uint64_t handle);
+ENTRY(int, cudaGetTextureObjectResourceViewDesc, struct abi_view *view, uint64_t handle);
 ENTRY(int, cudaGetSurfaceObjectResourceDesc, struct abi_resource *resource, uint64_t handle);
 ENTRY(int, cudaDeviceGetTexture1DLinearMaxWidth, size_t *width, const struct abi_channel *channel, int device);
 

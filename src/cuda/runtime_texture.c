@@ -3,7 +3,6 @@
 #include "cuda/abi.h"
 #include "cuda/array.h"
 #include "cuda/call.h"
-#include "cuda/console.h"
 #include "cuda/process.h"
 #include "cuda/runtime_api.h"
 #include "cuda/texture_object.h"
@@ -12,18 +11,12 @@
 #include <string.h>
 
 ENTRY(int, cudaCreateTextureObject, uint64_t *handle, const struct abi_resource *resource,
-      const struct abi_texture *texture, const void *view)
+      const struct abi_texture *texture, const struct abi_view *view)
 {
     struct call call;
     if (runtime_begin(&call)) {
-        if (!handle || !resource || !texture) {
-            call.error = CUDA_ERROR_INVALID_VALUE;
-        } else if (view) {
-            say("not supported: resource views of textures");
-            call.error = CUDA_ERROR_NOT_SUPPORTED;
-        } else {
-            call.error = texture_object_create(&call, resource, texture, handle);
-        }
+        call.error = handle && resource && texture ? texture_object_create(&call, resource, texture, view, handle)
+                                                   : CUDA_ERROR_INVALID_VALUE;
     }
     return runtime_end(&call);
 }
@@ -33,7 +26,7 @@ ENTRY(int, cudaCreateSurfaceObject, uint64_t *handle, const struct abi_resource 
     struct call call;
     if (runtime_begin(&call))
         call.error =
-            handle && resource ? texture_object_create(&call, resource, NULL, handle) : CUDA_ERROR_INVALID_VALUE;
+            handle && resource ? texture_object_create(&call, resource, NULL, NULL, handle) : CUDA_ERROR_INVALID_VALUE;
     return runtime_end(&call);
 }
 
@@ -80,6 +73,19 @@ ENTRY(int, cudaGetTextureObjectResourceDesc, struct abi_resource *resource, uint
 ENTRY(int, cudaGetTextureObjectTextureDesc, struct abi_texture *texture, uint64_t handle)
 {
     return tell(handle, false, NULL, texture);
+}
+
+ENTRY(int, cudaGetTextureObjectResourceViewDesc, struct abi_view *view, uint64_t handle)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        const struct texture_object *object = texture_object_find(call.context, handle, false);
+        if (object && object->has_view && view)
+            *view = object->view;
+        else
+            call.error = CUDA_ERROR_INVALID_VALUE;
+    }
+    return runtime_end(&call);
 }
 
 ENTRY(int, cudaGetSurfaceObjectResourceDesc, struct abi_resource *resource, uint64_t handle)

@@ -47,6 +47,17 @@ static int describe_resource(struct call *call, const struct abi_resource *resou
     }
 }
 
+static int apply_view(struct call *call, const struct abi_resource *resource, const struct abi_view *view,
+                      struct corun_texture *texture)
+{
+    const struct mipmap *mipmap =
+        resource->type == RESOURCE_MIPMAPPED ? mipmap_find(call->process, resource->of.array) : NULL;
+    const struct array *array = mipmap                             ? mipmap->level[0]
+                                : resource->type == RESOURCE_ARRAY ? array_find(call->process, resource->of.array)
+                                                                   : NULL;
+    return array ? texture_view_apply(view, array->flags, texture) : CUDA_ERROR_INVALID_VALUE;
+}
+
 static int describe_reading(const struct abi_texture *from, struct corun_texture *texture)
 {
     for (int i = 0; i < 3; i++) {
@@ -101,13 +112,15 @@ static int keep(struct context *context, const struct corun_texture *description
 }
 
 int texture_object_create(struct call *call, const struct abi_resource *resource, const struct abi_texture *texture,
-                          uint64_t *handle)
+                          const struct abi_view *view, uint64_t *handle)
 {
     struct corun_texture description;
     struct texture_object object = {.surface = !texture};
     if (!texture && resource->type != RESOURCE_ARRAY)
         return CUDA_ERROR_INVALID_VALUE;
     int error = describe_resource(call, resource, &description);
+    if (error == CUDA_SUCCESS && view)
+        error = apply_view(call, resource, view, &description);
     if (error == CUDA_SUCCESS && texture)
         error = describe_reading(texture, &description);
     if (error != CUDA_SUCCESS)
@@ -116,6 +129,9 @@ int texture_object_create(struct call *call, const struct abi_resource *resource
     memcpy(&object.resource, resource, offsetof(struct abi_resource, flags));
     if (texture)
         object.texture = *texture;
+    object.has_view = view != NULL;
+    if (view)
+        object.view = *view;
     error = keep(call->context, &description, &object);
     if (error == CUDA_SUCCESS)
         *handle = object.handle;

@@ -3,7 +3,7 @@
 #ifndef CORUN_CUDA_TEXTURE_OBJECT_H
 #define CORUN_CUDA_TEXTURE_OBJECT_H
 
-#include "cuda/array.h"
+#include "cuda/texture_view.h"
 
 enum { RESOURCE_ARRAY, RESOURCE_MIPMAPPED, RESOURCE_LINEAR, RESOURCE_PITCHED };
 
@@ -46,12 +46,13 @@ struct texture_object {
     uint64_t handle;
     struct abi_resource resource;
     struct abi_texture texture;
-    bool surface;
+    struct abi_view view;
+    bool surface, has_view;
 };
 
-/* A texture; a surface if `texture` is NULL. */
+/* A texture; a surface if `texture` is NULL. `view`: of an array or a mipmap; NULL: all of the resource as it is. */
 int texture_object_create(struct call *call, const struct abi_resource *resource, const struct abi_texture *texture,
-                          uint64_t *handle);
+                          const struct abi_view *view, uint64_t *handle);
 /* Waits for the kernels under way, which may read it. */
 int texture_object_destroy(struct call *call, uint64_t handle, bool surface);
 /* NULL if it is none. */

@@ -54,7 +54,7 @@ int texture_reference_bind(struct call *call, struct texture_reference *referenc
     if (error != CUDA_SUCCESS)
         return error;
     int made = reference->bound ? texture_object_create(call, &reference->resource,
-                                                        reference->surface ? NULL : &reference->reading, &after)
+                                                        reference->surface ? NULL : &reference->reading, NULL, &after)
                                 : CUDA_SUCCESS;
     reference->handle = made == CUDA_SUCCESS ? after : 0;
     enum corun_status status =

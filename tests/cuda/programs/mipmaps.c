@@ -27,6 +27,11 @@ struct texture {
     float bias, lowest, highest, border[4];
     int reserved[12];
 };
+struct view {
+    int format;
+    size_t width, height, depth;
+    unsigned first_level, last_level, first_layer, last_layer, reserved[16];
+};
 struct copy {
     size_t from_x, from_y;
     int from_type;
@@ -48,7 +53,7 @@ int cuMipmappedArrayCreate(void **mipmap, const struct descriptor *values, unsig
 int cuMipmappedArrayDestroy(void *mipmap);
 int cuMipmappedArrayGetLevel(void **array, void *mipmap, unsigned level);
 int cuTexObjectCreate(uint64_t *texture, const struct resource *resource, const struct texture *values,
-                      const void *view);
+                      const struct view *view);
 int cuTexObjectDestroy(uint64_t texture);
 
 /* Thread t reads at (t / 64, t / 64): level t / 8 into out[t]; by gradients of 2^(t / 16) texels into out[64 + t]. */
@@ -147,6 +152,19 @@ int main(void)
         }
         GOOD(cuTexObjectDestroy(handle));
     }
+    /* a view has some of the levels, the first of which is its level 0 */
+    struct view view = {.width = WIDTH, .height = HEIGHT, .first_level = 2, .last_level = 4};
+    GOOD(cuTexObjectCreate(&handle, &resource, &reading, &view));
+    void *arguments[] = {&handle, &out};
+    GOOD(cuLaunchKernel(read, 1, 1, 1, THREADS, 1, 1, 0, NULL, arguments, NULL));
+    GOOD(cuMemcpyDtoH_v2(found, out, sizeof found));
+    for (int t = 0; t < THREADS; t++)
+        check(&found[t], t / 8.0 + 2 < 4 ? t / 8.0 + 2 : 4, t / 64.0, true, 1);
+    view.last_level = LEVELS;
+    EXPECT(INVALID_VALUE, cuTexObjectCreate(&handle, &resource, &reading, &view));
+    view.first_level = 5;
+    view.last_level = 4;
+    EXPECT(INVALID_VALUE, cuTexObjectCreate(&handle, &resource, &reading, &view));
     GOOD(cuMipmappedArrayDestroy(mipmap));
     EXPECT(INVALID_HANDLE, cuMipmappedArrayDestroy(mipmap));
     GOOD(cuCtxDestroy_v2(context));
