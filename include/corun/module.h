@@ -95,6 +95,8 @@ struct corun_launch_description {
     uint64_t meeting_address;
     struct corun_dim3 cluster; /* its thread blocks; 0, 0, 0: as the kernel requires (.reqnctapercluster), or none */
     bool cluster_balanced;     /* as of struct corun_grid */
+    /* Of a thread, beside its frames, for recursion and alloca: at least 16 KiB (0 is that), up to 512. Kernels without either need none. */
+    uint64_t stack_bytes;
 };
 
 /*

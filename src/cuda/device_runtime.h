@@ -16,7 +16,7 @@ struct context;
 struct corun_diagnostics;
 
 /* cudaLimit */
-enum { LIMIT_HEAP = 2, LIMIT_PENDING_LAUNCHES = 4 };
+enum { LIMIT_STACK = 0, LIMIT_HEAP = 2, LIMIT_PENDING_LAUNCHES = 4 };
 
 /* Does a module declare a function of it? */
 bool device_runtime_wanted(const char *text);

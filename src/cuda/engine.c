@@ -16,6 +16,7 @@
 #include "cuda/context.h"
 #include "cuda/copy.h"
 #include "cuda/device.h"
+#include "cuda/device_runtime.h"
 #include "cuda/failure.h"
 #include "cuda/graph_condition.h"
 #include "cuda/interprocess.h"
@@ -174,6 +175,7 @@ static enum corun_status make_grid(struct process *process, struct task *task, s
                                                    .dynamic_shared_bytes = request->dynamic_shared_bytes,
                                                    .parameters = request->parameters,
                                                    .parameter_bytes = request->parameter_bytes,
+                                                   .stack_bytes = context->limits[LIMIT_STACK],
                                                    .cluster = request->cluster.shape,
                                                    .cluster_balanced =
                                                        request->cluster.policy == CLUSTER_POLICY_BALANCED};

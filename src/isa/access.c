@@ -72,7 +72,7 @@ static inline uint8_t *lane_host(const struct access *access, enum path path, ui
 
 static inline bool local_in_bounds(const struct corun_warp *warp, uint64_t address, uint32_t bytes)
 {
-    uint64_t limit = warp->tb->launch->kernel->local_bytes;
+    uint64_t limit = warp->tb->launch->local_bytes;
     return bytes <= limit && address <= limit - bytes;
 }
 

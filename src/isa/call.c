@@ -169,7 +169,7 @@ static bool enter(struct corun_warp *warp, const struct operation *op, uint32_t 
     uint32_t lane = lowest_bit(mask);
     if ((uint64_t)callee_frame + function->frame_bytes > stack_limit(warp, mask) || !has_room(warp)) {
         fault_raise(warp, lane, "stack overflow: a call of %s needs more than %u bytes of local memory",
-                    KERNEL_NAME(function->ptx->name), kernel->local_bytes);
+                    KERNEL_NAME(function->ptx->name), warp->tb->launch->local_bytes);
         return false;
     }
     if (function->argument_count != site->argument_count || function->result_count != site->result_count) {

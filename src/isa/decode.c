@@ -15,8 +15,6 @@
 #include <string.h>
 
 #define MAX_SLOTS 0x7fffu /* numbers above are constants */
-#define RECURSION_BYTES \
-    (16u * 1024u) /* of local memory per thread, beyond the longest path without recursion and alloca */
 #define RECURSION_FRAMES 1024u
 #define RESERVED_BYTES \
     1024u /* of shared memory: cudaDeviceProp::reservedSharedMemPerBlock of compute capability 8 and 9 */
@@ -428,11 +426,12 @@ static void lay_out_stack(struct decoder *decoder)
     for (uint32_t i = 0; i < decoder->functions.count; i++)
         recursive |= decoder->functions.data[i].recursive;
     bool allocates = kernel->stack_slot != NO_STACK;
-    kernel->local_bytes = depths[0].bytes + (recursive || allocates ? RECURSION_BYTES : 0);
+    kernel->local_bytes = depths[0].bytes + (recursive || allocates ? STACK_BYTES : 0);
+    kernel->grows = recursive || allocates;
     if (allocates)
         kernel->local_bytes = align_to(kernel->local_bytes, STACK_ALIGN);
     kernel->call_depth = depths[0].frames + (recursive ? RECURSION_FRAMES : 0);
-    if (kernel->local_bytes > MAX_LOCAL_BYTES + RECURSION_BYTES)
+    if (kernel->local_bytes > MAX_LOCAL_BYTES + STACK_BYTES)
         decode_error(decoder, CORUN_LIMIT, "kernel %s needs %u bytes of local memory per thread, more than %u",
                      KERNEL_NAME(kernel->info.name), kernel->local_bytes, MAX_LOCAL_BYTES);
 }

@@ -141,7 +141,7 @@ void fault_access(struct corun_warp *warp, uint32_t lane, enum corun_space space
                     "%s of %" PRIu32 " bytes at %s address 0x%" PRIx64 " is out of bounds: the %s has %" PRIu32
                     " bytes of it",
                     what, bytes, space_name(space), address, space == CORUN_SPACE_SHARED ? "thread block" : "thread",
-                    space == CORUN_SPACE_SHARED ? launch->grid.tb_shared_bytes : launch->kernel->local_bytes);
+                    space == CORUN_SPACE_SHARED ? launch->grid.tb_shared_bytes : launch->local_bytes);
         return;
     }
     char place[PLACE_BYTES];

@@ -133,6 +133,7 @@ struct corun_kernel {
     uint32_t shared_bytes;    /* static; dynamic shared memory starts here, rounded up to dynamic_align */
     uint32_t dynamic_align;
     uint32_t local_bytes; /* per thread, multiple of 16 */
+    bool grows;           /* recursion or alloca: STACK_BYTES of these are for it, and a launch may have more */
     uint32_t call_depth;  /* frames that can be on the stack at once, the kernel's own included */
     uint32_t stack_slot; /* of the bytes that alloca has given a thread (isa/stack.h); NO_STACK: it does not allocate */
     bool maps;           /* names shared memory of other thread blocks (mapa) */

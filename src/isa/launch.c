@@ -2,6 +2,7 @@
 /* Launches: a kernel with its grid, parameters and dynamic shared memory, checked. */
 #include "base/kernel_name.h"
 #include "isa/cluster.h"
+#include "isa/stack.h"
 
 #include "base/bits.h"
 
@@ -172,6 +173,15 @@ static void fill_grid(struct launch *launch)
     };
 }
 
+/* Beyond the stack that every kernel has which needs one of no fixed size. */
+static uint32_t more_stack(const struct corun_kernel *kernel, uint64_t wanted)
+{
+    if (!kernel->grows || wanted <= STACK_BYTES)
+        return 0;
+    uint64_t bytes = wanted < STACK_MOST_BYTES ? wanted : STACK_MOST_BYTES;
+    return (uint32_t)((bytes - STACK_BYTES + STACK_ALIGN - 1) / STACK_ALIGN * STACK_ALIGN);
+}
+
 enum corun_status corun_grid_create(struct corun_module_instance *instance,
                                     const struct corun_launch_description *description, struct corun_diagnostics *list,
                                     struct corun_grid **grid)
@@ -198,7 +208,8 @@ enum corun_status corun_grid_create(struct corun_module_instance *instance,
     launch->id = instance->launches++;
     launch->warp_register_bytes = (size_t)(kernel->register_slots + 1) * SLOT_BYTES;
     launch->warp_register_bytes = (launch->warp_register_bytes + 63) & ~(size_t)63;
-    launch->warp_local_bytes = (size_t)kernel->local_bytes * CORUN_WARP_LANES;
+    launch->local_bytes = kernel->local_bytes + more_stack(kernel, description->stack_bytes);
+    launch->warp_local_bytes = (size_t)launch->local_bytes * CORUN_WARP_LANES;
     fill_grid(launch);
     launch->parameters = calloc(1, (size_t)launch->parameter_bytes + PARAMETER_PADDING);
     launch->thread = calloc(launch->grid.tb_warps, sizeof *launch->thread);

@@ -29,11 +29,11 @@ uint32_t stack_limit(const struct corun_warp *warp, uint32_t mask)
     const struct corun_kernel *kernel = warp->tb->launch->kernel;
     uint32_t most = 0;
     if (kernel->stack_slot == NO_STACK)
-        return kernel->local_bytes;
+        return warp->tb->launch->local_bytes;
     const uint32_t *given = given_of(warp, kernel->stack_slot);
     for (; mask; mask &= mask - 1)
         most = given[lowest_bit(mask)] > most ? given[lowest_bit(mask)] : most;
-    return kernel->local_bytes - most;
+    return warp->tb->launch->local_bytes - most;
 }
 
 /* More than there is between the frames and what was given before is a fault. */
@@ -41,7 +41,7 @@ static bool allocate(struct corun_warp *warp, const struct operation *op, uint32
 {
     const struct corun_kernel *kernel = warp->tb->launch->kernel;
     const uint64_t frames = (uint64_t)warp->frame + kernel->functions[warp->function].frame_bytes;
-    const uint64_t room = kernel->local_bytes - frames, left = room - *given;
+    const uint64_t room = warp->tb->launch->local_bytes - frames, left = room - *given;
     const uint64_t bytes = read_lane(warp, op, lane), align = (uint64_t)op->offset;
     /* At that alignment: what was given before may end at a smaller one. */
     const uint64_t all = bytes > left ? UINT64_MAX : (*given + bytes + align - 1) & ~(align - 1);
@@ -56,7 +56,7 @@ static bool allocate(struct corun_warp *warp, const struct operation *op, uint32
 
 static bool restore(struct corun_warp *warp, const struct operation *op, uint32_t lane, uint32_t *given)
 {
-    uint64_t place = read_lane(warp, op, lane), end = warp->tb->launch->kernel->local_bytes;
+    uint64_t place = read_lane(warp, op, lane), end = warp->tb->launch->local_bytes;
     if (place > end || end - place > *given) {
         fault_raise(warp, lane, "stackrestore of 0x%llx, which stacksave has not given", (unsigned long long)place);
         return false;
@@ -67,7 +67,7 @@ static bool restore(struct corun_warp *warp, const struct operation *op, uint32_
 
 bool stack_execute(struct corun_warp *warp, const struct operation *op, uint32_t mask)
 {
-    uint32_t *given = given_of(warp, op->extra[0]), end = warp->tb->launch->kernel->local_bytes;
+    uint32_t *given = given_of(warp, op->extra[0]), end = warp->tb->launch->local_bytes;
     bool good = true;
     for (; mask && good; mask &= mask - 1) {
         uint32_t lane = lowest_bit(mask);

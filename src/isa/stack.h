@@ -9,6 +9,9 @@
 
 #include "isa/executor.h"
 
+#define STACK_BYTES \
+    (16u * 1024u) /* of a thread, beyond the longest path without recursion and alloca, if a launch wants no more */
+#define STACK_MOST_BYTES (512u * 1024u) /* local memory of a thread on the hardware */
 #define STACK_ALIGN 256u /* the end of local memory is a multiple of that, and so no alloca can ask for more */
 
 /* op->variant; extra[0] is the slot of the kernel. Addresses have 64 bits with EXTEND_WIDE. */

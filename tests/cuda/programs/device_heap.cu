@@ -6,9 +6,7 @@
 extern "C" {
 __device__ void *malloc(size_t bytes);
 __device__ void free(void *pointer);
-cudaError_t cudaDeviceSetLimit(int limit, size_t value);
 }
-enum { cudaLimitMallocHeapSize = 2 };
 #endif
 
 __global__ void churn(int *wrong)
