@@ -237,6 +237,8 @@ int api_free(struct call *call, uint64_t address, bool host, const char *by)
         api_tell_freed_before(call->context, address, by);
     if (!range || range->address != address || host != (range->kind == RANGE_HOST))
         return CUDA_ERROR_INVALID_VALUE;
+    if (interprocess_is_pooled(process, address))
+        return interprocess_close_memory(call, address);
     struct context *owner = range->context;
     bool everybodys = !range_of_device(range);
     int error = engine_wait_context(process, owner);

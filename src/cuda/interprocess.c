@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define PAGE_BYTES UINT64_C(4096)
-enum content { CONTENT_MEMORY = 0x6d70692e, CONTENT_EVENT = 0x6570692e };
+enum content { CONTENT_MEMORY = 0x6d70692e, CONTENT_EVENT = 0x6570692e, CONTENT_POOLED = 0x7070692e };
 
 /* What a handle says: the file that a descriptor of a process stands for. */
 struct place {
@@ -33,6 +33,7 @@ struct place {
     int32_t process, file;
     uint32_t flags; /* of an event */
     uint64_t inode, bytes;
+    uint64_t pool; /* inode of the file of the pool that memory is from; 0: none */
 };
 _Static_assert(sizeof(struct place) <= sizeof(struct abi_interprocess_handle), "a handle has 64 bytes");
 
@@ -50,6 +51,7 @@ struct imported {
     struct context *context;
     uint64_t address, bytes, inode;
     uint32_t opened;
+    bool pooled;
 };
 
 struct interprocess {
@@ -75,13 +77,18 @@ static struct interprocess *get(struct call *call)
     return process->interprocess;
 }
 
+bool interprocess_allowed(struct call *call)
+{
+    return get(call) != NULL;
+}
+
 static bool write_handle(struct abi_interprocess_handle *handle, enum content content, int file, uint64_t bytes,
-                         unsigned flags)
+                         unsigned flags, uint64_t pool)
 {
     struct stat about;
     if (fstat(file, &about))
         return false;
-    const struct place place = {content, (int32_t)getpid(), file, flags, about.st_ino, bytes};
+    const struct place place = {content, (int32_t)getpid(), file, flags, about.st_ino, bytes, pool};
     memset(handle, 0, sizeof *handle);
     memcpy(handle, &place, sizeof place);
     return true;
@@ -146,19 +153,48 @@ static int move_to_file(struct process *process, struct interprocess *all, const
     return CUDA_SUCCESS;
 }
 
-int interprocess_export_memory(struct call *call, uint64_t address, struct abi_interprocess_handle *handle)
+/* `pool`: of the range, 0 if there is none. */
+static int export_range(struct call *call, const struct range *range, enum content content, uint64_t pool,
+                        struct abi_interprocess_handle *handle)
 {
-    const struct range *range = ranges_find(call->process, address);
-    if (!handle || !range || range->kind != RANGE_DEVICE || range->pool)
-        return CUDA_ERROR_INVALID_VALUE;
     struct interprocess *all = get(call);
     if (!all)
         return call->error;
     uint64_t first = range->address, bytes = range->bytes;
     int error = exported_at(all, first) ? CUDA_SUCCESS : move_to_file(call->process, all, range);
-    if (error == CUDA_SUCCESS && !write_handle(handle, CONTENT_MEMORY, exported_at(all, first)->file, bytes, 0))
+    if (error == CUDA_SUCCESS && !write_handle(handle, content, exported_at(all, first)->file, bytes, 0, pool))
         error = CUDA_ERROR_OPERATING_SYSTEM;
     return error;
+}
+
+int interprocess_export_memory(struct call *call, uint64_t address, struct abi_interprocess_handle *handle)
+{
+    const struct range *range = ranges_find(call->process, address);
+    if (!handle || !range || range->kind != RANGE_DEVICE || range->pool)
+        return CUDA_ERROR_INVALID_VALUE;
+    return export_range(call, range, CONTENT_MEMORY, 0, handle);
+}
+
+int interprocess_export_pooled(struct call *call, uint64_t address, struct abi_interprocess_handle *handle)
+{
+    const struct range *range = ranges_find(call->process, address);
+    if (!handle || !range || range->address != address || range->kind != RANGE_DEVICE || !range->pool ||
+        !range->pool->file)
+        return CUDA_ERROR_INVALID_VALUE;
+    return export_range(call, range, CONTENT_POOLED, range->pool->file, handle);
+}
+
+int interprocess_pool_file(void)
+{
+    return memfd_create("corun-memory-pool", MFD_CLOEXEC);
+}
+
+bool interprocess_is_pool(int file)
+{
+    char path[64], name[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    ssize_t length = readlink(path, name, sizeof name - 1);
+    return length > 0 && (name[length] = 0, strncmp(name, "/memfd:corun-memory-pool", 24) == 0);
 }
 
 void interprocess_forget(struct process *process, uint64_t address)
@@ -194,14 +230,19 @@ static int map_file(struct call *call, int file, uint64_t bytes, uint64_t *addre
     return error;
 }
 
-int interprocess_import_memory(struct call *call, const struct abi_interprocess_handle *handle, uint64_t *address)
+static int import(struct call *call, const struct abi_interprocess_handle *handle, enum content content, uint64_t pool,
+                  uint64_t *address)
 {
     struct interprocess *all = get(call);
     struct place place;
     struct stat about;
-    int file = all ? open_handle(call, handle, CONTENT_MEMORY, &place) : -1;
+    int file = all ? open_handle(call, handle, content, &place) : -1;
     if (file < 0)
         return call->error;
+    if (place.pool != pool) {
+        close(file);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
     for (size_t i = 0; i < all->imported.count; i++) {
         struct imported *imported = &all->imported.data[i];
         if (imported->inode == place.inode && imported->context == call->context) {
@@ -211,7 +252,7 @@ int interprocess_import_memory(struct call *call, const struct abi_interprocess_
             return CUDA_SUCCESS;
         }
     }
-    struct imported imported = {call->context, 0, 0, place.inode, 1};
+    struct imported imported = {call->context, 0, 0, place.inode, 1, pool != 0};
     if (fstat(file, &about) || (uint64_t)about.st_size % GRANULARITY) {
         close(file);
         return CUDA_ERROR_INVALID_VALUE;
@@ -226,6 +267,26 @@ int interprocess_import_memory(struct call *call, const struct abi_interprocess_
     if (error == CUDA_SUCCESS)
         *address = imported.address;
     return error;
+}
+
+int interprocess_import_memory(struct call *call, const struct abi_interprocess_handle *handle, uint64_t *address)
+{
+    return import(call, handle, CONTENT_MEMORY, 0, address);
+}
+
+int interprocess_import_pooled(struct call *call, const struct abi_interprocess_handle *handle, uint64_t pool,
+                               uint64_t *address)
+{
+    return import(call, handle, CONTENT_POOLED, pool, address);
+}
+
+bool interprocess_is_pooled(const struct process *process, uint64_t address)
+{
+    const struct interprocess *all = process->interprocess;
+    for (size_t i = 0; all && i < all->imported.count; i++)
+        if (all->imported.data[i].address == address)
+            return all->imported.data[i].pooled;
+    return false;
 }
 
 int interprocess_close_memory(struct call *call, uint64_t address)
@@ -282,7 +343,7 @@ int interprocess_export_event(struct call *call, struct event *event, struct abi
         *event->shared = (struct shared_counts){event->recorded, event->reached.completed};
         event->recorded_here = event->recorded;
     }
-    return write_handle(handle, CONTENT_EVENT, event->shared_file, PAGE_BYTES, event->flags)
+    return write_handle(handle, CONTENT_EVENT, event->shared_file, PAGE_BYTES, event->flags, 0)
                ? CUDA_SUCCESS
                : CUDA_ERROR_OPERATING_SYSTEM;
 }

@@ -24,6 +24,19 @@ int interprocess_export_memory(struct call *call, uint64_t address, struct abi_i
 /* The same address again where the context has it open already. */
 int interprocess_import_memory(struct call *call, const struct abi_interprocess_handle *handle, uint64_t *address);
 int interprocess_close_memory(struct call *call, uint64_t address);
+/*
+ * The same of what a pool has given out, for processes that have opened the pool, whose file has the inode `pool`. What was opened is
+ * closed by whoever frees it.
+ */
+int interprocess_export_pooled(struct call *call, uint64_t address, struct abi_interprocess_handle *handle);
+int interprocess_import_pooled(struct call *call, const struct abi_interprocess_handle *handle, uint64_t pool,
+                               uint64_t *address);
+bool interprocess_is_pooled(const struct process *process, uint64_t address);
+/* A new file for a pool; -1 if there is none to be had. Is a descriptor one of such a file? */
+int interprocess_pool_file(void);
+bool interprocess_is_pool(int file);
+/* False, with the call's error, where programs share a GPU. */
+bool interprocess_allowed(struct call *call);
 /* The memory at `address` is freed: its handle is worth nothing from now on. */
 void interprocess_forget(struct process *process, uint64_t address);
 

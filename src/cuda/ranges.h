@@ -22,6 +22,7 @@ enum range_kind {
 /* What a pool of memory has given out and nobody has freed (runtime_pool.c). */
 struct pool_bytes {
     uint64_t used, most_used, most_reserved;
+    uint64_t file;       /* inode of the file by which other processes know the pool; 0: none */
     uint32_t references; /* the pool, and each range */
 };
 

@@ -21,6 +21,7 @@ struct abi_instantiate;
 struct abi_kernel_node;
 struct abi_node;
 struct abi_pool_access;
+struct abi_pool_properties;
 struct abi_resource;
 struct abi_texture;
 struct abi_update_result;
@@ -370,7 +371,7 @@ ENTRY(int, cudaDeviceSetMemPool, int device, void *pool);
 ENTRY(int, cudaMemGetDefaultMemPool, void **pool, const struct abi_location *location, int kind);
 ENTRY(int, cudaMemGetMemPool, void **pool, const struct abi_location *location, int kind);
 ENTRY(int, cudaMemSetMemPool, const struct abi_location *location, int kind, void *pool);
-ENTRY(int, cudaMemPoolCreate, void **result, const void *properties);
+ENTRY(int, cudaMemPoolCreate, void **result, const struct abi_pool_properties *properties);
 ENTRY(int, cudaMemPoolDestroy, void *handle);
 ENTRY(int, cudaMemPoolGetAttribute, void *pool, int attribute, void *value);
 ENTRY(int, cudaMemPoolSetAttribute, void *pool, int attribute, void *value);
@@ -380,6 +381,12 @@ ENTRY(int, cudaMallocFromPoolAsync, void **pointer, size_t bytes, void *pool, vo
 ENTRY(int, cudaFreeAsync, void *pointer, void *handle);
 ENTRY(int, cudaMemPoolSetAccess, void *handle, const struct abi_pool_access *access, size_t count);
 ENTRY(int, cudaMemPoolGetAccess, int *flags, void *handle, const struct abi_pool_access *location);
+
+/* runtime_pool_handles.c */
+ENTRY(int, cudaMemPoolExportToShareableHandle, void *handle, void *pool, int type, unsigned flags);
+ENTRY(int, cudaMemPoolImportFromShareableHandle, void **pool, void *handle, int type, unsigned flags);
+ENTRY(int, cudaMemPoolExportPointer, struct abi_interprocess_handle *handle, const void *pointer);
+ENTRY(int, cudaMemPoolImportPointer, void **pointer, void *pool, const struct abi_interprocess_handle *handle);
 
 /* runtime_reference.c */
 ENTRY(void, __cudaRegisterTexture, void **handle, const void *host, const void **address, const char *name,

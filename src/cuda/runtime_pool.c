@@ -10,7 +10,9 @@
 #include "cuda/device.h"
 #include "cuda/graph.h"
 #include "cuda/graph_memory.h"
+#include "cuda/interprocess.h"
 #include "cuda/object.h"
+#include "cuda/pool.h"
 #include "cuda/process.h"
 #include "cuda/ranges.h"
 #include "cuda/runtime_api.h"
@@ -18,35 +20,51 @@
 #include "cuda/task.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { ALLOCATION_PINNED = 1, ALLOCATION_MANAGED }; /* cudaMemAllocationType */
 
-struct pool {
-    struct object object;
-    struct device *device;
-    uint64_t release_threshold;
-    struct pool_bytes *bytes;
+/* cudaMemPoolProps */
+struct abi_pool_properties {
+    int kind, handle_types;
+    struct abi_location location;
+    void *other;
+    size_t most_bytes; /* since CUDA 12 */
 };
 
-static struct pool *create(struct process *process, struct device *device)
+struct pool *pool_create(struct process *process, struct device *device, int file)
 {
     struct pool *pool = calloc(1, sizeof *pool);
     struct pool_bytes *bytes = calloc(1, sizeof *bytes);
-    if (pool && bytes) {
-        *pool = (struct pool){.object = {OBJECT_POOL}, .device = device, .bytes = bytes};
+    struct stat about;
+    if (pool && bytes && (file < 0 || fstat(file, &about) == 0)) {
+        *pool = (struct pool){.object = {OBJECT_POOL}, .device = device, .bytes = bytes, .file = file};
         bytes->references = 1;
+        bytes->file = file < 0 ? 0 : about.st_ino;
         if (object_add(process, &pool->object))
             return pool;
     }
+    if (file >= 0)
+        close(file);
     free(pool);
     free(bytes);
     return NULL;
 }
 
+void pool_destroy(struct process *process, struct pool *pool)
+{
+    object_remove(process, &pool->object);
+    pool_bytes_release(pool->bytes); /* what it has given out still counts it */
+    if (pool->file >= 0)
+        close(pool->file);
+    free(pool);
+}
+
 static struct pool *default_pool(struct process *process, struct device *device)
 {
     if (!device->pool)
-        device->pool = create(process, device);
+        device->pool = pool_create(process, device, -1);
     return (struct pool *)device->pool;
 }
 
@@ -84,7 +102,7 @@ ENTRY(int, cudaDeviceSetMemPool, int device, void *pool)
     if (runtime_begin_device(&call)) {
         struct device *of = process_device(call.process, device);
         const struct pool *named = object_find(call.process, pool, OBJECT_POOL);
-        if (!of || !named || named->device != of)
+        if (!of || !named || named->device != of || named->imported)
             call.error = CUDA_ERROR_INVALID_VALUE;
         else
             of->current_pool = pool;
@@ -136,7 +154,7 @@ ENTRY(int, cudaMemSetMemPool, const struct abi_location *location, int kind, voi
     if (runtime_begin_device(&call)) {
         struct device *device = device_of_location(&call, location, kind);
         const struct pool *named = object_find(call.process, pool, OBJECT_POOL);
-        if (device && named && named->device == device)
+        if (device && named && named->device == device && !named->imported)
             device->current_pool = pool;
         else if (device)
             call.error = CUDA_ERROR_INVALID_VALUE;
@@ -144,14 +162,23 @@ ENTRY(int, cudaMemSetMemPool, const struct abi_location *location, int kind, voi
     return runtime_end(&call);
 }
 
-ENTRY(int, cudaMemPoolCreate, void **result, const void *properties)
+ENTRY(int, cudaMemPoolCreate, void **result, const struct abi_pool_properties *properties)
 {
     struct call call;
     if (runtime_begin(&call)) {
-        if (!result || !properties)
-            call.error = CUDA_ERROR_INVALID_VALUE;
-        else if (!(*result = create(call.process, call.context->device)))
+        struct device *device =
+            result && properties ? device_of_location(&call, &properties->location, properties->kind) : NULL;
+        int file = -1;
+        if (!device)
+            call.error = call.error == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : call.error;
+        else if (properties->handle_types & ~POOL_HANDLE_FILE)
+            call.error = CUDA_ERROR_NOT_SUPPORTED;
+        else if (properties->handle_types && (file = interprocess_pool_file()) < 0)
+            call.error = CUDA_ERROR_OPERATING_SYSTEM;
+        else if (!(*result = pool_create(call.process, device, file)))
             call.error = CUDA_ERROR_OUT_OF_MEMORY;
+        else
+            ((struct pool *)*result)->most_bytes = properties->most_bytes;
     }
     return runtime_end(&call);
 }
@@ -166,9 +193,7 @@ ENTRY(int, cudaMemPoolDestroy, void *handle)
         } else {
             if (pool->device->current_pool == pool)
                 pool->device->current_pool = NULL;
-            object_remove(call.process, &pool->object);
-            pool_bytes_release(pool->bytes); /* what it has given out still counts it */
-            free(pool);
+            pool_destroy(call.process, pool);
         }
     }
     return runtime_end(&call);
@@ -242,6 +267,8 @@ static int allocate_in_graph(struct call *call, struct stream *stream, size_t by
 
 static int allocate_from(struct call *call, struct pool *pool, size_t bytes, uint64_t *address)
 {
+    if (pool->most_bytes && (bytes > pool->most_bytes || pool->bytes->used > pool->most_bytes - bytes))
+        return CUDA_ERROR_OUT_OF_MEMORY;
     int error = memory_allocate(call->process, call->context, bytes, address, "cudaMallocAsync");
     if (error == CUDA_SUCCESS)
         memory_count(call->process, *address, pool->bytes);
@@ -257,7 +284,8 @@ static int allocate_in_stream(void **pointer, size_t bytes, const void *named, b
         uint64_t address = 0;
         struct pool *pool =
             has_name ? object_find(call.process, named, OBJECT_POOL) : current_pool(call.process, call.context->device);
-        call.error = pointer && pool ? stream_of_handle(&call, handle, &stream) : CUDA_ERROR_INVALID_VALUE;
+        call.error =
+            pointer && pool && !pool->imported ? stream_of_handle(&call, handle, &stream) : CUDA_ERROR_INVALID_VALUE;
         if (call.error == CUDA_SUCCESS && bytes)
             call.error = stream->capture ? allocate_in_graph(&call, stream, bytes, &address)
                                          : allocate_from(&call, pool, bytes, &address);
@@ -291,8 +319,12 @@ ENTRY(int, cudaFreeAsync, void *pointer, void *handle)
         struct graph_memory *of_graph =
             call.error == CUDA_SUCCESS ? graph_memory_find(call.context, (uint64_t)(uintptr_t)pointer) : NULL;
         bool frees_now = of_graph && !stream->capture;
-        struct task *task = call.error == CUDA_SUCCESS && !frees_now ? task_create(TASK_FREE) : NULL;
-        if (frees_now) {
+        bool opened = call.error == CUDA_SUCCESS && interprocess_is_pooled(call.process, range->address);
+        struct task *task = call.error == CUDA_SUCCESS && !frees_now && !opened ? task_create(TASK_FREE) : NULL;
+        if (opened) { /* waits for what is under way */
+            call.error = stream->capture ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+                                         : interprocess_close_memory(&call, (uint64_t)(uintptr_t)pointer);
+        } else if (frees_now) {
             call.error = graph_memory_free(call.process, of_graph);
         } else if (task) {
             task->address = (uint64_t)(uintptr_t)pointer;

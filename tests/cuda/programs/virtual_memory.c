@@ -4,6 +4,7 @@
  * access that was not given, and memory that another process has made.
  */
 #include "driver_test.h"
+#include "pass_file.h"
 
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -47,36 +48,6 @@ static void *begin(void **module)
     GOOD(cuModuleLoadData(module, add_one_text));
     GOOD(cuModuleGetFunction(&function, *module, "add_one"));
     return function;
-}
-
-static void send_file(int socket, int file)
-{
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control = {{.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
-    char byte = 0;
-    struct iovec data = {&byte, 1};
-    struct msghdr message = {
-        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    memcpy(CMSG_DATA(&control.header), &file, sizeof file);
-    CHECK(sendmsg(socket, &message, 0) == 1);
-}
-
-static int receive_file(int socket)
-{
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control;
-    char byte;
-    int file;
-    struct iovec data = {&byte, 1};
-    struct msghdr message = {
-        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    CHECK(recvmsg(socket, &message, 0) == 1);
-    memcpy(&file, CMSG_DATA(&control.header), sizeof file);
-    return file;
 }
 
 /* The other process: adds one to what it is sent. */
