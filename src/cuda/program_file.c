@@ -4,6 +4,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -124,6 +125,24 @@ static bool holds_runtime(const struct elf_file *file)
     return memmem(file->data, file->bytes, text, sizeof text) != NULL;
 }
 
+/* How long the file must be at least to hold what is loaded of it; 0 if that is not known. A shorter one ends with a signal of the system's. */
+static uint64_t loaded_bytes(const struct elf_file *file)
+{
+    const Elf64_Ehdr *header = at(file, 0, sizeof *header);
+    uint64_t most = 0;
+    if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_ident[EI_CLASS] != ELFCLASS64 ||
+        header->e_phentsize != sizeof(Elf64_Phdr) || header->e_phoff % 8)
+        return 0;
+    for (uint32_t i = 0; i < header->e_phnum; i++) {
+        uint64_t place, end;
+        const Elf64_Phdr *part =
+            __builtin_add_overflow(header->e_phoff, i * sizeof *part, &place) ? NULL : at(file, place, sizeof *part);
+        if (part && part->p_type == PT_LOAD && !__builtin_add_overflow(part->p_offset, part->p_filesz, &end))
+            most = end > most ? end : most;
+    }
+    return most;
+}
+
 enum corun_status program_file_check(const char *path, struct corun_diagnostics *list, bool *fixed_path,
                                      char runtime[64])
 {
@@ -146,7 +165,11 @@ enum corun_status program_file_check(const char *path, struct corun_diagnostics 
     file.data = map;
     read_sections(&file, &facts);
     enum corun_status status = CORUN_OK;
-    if (facts.library)
+    if (loaded_bytes(&file) > file.bytes)
+        status = corun_report(list, CORUN_NOT_FOUND, place,
+                              "is cut off: it has %zu bytes, and what is loaded of it ends at byte %" PRIu64,
+                              file.bytes, loaded_bytes(&file));
+    else if (facts.library)
         status = corun_report(list, CORUN_UNSUPPORTED, place,
                               "not supported: it needs %s, whose kernels are machine code only; use kernels that are "
                               "compiled with the program (templates, as CUTLASS or CUB are)",

@@ -506,6 +506,19 @@ class Programs(unittest.TestCase):
                 os.chmod(path, 0o755)
                 self.assertIn(run("--", path).returncode, (4, 13, 126, 127), length)
 
+    def test_file_that_was_cut_off(self):
+        """Said, where the system would start it and end it with a signal."""
+        with open(program("vector_add-static"), "rb") as file:
+            good = file.read()
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "short")
+            with open(path, "wb") as file:
+                file.write(good[:len(good) // 4])
+            os.chmod(path, 0o755)
+            done = run("--", path)
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertRegex(done.stderr, r"is cut off: it has \d+ bytes, and what is loaded of it ends at byte \d+")
+
 
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0]] + sys.argv[3:])
