@@ -433,15 +433,27 @@ static void take_head(struct memory_channel *channel, struct l2_slice *slice, ui
             clock_ceil(&shared->icnt_to_core, clock_ceil(&shared->l2_to_icnt, place - turn));
 }
 
+/* Cycles that the head keeps the slice busy: check bits stand for whole sectors, so that one written in part is read before. */
+static uint32_t busy_cycles(const struct memory_shared *shared, const struct l2_slice *slice)
+{
+    const struct packet *packet = &shared->pool.slots[slice->head].packet;
+    uint32_t each = shared->config.l2_part_write_cycles;
+    if (!each || packet->kind != PACKET_WRITE)
+        return 1;
+    uint32_t parts = count_sectors(packet->sectors & ~(uint32_t)packet->full_sectors);
+    return parts ? parts * each : 1;
+}
+
 static void serve(struct memory_channel *channel, struct l2_slice *slice, uint64_t icnt_limit)
 {
     uint64_t cycle = slice->next;
+    uint32_t busy = busy_cycles(channel->shared, slice);
     bool done = slice->tags ? serve_cached(channel, slice, cycle) : serve_uncached(channel, slice, cycle);
     if (!done)
         return;
     leave_place_line(channel, slice, cycle);
     slice->state = SLICE_READY;
-    slice->tag_free = cycle + 1;
+    slice->tag_free = cycle + busy;
     slice->served[slice->served_next] = cycle;
     slice->served_next = slice->served_next + 1 < channel->shared->config.l2_queue ? slice->served_next + 1 : 0;
     take_head(channel, slice, icnt_limit);

@@ -367,6 +367,43 @@ static void parts_make_a_sector_whole(void **state)
     rig_destroy(&rig);
 }
 
+/* Line after line, as many as are run: one sector whole, words of two others. */
+static bool parts_of_lines(const struct rig *rig, uint32_t sm, uint32_t n, struct packet *packet)
+{
+    full_lines(rig, sm, n, packet);
+    packet->address = n * UINT64_C(128);
+    packet->bytes = 40;
+    packet->sectors = 0xd;
+    packet->full_sectors = 0x4;
+    packet->words = 0x1ff0001;
+    return sm == 0;
+}
+
+static bool lines_in_a_row(const struct rig *rig, uint32_t sm, uint32_t n, struct packet *packet)
+{
+    full_lines(rig, sm, n, packet);
+    packet->address = n * UINT64_C(128);
+    return sm == 0;
+}
+
+static void a_slice_is_busy_with_parts(void **state)
+{
+    (void)state;
+    struct corun_gpu_config c = one_slice();
+    c.icnt_flit_bytes = 136;
+    c.l2_bytes_per_cycle = 256;
+    for (c.l2_part_write_cycles = 0; c.l2_part_write_cycles <= 3; c.l2_part_write_cycles++) {
+        struct rig rig;
+        rig_create(&rig, &c);
+        uint64_t few = rig_run(&rig, 10, parts_of_lines), many = rig_run(&rig, 30, parts_of_lines);
+        assert_int_equal(many - few, 20 * (c.l2_part_write_cycles ? 2 * c.l2_part_write_cycles : 1));
+        few = rig_run(&rig, 10, lines_in_a_row);
+        many = rig_run(&rig, 30, lines_in_a_row);
+        assert_int_equal(many - few, 20);
+        rig_destroy(&rig);
+    }
+}
+
 /* Seven words of a sector, then lines that drive it out, then the eighth: what was there then counts no longer. */
 static bool seven_words(const struct rig *rig, uint32_t sm, uint32_t n, struct packet *packet)
 {
@@ -542,6 +579,7 @@ int main(void)
         cmocka_unit_test(whole_sectors_are_written_without_a_fetch_and_written_back_once),
         cmocka_unit_test(parts_of_a_sector_are_fetched_when_read),
         cmocka_unit_test(parts_make_a_sector_whole),
+        cmocka_unit_test(a_slice_is_busy_with_parts),
         cmocka_unit_test(parts_of_a_line_that_left_do_not_count),
         cmocka_unit_test(the_smallest_queues_do_not_lock_up),
         cmocka_unit_test(atomics_to_one_address_follow_one_another),

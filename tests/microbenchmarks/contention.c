@@ -347,6 +347,43 @@ static double implied_many_addresses(const struct bench *bench, const struct row
     return slices < sms ? slices : sms;
 }
 
+/* ---- stores of parts of sectors ---- */
+
+/* Sectors a core cycle: each lane stores a word of a sector of its own. */
+static struct reading measure_parts(const struct bench *bench, const struct row *row)
+{
+    enum { LENGTH = 16, WARPS = 8, SECTOR = 32 };
+    (void)row;
+    uint64_t cycles[2];
+    uint32_t sms = bench->design->sms, lanes = sms * WARPS * CORUN_WARP_LANES;
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        struct text kernel;
+        text_begin(&kernel, NULL);
+        text_add(&kernel,
+                 "mov.u32 %%r10, %%ctaid.x;\nmov.u32 %%r11, %%tid.x;\nmad.lo.u32 %%r10, %%r10, %u, %%r11;\n"
+                 "mul.wide.u32 %%rd1, %%r10, %u;\nadd.u64 %%rd1, %%rd1, %%rd0;\n",
+                 WARPS * CORUN_WARP_LANES, SECTOR);
+        for (uint32_t i = 0; i < (pass + 1) * LENGTH; i++)
+            text_add(&kernel, "st.global.u32 [%%rd1+%u], %%r10;\n", i % (SECTOR / 4) * 4);
+        text_end(&kernel);
+        struct run run = {.text = kernel.data,
+                          .tbs = sms,
+                          .threads = WARPS * CORUN_WARP_LANES,
+                          .buffer_bytes = (uint64_t)lanes * SECTOR};
+        run_kernel(bench, &run);
+        text_free(&kernel);
+        cycles[pass] = run.cycles;
+    }
+    return (struct reading){(double)lanes * LENGTH / (double)(cycles[1] - cycles[0]), NAN};
+}
+
+static double implied_parts(const struct bench *bench, const struct row *row)
+{
+    (void)row;
+    const struct corun_gpu_config *c = bench->design;
+    return c->memory_controllers * c->slices_per_controller / (c->l2_part_write_cycles * core_per(c, c->l2_clock_khz));
+}
+
 static const uint32_t mshrs[] = {4, 8, 16, 32, 0};
 
 #define FREE_ROWS "dram_tRP=1,dram_tRCD=1,dram_tRAS=1,dram_tRC=1"
@@ -368,5 +405,7 @@ const struct row contention_rows[] = {
      ALONE ",atomic_interval=4", "atomic_interval=1", has_l2, NULL, 0, NULL, NULL},
     {"atomics to many addresses", "warp instructions per cycle", measure_many_addresses, implied_many_addresses,
      ALONE ",atomic_interval=4", "atomic_interval=1", has_l2, NULL, 0, NULL, NULL},
+    {"stores of single words", "sectors per cycle", measure_parts, implied_parts, ALONE ",l2_part_write_cycles=4",
+     "l2_part_write_cycles=0", has_l2, NULL, 0, NULL, NULL},
     {0},
 };
