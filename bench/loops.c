@@ -4,6 +4,7 @@
  *
  *     loops GPU FILE.ptx
  *
+ * Before them stands a line for the kernel: its name, the word "registers", registers of a thread, bytes of shared memory. Of an instruction:
  * kernel, index, where a branch goes (-1: none), line of the PTX, kind, issue slots, cycles of the pipelines for logic, for products, of either, name of its pipeline
  */
 #include "corun/config.h"
@@ -53,6 +54,7 @@ static bool print_kernel(const struct corun_gpu_config *config, const struct cor
     if (!ops)
         return false;
     machine_ops_build(config, &grid, ops);
+    printf("%s registers %u %u\n", kernel->info.name, kernel->info.registers_per_thread, kernel->info.shared_bytes);
     for (uint32_t i = 0; i < kernel->code_length; i++)
         print_op(kernel, i, &ops[i]);
     free(ops);

@@ -5,7 +5,8 @@
     loops.py build/bench_loops GPU FILE.cu [FILE.cu …] [--arch sm_90] [--each] [--half deciding]
 
 Kernels are compiled by nvcc; an innermost loop counts where both sides have one with as many loads, stores, atomics and products of floats.
-Printed are the means of the logarithms' absolute values: of the instructions, and of the cycles that its busiest pipeline takes for the loop.
+Printed are the means of the logarithms' absolute values: of the instructions, and of the cycles that its busiest pipeline takes for the loop;
+and of all kernels how far their registers are off, and the warps that fit an SM with them.
 Halves are by the SHA-256 of the kernels' names: the first, third, … of that order decides.
 """
 import argparse
@@ -13,6 +14,7 @@ import collections
 import hashlib
 import math
 import os
+import re
 import struct
 import subprocess
 import tempfile
@@ -114,6 +116,15 @@ def pairs(ours, theirs):
                 break
 
 
+def warps(registers):
+    """That fit 65 536 registers, in steps of 256 for a warp and as many on each of four schedulers, 64 at most."""
+    return min(64, 65536 // ((registers * 32 + 255) // 256 * 256) // 4 * 4)
+
+
+def mean_error(pairs):
+    return sum(abs(ours / theirs - 1) for ours, theirs in pairs) / len(pairs)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tool")
@@ -124,25 +135,32 @@ def main():
     parser.add_argument("--half", choices=("deciding", "reported"))
     parser.add_argument("--show", help="of this kernel: lines of the PTX and operations")
     args = parser.parse_args()
-    theirs, ours = {}, collections.defaultdict(list)
+    theirs, ours, registers, taken = {}, collections.defaultdict(list), {}, {}
     text = {}
     with tempfile.TemporaryDirectory() as folder:
         for source in args.sources:
             ptx, cubin = os.path.join(folder, "loops.ptx"), os.path.join(folder, "loops.cubin")
             subprocess.run(["nvcc", "-std=c++17", "-arch=" + args.arch.replace("sm", "compute"), "-ptx", "-o", ptx, source], check=True)
-            subprocess.run(["ptxas", "-arch=" + args.arch, "-o", cubin, ptx], check=True)
+            log = subprocess.run(["ptxas", "-v", "-arch=" + args.arch, "-o", cubin, ptx], check=True, stderr=subprocess.PIPE, text=True).stderr
+            taken.update((name, int(count)) for name, count in re.findall(r"function '(\w+)' for '\w+'\n(?:.*\n)*?.*Used (\d+) registers", log))
             theirs.update(cubin_kernels(cubin, int(args.arch[3:5]) >= 90))
             printed = subprocess.run([args.tool, args.gpu, ptx], check=True, stdout=subprocess.PIPE, text=True).stdout
             lines = open(ptx).read().split("\n")
             for line in printed.splitlines():
+                if line.split()[1] == "registers":
+                    registers[line.split()[0]] = int(line.split()[2])
+                    continue
                 name, _, target, place, kind, slots, logic, products, either, _ = line.split()
                 ours[name].append((int(target), int(place), kind, int(slots), int(logic), int(products), int(either), lines[int(place) - 1].strip()))
     order = sorted(set(ours) & set(theirs), key=lambda name: hashlib.sha256(name.encode()).hexdigest())
     sums = {half: [] for half in ("deciding", "reported")}
-    without = []
+    without, kept = [], {half: [] for half in ("deciding", "reported")}
     for place, name in enumerate(order):
         half = "reported" if place % 2 else "deciding"
         mine, other = of_model(ours[name]), of_cubin(theirs[name])
+        kept[half].append((registers[name], taken[name]))
+        if args.each and args.half in (None, half):
+            print(f"{half:9} {name:20} registers {registers[name]:3} {taken[name]:3}  warps {warps(registers[name]):2} {warps(taken[name]):2}")
         found = list(pairs(mine, other))
         if args.show == name:
             for title, loops in (("model", mine), ("ptxas", other)):
@@ -162,6 +180,8 @@ def main():
         if entries and args.half in (None, half):
             print(f"{half}: {len(entries)} loops, instructions {100 * sum(abs(e[0]) for e in entries) / len(entries):.1f} %, busiest pipeline {100 * sum(abs(e[1]) for e in entries) / len(entries):.1f} %"
                   f" (signed {100 * sum(e[0] for e in entries) / len(entries):+.1f}, {100 * sum(e[1] for e in entries) / len(entries):+.1f})")
+        if kept[half] and args.half in (None, half):
+            print(f"{half}: {len(kept[half])} kernels, registers {100 * mean_error(kept[half]):.1f} %, warps of them that fit an SM {100 * mean_error([(warps(a), warps(b)) for a, b in kept[half]]):.1f} %")
     print("no loop in common:", *without)
 
 

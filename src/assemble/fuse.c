@@ -2,6 +2,8 @@
 /* Two integer operations that the hardware has as one: products with sums, logic functions of three operands. */
 #include "assemble/code.h"
 
+#include <stdlib.h>
+
 static bool is_register(const struct ptx_operand *operand)
 {
     return operand->kind == PTX_OPERAND_REGISTER;
@@ -94,14 +96,66 @@ static void take_copy(struct code *code, const struct ptx_instruction *product, 
     code->changed = true;
 }
 
-/* Of 64 bits each of a product's sums is one instruction with it, however many there are: IMAD.WIDE. */
-static bool fuse_sum(struct code *code, struct ptx_instruction *sum)
+static bool is_sum(const struct ptx_instruction *sum)
+{
+    return sum->opcode == PTX_OP_ADD && sum->guard == PTX_NONE && ptx_type_is_integer(sum->types[0]) && !sum->carry &&
+           !sum->sat && sum->carry_flag == PTX_NONE && sum->merged < INT16_MAX / 2;
+}
+
+static bool has_one_value(const struct code *code, const struct ptx_operand *operand)
+{
+    return !is_register(operand) || code->definitions[operand->index].instruction != PTX_NONE;
+}
+
+/* The product of 64 bits that an operand is, wherever it is computed: its factors never change. */
+static const struct ptx_instruction *product_elsewhere(const struct code *code, const struct ptx_operand *operand)
+{
+    const struct ptx_instruction *product = is_register(operand) ? code_definition(code, operand) : NULL;
+    return product && product->guard == PTX_NONE && is_product(product, 64) &&
+                   has_one_value(code, &product->operands[1]) && has_one_value(code, &product->operands[2])
+               ? product
+               : NULL;
+}
+
+/* Per register: reads by sums that could compute the product that it is; of two products a sum takes the first. */
+static uint32_t *count_takers(const struct code *code)
+{
+    uint32_t *takers = calloc((size_t)code->function.register_count + 1, sizeof *takers);
+    for (uint32_t i = 0; takers && i < code->function.instruction_count; i++) {
+        const struct ptx_instruction *sum = &code->instructions[i];
+        if (!is_sum(sum) || !is_register(&sum->operands[1]) || !is_register(&sum->operands[2]))
+            continue;
+        uint32_t first = product_elsewhere(code, &sum->operands[1]) ? 1 : 2;
+        if (product_elsewhere(code, &sum->operands[first]))
+            takers[sum->operands[first].index]++;
+    }
+    return takers;
+}
+
+/* The last sum has computed the product itself, which stood in another block: its count stays there. */
+static void leave_product(struct code *code, struct ptx_instruction *sum, const struct ptx_instruction *product)
+{
+    uint32_t index = (uint32_t)(product - code->instructions);
+    if (code->flow.block_of[index] == code->flow.block_of[sum - code->instructions])
+        absorb(code, sum, product);
+    else
+        code_remove(code, index);
+}
+
+/*
+ * Of 64 bits each of a product's sums is one instruction with it, however many there are: IMAD.WIDE. A product of another block, a
+ * distance that a loop goes in each turn, is taken in if all that read it do so.
+ */
+static bool fuse_sum(struct code *code, struct ptx_instruction *sum, uint32_t *takers)
 {
     uint32_t bits = ptx_types[sum->types[0]].bits;
-    if (!ptx_type_is_integer(sum->types[0]) || sum->carry || sum->sat || sum->carry_flag != PTX_NONE)
+    if (!is_sum(sum))
         return false;
     for (uint32_t i = 1; i <= 2; i++) {
         const struct ptx_instruction *product = for_reader(code, sum, &sum->operands[i]);
+        if (!product && bits == 64 && is_register(&sum->operands[i]) && takers[sum->operands[i].index] &&
+            takers[sum->operands[i].index] == code->definitions[sum->operands[i].index].reads)
+            product = product_elsewhere(code, &sum->operands[i]);
         bool shared = product && code->definitions[sum->operands[i].index].reads > 1;
         if (!product || !is_product(product, bits) || !is_register(&sum->operands[3 - i]) ||
             (shared && product->half != PTX_HALF_WIDE))
@@ -119,10 +173,12 @@ static bool fuse_sum(struct code *code, struct ptx_instruction *sum)
         sum->types[0] = product->types[0];
         sum->operands = operands;
         sum->operand_count = 4;
+        if (takers[factor])
+            takers[factor]--;
         if (shared)
             take_copy(code, product, factor);
         else
-            absorb(code, sum, product);
+            leave_product(code, sum, product);
         return true;
     }
     return false;
@@ -169,16 +225,18 @@ static bool fuse_logic(struct code *code, struct ptx_instruction *outer)
 
 void code_fuse(struct code *code)
 {
-    for (uint32_t i = 0; i < code->function.instruction_count; i++) {
+    uint32_t *takers = count_takers(code);
+    for (uint32_t i = 0; takers && i < code->function.instruction_count; i++) {
         struct ptx_instruction *instruction = &code->instructions[i];
         if (instruction->opcode == PTX_OP_NONE || instruction->guard != PTX_NONE ||
             instruction->merged >= INT16_MAX / 2)
             continue;
         if (instruction->opcode == PTX_OP_ADD)
-            fuse_sum(code, instruction);
+            fuse_sum(code, instruction, takers);
         else if (is_logic(instruction))
             fuse_logic(code, instruction);
     }
+    free(takers);
 }
 
 void code_fuse_sums(struct code *code)

@@ -198,6 +198,7 @@ struct unrolling {
     uint32_t *renamed;     /* per register of before: its name in the turn that is written */
     uint32_t *first_names; /* and in the first turn */
     bool *seen;            /* per register of before: the turn has read or written it */
+    uint32_t *reads;       /* per register of before: by what is copied */
     uint32_t count, label_count, register_count;
     bool failed;
 };
@@ -368,25 +369,38 @@ static void copy_instruction(struct unrolling *u, uint32_t index)
         copy->carry_flag = u->renamed[copy->carry_flag];
 }
 
+static void count_read(void *user, uint32_t register_index, enum ptx_access access)
+{
+    struct unrolling *u = user;
+    u->reads[register_index] += access == PTX_READ;
+}
+
+static void count_reads(struct unrolling *u)
+{
+    for (uint32_t i = u->loop->first; i < u->loop->branch; i++)
+        ptx_instruction_registers(&u->code->instructions[i], count_read, u);
+}
+
 struct renamer {
     struct unrolling *unrolling;
-    bool guarded;
+    bool guarded, last;
 };
 
-/* A register that the loop writes before it reads it has another name in each turn but the last one, which leaves the value. */
+/* A register that the loop writes before it reads it has another name in each turn; the last one leaves the value to who reads it elsewhere. */
 static void rename_written(void *user, uint32_t register_index, enum ptx_access access)
 {
     struct renamer *renamer = user;
     struct unrolling *u = renamer->unrolling;
-    if (!u->seen[register_index] && access == PTX_WRITE && !renamer->guarded)
+    bool inside = u->reads[register_index] == u->code->definitions[register_index].reads;
+    if (!u->seen[register_index] && access == PTX_WRITE && !renamer->guarded && (inside || !renamer->last))
         u->renamed[register_index] = new_register(u, u->registers[register_index].type);
     u->seen[register_index] = true;
 }
 
-static void name_registers(struct unrolling *u)
+static void name_registers(struct unrolling *u, bool last)
 {
     const struct counting_loop *loop = u->loop;
-    struct renamer renamer = {u, false};
+    struct renamer renamer = {u, false, last};
     for (uint32_t i = loop->first; i < loop->branch; i++) {
         const struct ptx_instruction *instruction = &u->code->instructions[i];
         renamer.guarded = instruction->guard != PTX_NONE;
@@ -522,8 +536,7 @@ static void write_turns(struct unrolling *u)
         for (uint32_t i = 0; i < before; i++)
             u->renamed[i] = i;
         memset(u->seen, 0, before * sizeof *u->seen);
-        if (!last)
-            name_registers(u);
+        name_registers(u, last);
         for (uint32_t i = 0; i < before; i++)
             if (turn == 0 || !growing_of(u, i) || u->growing[i].leads)
                 u->first_names[i] = u->renamed[i];
@@ -565,6 +578,7 @@ static void write_function(struct unrolling *u)
     add_branch(u, one, ahead.go, true);
     u->labels[four].instruction = u->count;
     find_growing(u);
+    count_reads(u);
     write_turns(u);
     write_test(u, &ahead);
     u->instructions[u->count - 1].merged += (int16_t)u->stands_for; /* runs for all lanes that came to the turns */
@@ -607,7 +621,7 @@ static bool unroll(struct code *code, const struct counting_loop *loop)
     struct unrolling u = {
         .code = code, .loop = loop, .label_count = code->function.label_count, .register_count = registers};
     u.seen = calloc(registers + 1, sizeof *u.seen);
-    u.renamed = calloc(2 * ((size_t)registers + 1), sizeof *u.renamed);
+    u.renamed = calloc(3 * ((size_t)registers + 1), sizeof *u.renamed);
     u.growing = calloc(registers + 1, sizeof *u.growing);
     u.instructions = ARENA_ARRAY(code->arena, struct ptx_instruction, most);
     u.labels = ARENA_ARRAY(code->arena, struct ptx_label, u.label_count + 4);
@@ -616,6 +630,7 @@ static bool unroll(struct code *code, const struct counting_loop *loop)
     bool done = u.seen && u.renamed && u.growing && u.instructions && u.labels && u.registers && definitions;
     if (done) {
         u.first_names = u.renamed + registers + 1;
+        u.reads = u.first_names + registers + 1;
         memcpy(u.labels, code->labels, u.label_count * sizeof *u.labels);
         memcpy(u.registers, code->function.registers, registers * sizeof *u.registers);
         struct ptx_operand back = code->instructions[loop->branch].operands[0];

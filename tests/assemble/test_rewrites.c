@@ -308,6 +308,30 @@ static void test_fuse_in_loops(void **state)
     becomes(ASSEMBLE_FUSE, changes, changes);
 }
 
+/* A distance that stays is computed by each sum that goes it, in whatever block, if nothing else reads it and its factors stay. */
+static void test_fuse_across_blocks(void **state)
+{
+    (void)state;
+#define FROM "ld.param.u64 %d1, [a];\nld.param.u32 %r9, [n];\nld.param.u32 %r8, [n];\n"
+#define AROUND \
+    "st.global.u32 [%d1], %r9;\nst.global.u32 [%d3], %r9;\nadd.s32 %r9, %r9, -1;\nsetp.ne.s32 %p1, %r9, 0;\n" \
+    "@%p1 bra L;\nret;\n"
+    becomes(ASSEMBLE_FUSE, FROM "mul.wide.s32 %d2, %r8, 4;\nL: add.s64 %d1, %d1, %d2;\nadd.s64 %d3, %d2, %d1;\n" AROUND,
+            FROM "L: mad.wide.s32 %d1, %r8, 4, %d1;\nmad.wide.s32 %d3, %r8, 4, %d1;\n" AROUND);
+    static const char *const stay[] = {
+        /* another reader; a factor that changes; a guarded sum; a product of 32 bits */
+        FROM "mul.wide.s32 %d2, %r8, 4;\nL: add.s64 %d1, %d1, %d2;\nadd.s64 %d3, %d2, %d1;\nst.global.u64 [%d1], "
+             "%d2;\n" AROUND,
+        FROM "mul.wide.s32 %d2, %r9, 4;\nL: add.s64 %d1, %d1, %d2;\nadd.s64 %d3, %d2, %d1;\n" AROUND,
+        FROM
+        "mul.wide.s32 %d2, %r8, 4;\nmov.u64 %d3, %d1;\nL: add.s64 %d1, %d1, %d2;\n@%p2 add.s64 %d3, %d2, %d1;\n" AROUND,
+        FROM
+        "mul.lo.s32 %r2, %r8, 4;\nmov.u64 %d3, %d1;\nL: add.s32 %r3, %r9, %r2;\nst.global.u32 [%d1], %r3;\n" AROUND,
+    };
+    for (size_t i = 0; i < sizeof stay / sizeof *stay; i++)
+        becomes(ASSEMBLE_FUSE, stay[i], stay[i]);
+}
+
 static void test_unroll(void **state)
 {
     (void)state;
@@ -339,6 +363,25 @@ static void test_unroll(void **state)
             fail_msg("not %u loads:\n%s", rows[i].loads, body);
         free(body);
     }
+}
+
+/* The last of four turns and the single one have names of their own, too, so that their products find the sums. */
+static void test_unroll_and_contract(void **state)
+{
+    (void)state;
+    struct ptx_module *module =
+        parse("ld.param.u64 %d1, [a];\nld.param.u32 %r9, [n];\nmov.f32 %f1, 0f00000000;\n"
+              "L: ld.global.f32 %f2, [%d1];\nld.global.f32 %f3, [%d1+4];\nadd.s64 %d1, %d1, 8;\n"
+              "mul.f32 %f4, %f2, %f3;\nsub.f32 %f1, %f1, %f4;\nadd.s32 %r9, %r9, -1;\n"
+              "setp.ne.s32 %p1, %r9, 0;\n@%p1 bra L;\nst.global.f32 [%d1], %f1;\n"
+              "st.global.f32 [%d1], %f3;\nret;\n");
+    assert_int_equal(assemble_module(module, ASSEMBLE_UNROLL | ASSEMBLE_CONTRACT), CORUN_OK);
+    char *text = print_body(module);
+    assert_int_equal(count_of(text, "submul.f32"), 5);
+    assert_int_equal(count_of(text, "\nsub.f32"), 0);
+    assert_int_equal(count_of(text, " %f3, [%d1"), 2); /* what is read behind the loop keeps its name */
+    ptx_module_destroy(module);
+    free(text);
 }
 
 /* Each turn has names of its own for all that it writes, several registers with one instruction. */
@@ -742,7 +785,9 @@ int main(void)
         cmocka_unit_test(test_contract),
         cmocka_unit_test(test_halves),
         cmocka_unit_test(test_fuse_in_loops),
+        cmocka_unit_test(test_fuse_across_blocks),
         cmocka_unit_test(test_unroll),
+        cmocka_unit_test(test_unroll_and_contract),
         cmocka_unit_test(test_unroll_that_grows),
         cmocka_unit_test(test_unroll_of_shared),
         cmocka_unit_test(test_unroll_of_vectors),
