@@ -2,7 +2,10 @@
 /* Loads of neighbouring words of shared memory: one load of up to 16 bytes, where the address is certainly aligned for that. */
 #include "assemble/code.h"
 
-enum { WIDEST = 16, LONGEST_PROOF = 8 };
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDEST = 16 };
 
 /* An upper limit of what is asked for: 2^4 is WIDEST. */
 enum { MOST_ZEROES = 4 };
@@ -26,62 +29,102 @@ static bool can_align(const struct ptx_variable *variable)
     return variable->space == PTX_SPACE_SHARED && !variable->incomplete;
 }
 
-static uint32_t zeroes_of(const struct code *code, const struct ptx_operand *operand, uint32_t depth);
+/* Of each register so many of the lowest bits are certainly 0, MOST_ZEROES at most, whichever of its definitions it has its value from. */
+struct proof {
+    const struct code *code;
+    uint8_t *zeroes;
+    const struct ptx_instruction *instruction;
+    bool changed;
+};
 
-static uint32_t zeroes_of_product(const struct code *code, const struct ptx_operand *factors, uint32_t depth)
+static uint32_t zeroes_of(const struct proof *proof, const struct ptx_operand *operand)
 {
-    return least(MOST_ZEROES, zeroes_of(code, &factors[0], depth) + zeroes_of(code, &factors[1], depth));
+    if (operand->kind == PTX_OPERAND_INTEGER)
+        return zeroes_of_number(operand->bits);
+    if (operand->kind == PTX_OPERAND_VARIABLE)
+        return can_align(operand->variable) ? zeroes_of_number((uint64_t)operand->offset) : 0;
+    bool named = operand->kind == PTX_OPERAND_REGISTER || operand->kind == PTX_OPERAND_ADDRESS;
+    return named ? proof->zeroes[operand->index] : 0;
 }
 
-static uint32_t zeroes_of_result(const struct code *code, const struct ptx_instruction *definition, uint32_t depth)
+static uint32_t zeroes_of_product(const struct proof *proof, const struct ptx_operand *factors)
+{
+    return least(MOST_ZEROES, zeroes_of(proof, &factors[0]) + zeroes_of(proof, &factors[1]));
+}
+
+static uint32_t zeroes_of_result(const struct proof *proof, const struct ptx_instruction *definition)
 {
     const struct ptx_operand *operands = definition->operands;
+    if (definition->sat ||
+        (!ptx_type_is_integer(definition->types[0]) && ptx_types[definition->types[0]].kind != PTX_KIND_BITS))
+        return 0;
     switch (definition->opcode) {
     case PTX_OP_MOV:
-        return zeroes_of(code, &operands[1], depth);
+        return zeroes_of(proof, &operands[1]);
     case PTX_OP_ADD:
     case PTX_OP_SUB:
-        return definition->carry ? 0
-                                 : least(zeroes_of(code, &operands[1], depth), zeroes_of(code, &operands[2], depth));
+        return definition->carry ? 0 : least(zeroes_of(proof, &operands[1]), zeroes_of(proof, &operands[2]));
     case PTX_OP_SHL:
         return operands[2].kind != PTX_OPERAND_INTEGER
                    ? 0
-                   : least(MOST_ZEROES, zeroes_of(code, &operands[1], depth) +
-                                            (uint32_t)least(MOST_ZEROES, (uint32_t)operands[2].bits));
+                   : least(MOST_ZEROES,
+                           zeroes_of(proof, &operands[1]) + (uint32_t)least(MOST_ZEROES, (uint32_t)operands[2].bits));
     case PTX_OP_MUL:
-        return definition->half == PTX_HALF_HI ? 0 : zeroes_of_product(code, &operands[1], depth);
+        return definition->half == PTX_HALF_HI ? 0 : zeroes_of_product(proof, &operands[1]);
     case PTX_OP_MAD:
         return definition->half == PTX_HALF_HI || definition->carry
                    ? 0
-                   : least(zeroes_of_product(code, &operands[1], depth), zeroes_of(code, &operands[3], depth));
+                   : least(zeroes_of_product(proof, &operands[1]), zeroes_of(proof, &operands[3]));
     case PTX_OP_CVT:
-        return ptx_type_is_integer(definition->types[0]) && ptx_type_is_integer(definition->types[1]) &&
-                       !definition->sat
-                   ? zeroes_of(code, &operands[1], depth)
+        return ptx_type_is_integer(definition->types[0]) && ptx_type_is_integer(definition->types[1])
+                   ? zeroes_of(proof, &operands[1])
                    : 0;
     default:
         return 0;
     }
 }
 
-/* So many of the lowest bits are certainly 0, MOST_ZEROES at most. */
-static uint32_t zeroes_of(const struct code *code, const struct ptx_operand *operand, uint32_t depth)
+static void note_result(void *user, uint32_t register_index, enum ptx_access access)
 {
-    if (operand->kind == PTX_OPERAND_INTEGER)
-        return zeroes_of_number(operand->bits);
-    if (operand->kind == PTX_OPERAND_VARIABLE)
-        return can_align(operand->variable) ? zeroes_of_number((uint64_t)operand->offset) : 0;
-    const struct ptx_instruction *definition = depth ? code_definition(code, operand) : NULL;
-    if (!definition || definition->guard != PTX_NONE || definition->sat ||
-        definition->operands[0].kind != PTX_OPERAND_REGISTER ||
-        (!ptx_type_is_integer(definition->types[0]) && ptx_types[definition->types[0]].kind != PTX_KIND_BITS))
-        return 0;
-    return zeroes_of_result(code, definition, depth - 1);
+    struct proof *proof = user;
+    const struct ptx_operand *to = &proof->instruction->operands[0];
+    if (access != PTX_WRITE || !proof->zeroes[register_index])
+        return;
+    bool alone = to->kind == PTX_OPERAND_REGISTER && to->index == register_index;
+    uint32_t zeroes = alone ? zeroes_of_result(proof, proof->instruction) : 0;
+    if (zeroes < proof->zeroes[register_index]) {
+        proof->zeroes[register_index] = (uint8_t)zeroes;
+        proof->changed = true;
+    }
 }
 
-/* A load of one word of 4 or 8 bytes into a register that nothing else writes, at an address whose base stays. */
-static bool is_candidate(const struct code *code, uint32_t index)
+/* All are taken to have as many as there can be, until a definition says otherwise; what a caller hands over has none. */
+static bool prove(struct proof *proof)
 {
+    const struct code *code = proof->code;
+    const struct ptx_signature *signature = &code->function.signature;
+    proof->zeroes = malloc((size_t)code->function.register_count + 1);
+    if (!proof->zeroes)
+        return false;
+    memset(proof->zeroes, MOST_ZEROES, code->function.register_count);
+    for (uint32_t i = 0; i < signature->parameter_count; i++)
+        if (signature->parameters[i]->space == PTX_SUFFIX_NONE)
+            proof->zeroes[signature->parameters[i]->parameter_register] = 0;
+    do {
+        proof->changed = false;
+        for (uint32_t i = 0; i < code->function.instruction_count; i++) {
+            proof->instruction = &code->instructions[i];
+            if (proof->instruction->opcode != PTX_OP_NONE)
+                ptx_instruction_registers(proof->instruction, note_result, proof);
+        }
+    } while (proof->changed);
+    return true;
+}
+
+/* A load of one word of 4 or 8 bytes into a register that nothing else writes. */
+static bool is_candidate(const struct proof *proof, uint32_t index)
+{
+    const struct code *code = proof->code;
     const struct ptx_instruction *load = &code->instructions[index];
     if (load->opcode != PTX_OP_LD || load->space != PTX_SPACE_SHARED || load->guard != PTX_NONE ||
         load->vector != PTX_SUFFIX_NONE || load->operand_count != 2 || code_effect(load) != EFFECT_LOAD)
@@ -93,8 +136,7 @@ static bool is_candidate(const struct code *code, uint32_t index)
         return false;
     if (address->kind == PTX_OPERAND_ADDRESS_VARIABLE)
         return can_align(address->variable);
-    return address->kind == PTX_OPERAND_ADDRESS && code->definitions[address->index].instruction != PTX_NONE &&
-           zeroes_of(code, address, LONGEST_PROOF) > (bits == 32 ? 2 : 3);
+    return address->kind == PTX_OPERAND_ADDRESS && zeroes_of(proof, address) > (bits == 32 ? 2 : 3);
 }
 
 static bool same_base(const struct ptx_operand *left, const struct ptx_operand *right)
@@ -112,9 +154,30 @@ static bool ends_search(const struct ptx_instruction *instruction)
     return effect == EFFECT_ORDER || effect == EFFECT_FIXED;
 }
 
-/* The loads of the `count` words from `offset` on, with the one at `index` the first of them in the block; false if one is missing. */
-static bool find_words(const struct code *code, uint32_t index, int64_t offset, uint32_t count, uint32_t *words)
+struct writer {
+    uint32_t register_index;
+    bool found;
+};
+
+static void note_write(void *user, uint32_t register_index, enum ptx_access access)
 {
+    struct writer *writer = user;
+    writer->found |= access == PTX_WRITE && register_index == writer->register_index;
+}
+
+/* Does it change the base of an address? */
+static bool moves_base(const struct ptx_instruction *instruction, const struct ptx_operand *address)
+{
+    struct writer writer = {address->index, false};
+    if (address->kind == PTX_OPERAND_ADDRESS)
+        ptx_instruction_registers(instruction, note_write, &writer);
+    return writer.found;
+}
+
+/* The loads of the `count` words from `offset` on, with the one at `index` the first of them in the block; false if one is missing. */
+static bool find_words(const struct proof *proof, uint32_t index, int64_t offset, uint32_t count, uint32_t *words)
+{
+    const struct code *code = proof->code;
     const struct ptx_instruction *first = &code->instructions[index];
     uint32_t end = code->flow.blocks[code->flow.block_of[index]].end, found = 0;
     int64_t bytes = ptx_types[first->types[0]].bits / 8;
@@ -126,14 +189,15 @@ static bool find_words(const struct code *code, uint32_t index, int64_t offset, 
             continue;
         if (ends_search(other))
             return false;
-        if (other->types[0] != first->types[0] || !is_candidate(code, i) ||
-            !same_base(&first->operands[1], &other->operands[1]))
-            continue;
-        int64_t place = other->operands[1].offset - offset;
-        if (place < 0 || place >= count * bytes || place % bytes || words[place / bytes] != PTX_NONE)
-            continue;
-        words[place / bytes] = i;
-        found++;
+        int64_t place = other->operand_count > 1 ? other->operands[1].offset - offset : -1;
+        if (other->types[0] == first->types[0] && is_candidate(proof, i) &&
+            same_base(&first->operands[1], &other->operands[1]) && place >= 0 && place < count * bytes &&
+            place % bytes == 0 && words[place / bytes] == PTX_NONE) {
+            words[place / bytes] = i;
+            found++;
+        }
+        if (found < count && moves_base(other, &first->operands[1]))
+            return false;
     }
     return found == count;
 }
@@ -174,18 +238,17 @@ static void align_variables(const struct code *code)
     }
 }
 
-static bool combine_at(struct code *code, uint32_t index)
+static bool combine_at(struct code *code, const struct proof *proof, uint32_t index)
 {
     uint32_t words[4];
     const struct ptx_instruction *load = &code->instructions[index];
     uint32_t bytes = ptx_types[load->types[0]].bits / 8;
     int64_t offset = load->operands[1].offset;
-    uint32_t known = load->operands[1].kind == PTX_OPERAND_ADDRESS_VARIABLE
-                         ? MOST_ZEROES
-                         : zeroes_of(code, &load->operands[1], LONGEST_PROOF);
+    uint32_t known =
+        load->operands[1].kind == PTX_OPERAND_ADDRESS_VARIABLE ? MOST_ZEROES : zeroes_of(proof, &load->operands[1]);
     for (uint32_t width = 1u << known; width > bytes; width /= 2) {
         int64_t start = offset & -(int64_t)width;
-        if (find_words(code, index, start, width / bytes, words))
+        if (find_words(proof, index, start, width / bytes, words))
             return merge_words(code, index, start, width / bytes, words);
     }
     return false;
@@ -193,10 +256,12 @@ static bool combine_at(struct code *code, uint32_t index)
 
 void code_combine(struct code *code)
 {
-    bool combined = false;
-    for (uint32_t i = 0; i < code->function.instruction_count; i++)
-        if (code->instructions[i].opcode != PTX_OP_NONE && is_candidate(code, i))
-            combined |= combine_at(code, i);
+    struct proof proof = {.code = code};
+    bool combined = false, proved = prove(&proof);
+    for (uint32_t i = 0; proved && i < code->function.instruction_count; i++)
+        if (code->instructions[i].opcode != PTX_OP_NONE && is_candidate(&proof, i))
+            combined |= combine_at(code, &proof, i);
+    free(proof.zeroes);
     if (combined)
         align_variables(code);
 }

@@ -564,6 +564,38 @@ static void test_combine(void **state)
             "ld.shared.v2.u64 {%d5, %d4}, [%d3];\nret;\n");
 }
 
+/* A base that a loop moves is as aligned as the worst of what it has its value from, and loads behind the move are others. */
+static void test_combine_in_loops(void **state)
+{
+    (void)state;
+    static const char pair[] = "ld.shared.f32 %f1, [%r1];\nld.shared.f32 %f2, [%r1+4];\n",
+                      both[] = "ld.shared.v2.f32 {%f1, %f2}, [%r1];\n";
+    static const struct {
+        const char *start, *step;
+        bool wide;
+    } rows[] = {
+        {"mov.u32 %r1, tile;\n", "add.s32 %r1, %r1, 8;\n", true},
+        {"mov.u32 %r1, tile;\n", "mad.lo.s32 %r1, %r9, 24, %r1;\n", true},
+        {"mov.u32 %r1, tile;\n", "add.s32 %r1, %r1, 4;\n", false},
+        {"mov.u32 %r1, tile;\n", "add.s32 %r1, %r1, %r9;\n", false},
+        {"ld.param.u32 %r1, [n];\n", "add.s32 %r1, %r1, 8;\n", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *text[2];
+        for (uint32_t wide = 0; wide < 2; wide++)
+            assert_true(asprintf(&text[wide],
+                                 "ld.param.u32 %%r9, [n];\n%sL: %s%sadd.s32 %%r9, %%r9, -1;\nsetp.ne.s32 %%p1, %%r9, "
+                                 "0;\n@%%p1 bra L;\nret;\n",
+                                 rows[i].start, wide ? both : pair, rows[i].step) > 0);
+        becomes(ASSEMBLE_COMBINE, text[0], text[rows[i].wide]);
+        free(text[0]);
+        free(text[1]);
+    }
+    static const char moved[] = "mov.u32 %r1, tile;\nL: ld.shared.f32 %f1, [%r1];\nadd.s32 %r1, %r1, 8;\n"
+                                "ld.shared.f32 %f2, [%r1+4];\nsetp.ne.s32 %p1, %r1, 800;\n@%p1 bra L;\nret;\n";
+    becomes(ASSEMBLE_COMBINE, moved, moved);
+}
+
 static void test_combine_that_stays(void **state)
 {
     (void)state;
@@ -797,6 +829,7 @@ int main(void)
         cmocka_unit_test(test_schedule_that_stays),
         cmocka_unit_test(test_load_passes_store),
         cmocka_unit_test(test_combine),
+        cmocka_unit_test(test_combine_in_loops),
         cmocka_unit_test(test_combine_that_stays),
         cmocka_unit_test(test_combine_aligns),
         cmocka_unit_test(test_gather),
