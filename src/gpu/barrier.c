@@ -37,6 +37,21 @@ static void post_deadlock(struct sm *sm, uint32_t index)
                               .place = place});
 }
 
+/* Warps come to barriers one after the other, whichever thread block they are of. */
+static void take_turn(struct sm *sm)
+{
+    if (sm->barrier_free < sm->now)
+        sm->barrier_free = sm->now;
+    sm->barrier_free += sm->config->barrier_warp_cycles;
+}
+
+/* From when on those that wait may issue: the last one has had its turn. */
+static uint64_t opening(const struct sm *sm)
+{
+    uint32_t each = sm->config->barrier_warp_cycles;
+    return (sm->barrier_free > sm->now + each ? sm->barrier_free - each : sm->now) + sm->config->barrier_cycles;
+}
+
 static void release(struct sm *sm, struct sm_tb *tb, struct barrier *barrier)
 {
     uint64_t warps = barrier->waiting;
@@ -48,7 +63,7 @@ static void release(struct sm *sm, struct sm_tb *tb, struct barrier *barrier)
     *barrier = (struct barrier){0, 0, 0};
     for (; warps; warps &= warps - 1) {
         uint32_t slot = lowest_bit(warps);
-        sm->warps[slot].not_before = sm->now + (number < CORUN_BARRIERS ? sm->config->barrier_cycles : 1);
+        sm->warps[slot].not_before = number < CORUN_BARRIERS ? opening(sm) : sm->now + 1;
         warp_set_state(sm, slot, WARP_CONTROL);
         warp_evaluate(sm, slot);
     }
@@ -66,6 +81,8 @@ void sm_barrier_arrive(struct sm *sm, uint32_t slot)
     struct sm_tb *tb = &sm->tbs[warp->tb];
     struct barrier *barrier = &tb->barriers[sm->issue.barrier % MAX_BARRIERS];
     warp->counters->barriers += sm->issue.barrier < CORUN_BARRIERS;
+    if (sm->issue.barrier < CORUN_BARRIERS)
+        take_turn(sm);
     barrier->arrived++;
     barrier->threads = sm->issue.barrier_threads;
     if (sm->issue.barrier_waits) {

@@ -103,6 +103,7 @@ struct sm {
     struct corun_counters together; /* scheduler cycles, each once: of shared times, and those alone that have ended */
     struct corun_counters before_alone;              /* where one application began to have the SM to itself */
     uint64_t progress_cycle[CORUN_MAX_APPLICATIONS]; /* last store, exit or completion */
+    uint64_t barrier_free; /* from when on the unit for barriers takes the next warp that arrives */
     uint64_t next_sample, sample_cycles;
     uint64_t idle_warp_samples[CORUN_MAX_APPLICATIONS];
     uint32_t samples;

@@ -28,20 +28,24 @@ static struct reading measure_barrier(const struct bench *bench, const struct ro
                             (double)(longer.stamps[0] - shorter.stamps[0]) / LENGTH};
 }
 
-/* A scheduler's warps arrive one after the other; the barrier opens barrier_cycles after the last one. */
+/* A scheduler's warps arrive one after the other, or one after the other of the SM; the barrier opens barrier_cycles after the last one. */
 static double implied_barrier(const struct bench *bench, const struct row *row)
 {
     (void)row;
     const struct corun_gpu_config *c = bench->design;
     uint32_t warps = (bench->k + c->schedulers_per_sm - 1) / c->schedulers_per_sm;
-    uint32_t issue = c->warp_issue_cycles;
-    return (warps - 1) * issue + (c->barrier_cycles > issue ? c->barrier_cycles : issue);
+    uint32_t issue = c->warp_issue_cycles, turns = (bench->k - 1) * c->barrier_warp_cycles;
+    uint32_t arrivals = (warps - 1) * issue;
+    return (turns > arrivals ? turns : arrivals) + (c->barrier_cycles > issue ? c->barrier_cycles : issue);
 }
 
 static const uint32_t warps[] = {1, 2, 4, 8, 16, 0};
 
 const struct row barrier_rows[] = {
     {"barrier, warps:", "cycles", measure_barrier, implied_barrier, "sms=1,icache_perfect=1", "barrier_cycles=20", NULL,
+     NULL, 0, NULL, warps},
+    {"barrier, a turn for each of the warps:", "cycles", measure_barrier, implied_barrier,
+     "sms=1,icache_perfect=1,barrier_cycles=14,barrier_warp_cycles=3", "barrier_warp_cycles=0,barrier_cycles=20", NULL,
      NULL, 0, NULL, warps},
     {0},
 };
