@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """An open-loop server beside batch work on the software machine: requests come at random to a chain of short kernels.
 
-    compare_latency.py CORUN [--gpu GPU] [--server WORKLOAD] [--batch A B] [--loads 0.3 0.5 0.8] [--requests N] [--alone CYCLES] [--cache DIR]
+    compare_latency.py CORUN [--gpu GPU] [--server WORKLOAD] [--batch A B] [--loads 0.3 0.5 0.8] [--requests N] [--alone CYCLES] [--ways NAME …]
+        [--cache DIR]
 
 Writes tables in Markdown: for each batch workload and load, under plain streams, grants and workers, the median and the 99th percentile of the time from a request to
 its answer beside those of the server alone at the same requests, and what the batch work keeps of itself alone. The windows are as long as `--requests` requests
-take on average; --alone is how many cycles one takes alone.
+take on average; --alone is how many cycles one takes alone. `late` of the policy priority is 3 % of the 99th percentile alone.
 """
 import argparse
 import json
@@ -18,6 +19,8 @@ WAYS = (("plain streams", ("--launching", "whole")),
         ("turns, slices", ("--launching", "slices", "-p", "turns:microseconds=20,waves=1")),
         ("priority, whole", ("--launching", "whole", "-p", "priority:wait=10")),
         ("priority, slices", ("--launching", "slices", "-p", "priority:wait=10")),
+        ("priority, slices, 20 us", ("--launching", "slices", "-p", "priority:wait=20")),
+        ("priority, slices, 20 us, 3 % late", ("--launching", "slices", "-p", "priority:wait=20,late={late:.2f}")),
         ("priority, a quarter beside", ("--launching", "slices", "-p", "priority:wait=10,beside={quarter}")),
         ("slate, workers", ("-p", "slate", "--epoch", "20K")))
 
@@ -32,15 +35,17 @@ def parse(arguments):
     parser.add_argument("--requests", type=int, default=60)
     parser.add_argument("--alone", type=int, default=64000)
     parser.add_argument("--quarter", type=int, default=20, help="thread blocks of batch work that fill about a quarter of the GPU")
+    parser.add_argument("--ways", nargs="+", default=[name for name, _ in WAYS], help="only these of: " + "; ".join(name for name, _ in WAYS))
+    parser.add_argument("--mhz", type=int, default=1455, help="of the GPU's cores")
     parser.add_argument("--cache")
     return parser.parse_args(arguments)
 
 
-def run(options, load, more, applications):
+def run(options, load, more, applications, late=0):
     cycles = int(options.requests * options.alone / load)
     command = [options.corun, "run", "-m", "software", "-g", options.gpu, "-c", str(cycles), "--load", f"{load * 100:g}%", "--json", "-"]
     command += ["--cache", options.cache] if options.cache else ["--no-cache"]
-    command += [part.format(quarter=options.quarter) for part in more]
+    command += [part.format(quarter=options.quarter, late=late) for part in more]
     done = subprocess.run(command + applications, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(command + applications)}: {done.stderr}")
@@ -64,7 +69,9 @@ def main(arguments):
             alone = row["run_cycles"]["p99"]
             print(f"| {load * 100:g} % | alone | {row['requests']} | {row['runs']} | {row['run_cycles']['median']} | {alone} | | |", flush=True)
             for name, more in WAYS:
-                row, other = run(options, load, more, [f"{options.server}:goal=50%", batch])
+                if name not in options.ways:
+                    continue
+                row, other = run(options, load, more, [f"{options.server}:goal=50%", batch], 0.03 * alone / options.mhz)
                 time = row["run_cycles"]
                 over = f"{100 * (time['p99'] / alone - 1):+.0f} %" if time["p99"] else "-"
                 print(f"| | {name} | {row['requests']} | {row['runs']} | {time['median']} | {time['p99']} | {over} | {other['normalised_ipc'] or 0:.3f} |",

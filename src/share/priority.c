@@ -5,12 +5,15 @@
  * waits no longer than that for what was in flight when it came, as slices bound it (Zhong and He, Kernelet, TPDS 2014, section 4.1).
  *
  * How much is over within `wait` is measured: thread blocks done in an epoch. What is in flight is over after its number over that rate (Little's
- * law). But as many thread blocks as fit the GPU side by side are over in the time of one, however long that is: less than that bounds nothing
- * further, and is never granted.
+ * law). But as many thread blocks as fit the GPU side by side, or a launch of fewer, are over in the time of one, however long that is: less than
+ * that bounds nothing further, and is never granted.
+ *
+ * With `late`, a launch with a goal need not be alone: the others go on beside it until its application is so much behind what it would have done alone.
+ * That is known when a launch has ended. Nothing makes up for it until the application has no launch, so it bounds what all its runs end later.
  */
 #include "share/policies.h"
 
-enum { PARAMETER_WAIT, PARAMETER_BESIDE };
+enum { PARAMETER_WAIT, PARAMETER_BESIDE, PARAMETER_LATE };
 
 static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_WAIT] = {"wait", 100, 0, 1e9, false,
@@ -19,6 +22,17 @@ static const struct corun_policy_parameter parameters[] = {
                         NULL},
     [PARAMETER_BESIDE] = {"beside", 0, 0, 4e9, true,
                           "thread blocks of each of the others in flight while a launch with a goal is there", NULL},
+    [PARAMETER_LATE] = {"late", 0, 0, 1e9, false,
+                        "microseconds by which launches with a goal may be behind what they were alone before the "
+                        "others are held back; for goals whose rate alone is known",
+                        NULL},
+};
+
+/* How far an application with a goal is behind, since it has had launches without a break. */
+struct behind {
+    bool busy;
+    uint64_t begun, progress; /* then */
+    double ticks;             /* when a launch ended last */
 };
 
 /* Thread blocks that an application has done, counted over its launches. */
@@ -31,9 +45,10 @@ struct count {
 };
 
 struct priority_state {
-    double wait_ticks;
+    double wait_ticks, late_ticks;
     uint32_t beside;
     struct count counts[CORUN_MAX_APPLICATIONS];
+    struct behind behind[CORUN_MAX_APPLICATIONS];
 };
 
 static bool has_launch(const struct corun_application_view *application)
@@ -41,11 +56,28 @@ static bool has_launch(const struct corun_application_view *application)
     return application->state == CORUN_APPLICATION_RUNNING && application->running.kernel;
 }
 
-static bool is_urgent(const struct corun_view *view)
+/* What is told of its progress is exact when a launch has ended. */
+static void look_behind(struct behind *behind, const struct corun_view *view, uint32_t a, bool launch_has_ended)
+{
+    const struct corun_application_view *application = &view->applications[a];
+    bool busy = has_launch(application);
+    if (busy && !behind->busy)
+        *behind = (struct behind){.busy = true, .begun = view->cycle, .progress = application->progress};
+    else if (busy && launch_has_ended)
+        behind->ticks = (double)(view->cycle - behind->begun) -
+                        (double)(application->progress - behind->progress) / application->isolated_ipc;
+    behind->busy = busy;
+}
+
+/* A launch with a goal is there, and others may not go on beside it. */
+static bool is_urgent(const struct priority_state *state, const struct corun_view *view)
 {
     bool urgent = false;
-    for (uint32_t a = 0; a < view->application_count; a++)
-        urgent |= view->applications[a].goal != CORUN_GOAL_NONE && has_launch(&view->applications[a]);
+    for (uint32_t a = 0; a < view->application_count; a++) {
+        const struct corun_application_view *application = &view->applications[a];
+        bool early = application->isolated_ipc > 0 && state->behind[a].ticks < state->late_ticks;
+        urgent |= application->goal != CORUN_GOAL_NONE && has_launch(application) && !early;
+    }
     return urgent;
 }
 
@@ -75,8 +107,10 @@ static void measure(struct count *count, uint64_t now)
 
 static uint32_t bounded(const struct priority_state *state, const struct corun_view *view, uint32_t a)
 {
-    uint32_t fit = view->applications[a].running.tbs_per_sm;
-    double least = (double)view->sm_count * (fit && fit != UINT32_MAX ? fit : 1);
+    const struct corun_grid_view *running = &view->applications[a].running;
+    uint32_t fit = running->tbs_per_sm;
+    double wave = (double)view->sm_count * (fit && fit != UINT32_MAX ? fit : 1);
+    double least = running->kernel && running->tbs < wave ? running->tbs : wave;
     double within = state->counts[a].rate * state->wait_ticks;
     double grant = within > least ? within : least;
     return grant < UINT32_MAX ? (uint32_t)grant : CORUN_UNLIMITED - 1;
@@ -84,7 +118,7 @@ static uint32_t bounded(const struct priority_state *state, const struct corun_v
 
 static void grant(struct priority_state *state, const struct corun_view *view, struct corun_allowances *allowances)
 {
-    bool urgent = is_urgent(view);
+    bool urgent = is_urgent(state, view);
     for (uint32_t a = 0; a < view->application_count; a++) {
         bool first = view->applications[a].goal != CORUN_GOAL_NONE;
         allowances->grant[a] = first ? CORUN_UNLIMITED : urgent ? state->beside : bounded(state, view, a);
@@ -97,6 +131,7 @@ static enum corun_status priority_start(void *memory, const struct corun_view *v
 {
     struct priority_state *state = memory;
     state->wait_ticks = values[PARAMETER_WAIT] * view->clock_khz / 1000;
+    state->late_ticks = values[PARAMETER_LATE] * view->clock_khz / 1000;
     state->beside = (uint32_t)values[PARAMETER_BESIDE];
     grant(state, view, allowances);
     return CORUN_OK;
@@ -111,6 +146,7 @@ static void priority_decide(void *memory, const struct corun_view *view, struct 
     for (uint32_t a = 0; a < view->application_count; a++) {
         bool launch_is_new = moment.event == CORUN_EVENT_KERNEL_START && moment.application == a;
         count(&state->counts[a], &view->applications[a].running, launch_is_new);
+        look_behind(&state->behind[a], view, a, launch_is_new);
         if (moment.event == CORUN_EVENT_EPOCH)
             measure(&state->counts[a], view->cycle);
     }
@@ -125,7 +161,7 @@ const struct corun_policy priority_policy = {
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof parameters[0],
     .needs = 1u << CORUN_CAN_GRANT,
-    .observes = 1u << CORUN_SEES_TB_PROGRESS | 1u << CORUN_SEES_OCCUPANCY,
+    .observes = 1u << CORUN_SEES_TB_PROGRESS | 1u << CORUN_SEES_OCCUPANCY | 1u << CORUN_SEES_PROGRESS,
     .state_bytes = sizeof(struct priority_state),
     .start = priority_start,
     .decide = priority_decide,

@@ -63,6 +63,15 @@ static enum corun_status give_slice(struct software *software, struct applicatio
     return CORUN_OK;
 }
 
+/* A launch goes as it is, also ahead of the one before, while what is in flight stays within the grant. */
+static bool goes_as_it_is(const struct software *software, const struct application *a, uint32_t grant)
+{
+    const struct kind *kind = kind_at(a, a->given);
+    if (grant == CORUN_UNLIMITED || a->tbs_in_flight + kind->about.tbs <= grant)
+        return true;
+    return grant && a->given == a->head && !a->tbs_in_flight && !can_be_sliced(software, kind);
+}
+
 /* One launch or slice; *any: it has gone. */
 static enum corun_status give_next(struct software *software, struct application *a, bool *any)
 {
@@ -70,15 +79,16 @@ static enum corun_status give_next(struct software *software, struct application
     const struct order *first = order_at(a, a->head);
     const struct kind *kind = kind_at(a, a->head);
     bool begun = a->head < a->given && first->sliced, next = !begun && orders_can_give(software, a);
-    *any = false;
-    if (begun || (next && a->given == a->head && grant != CORUN_UNLIMITED && can_be_sliced(software, kind))) {
+    bool whole = next && goes_as_it_is(software, a, grant);
+    *any = whole;
+    if (whole)
+        return give_whole(software, a);
+    if (begun || (next && a->given == a->head && kind->about.tbs > grant && can_be_sliced(software, kind))) {
         uint64_t count = size_of_slice(a, kind->about.tbs - (begun ? first->handed_out : 0), grant);
         *any = count != 0;
         return count ? give_slice(software, a, count) : CORUN_OK;
     }
-    /* what is given ahead was granted without limit */
-    *any = next && (grant == CORUN_UNLIMITED || (grant && a->given == a->head && !a->tbs_in_flight));
-    return *any ? give_whole(software, a) : CORUN_OK;
+    return CORUN_OK;
 }
 
 enum corun_status grants_proceed(struct software *software, struct application *a)

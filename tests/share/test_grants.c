@@ -85,6 +85,57 @@ static void priority_measures_what_is_over_in_time(void **unused)
     stage_end(&stage);
 }
 
+/* A launch of fewer thread blocks than fit the GPU is over in the time of one; those behind it are not. */
+static void priority_grants_a_small_launch(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    begin(&stage, "priority", 0.5);
+    stage_set(&stage, "wait", 20);
+    arrive(&stage);
+    start_kernel(&stage, 1, 5);
+    assert_int_equal(stage.grant[1], 5);
+    start_kernel(&stage, 1, 5);
+    start_kernel(&stage, 1, 5); /* two of five in an epoch of 10 us: four in 20 us */
+    stage_epoch(&stage, IPC(0, 0));
+    assert_int_equal(stage.grant[1], 20);
+    stage_end(&stage);
+}
+
+/* Alone it does 100 in a tick. The others are held back when a launch has ended that leaves it 2 us behind; then it catches up, and falls back. */
+static void priority_lets_others_go_on_until_it_is_late(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    begin(&stage, "priority", 0.5);
+    stage_set(&stage, "late", 2);
+    stage.applications[0].isolated_ipc = 100;
+    arrive(&stage);
+    start_kernel(&stage, 1, 100);
+    start_kernel(&stage, 0, 10);
+    assert_int_equal(stage.grant[1], WAVE); /* it is not late yet */
+    stage_run(&stage, 3000, IPC(50, 0));
+    stage_moment(&stage, CORUN_EVENT_LIMIT_REACHED, 0, 1); /* how far a launch is that has not ended is not known */
+    assert_int_equal(stage.grant[1], WAVE);
+    start_kernel(&stage, 0, 10); /* 3000 - 1500 ticks */
+    assert_int_equal(stage.grant[1], WAVE);
+    stage_run(&stage, 1000, IPC(50, 0));
+    start_kernel(&stage, 0, 10); /* 4000 - 2000 */
+    assert_int_equal(stage.grant[1], 0);
+    stage_run(&stage, 1000, IPC(100, 0));
+    start_kernel(&stage, 0, 10); /* it goes on as it were alone, and stays as late */
+    assert_int_equal(stage.grant[1], 0);
+    launch(&stage, 0, 0, 0);
+    stage_moment(&stage, CORUN_EVENT_RUN_COMPLETE, 0, 0);
+    stage_run(&stage, 9000, IPC(0, 0));
+    start_kernel(&stage, 0, 10); /* anew */
+    assert_int_equal(stage.grant[1], WAVE);
+    stage.applications[0].isolated_ipc = 0; /* nobody knows how late it is */
+    start_kernel(&stage, 0, 10);
+    assert_int_equal(stage.grant[1], 0);
+    stage_end(&stage);
+}
+
 static void turns_go_round(void **unused)
 {
     (void)unused;
@@ -177,6 +228,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(priority_holds_others_back),
         cmocka_unit_test(priority_measures_what_is_over_in_time),
+        cmocka_unit_test(priority_grants_a_small_launch),
+        cmocka_unit_test(priority_lets_others_go_on_until_it_is_late),
         cmocka_unit_test(turns_go_round),
         cmocka_unit_test(thread_limits_are_shares),
         cmocka_unit_test(slate_launches_again),

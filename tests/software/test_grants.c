@@ -110,6 +110,36 @@ static void no_more_in_flight_than_granted(void **state)
     }
 }
 
+/* Launches within the grant go ahead of the one before, and the device does not wait for the host between them. */
+static void ahead_within_the_grant(void **state)
+{
+    (void)state;
+    struct corun_policy policy = scripted(steady_decide);
+    uint64_t ended[2];
+    for (uint32_t more = 0; more < 2; more++) {
+        struct stage stage = stage_begin();
+        stage.options.launching = more ? SOFTWARE_SLICES : SOFTWARE_WHOLE;
+        stage.options.policy = &policy;
+        stage_add(&stage, 20, 20, 12);
+        granted = 20;
+        stage_run(&stage, &(struct software_limits){.runs = 2});
+        ended[0] = stage.results[0].ended_ns;
+        stage_end(&stage);
+        stage = stage_begin();
+        stage.options.launching = more ? SOFTWARE_SLICES : SOFTWARE_WHOLE;
+        stage.options.policy = &policy;
+        stage_add(&stage, 20, 20, 12);
+        granted = 60;
+        stage_run(&stage, &(struct software_limits){.runs = 2});
+        ended[1] = stage.results[0].ended_ns;
+        assert_int_equal(stage.results[0].whole, 24);
+        print_message("%llu ns one by one, %llu ns three at once\n", (unsigned long long)ended[0],
+                      (unsigned long long)ended[1]);
+        assert_true(ended[1] < ended[0] * 4 / 5);
+        stage_end(&stage);
+    }
+}
+
 static void held_back(void **state)
 {
     (void)state;
@@ -193,6 +223,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grants_at_random),
         cmocka_unit_test(no_more_in_flight_than_granted),
+        cmocka_unit_test(ahead_within_the_grant),
         cmocka_unit_test(held_back),
         cmocka_unit_test(requests),
         cmocka_unit_test(whole_launches_under_limits),
