@@ -72,8 +72,7 @@ static bool goes_as_it_is(const struct software *software, const struct applicat
     return grant && a->given == a->head && !a->tbs_in_flight && !can_be_sliced(software, kind);
 }
 
-/* One launch or slice; *any: it has gone. */
-static enum corun_status give_next(struct software *software, struct application *a, bool *any)
+enum corun_status grants_proceed(struct software *software, struct application *a, bool *any)
 {
     uint32_t grant = grant_of(software, a);
     const struct order *first = order_at(a, a->head);
@@ -89,14 +88,6 @@ static enum corun_status give_next(struct software *software, struct application
         return count ? give_slice(software, a, count) : CORUN_OK;
     }
     return CORUN_OK;
-}
-
-enum corun_status grants_proceed(struct software *software, struct application *a)
-{
-    enum corun_status status = CORUN_OK;
-    for (bool any = true; any && status == CORUN_OK;)
-        status = give_next(software, a, &any);
-    return status;
 }
 
 enum corun_status grants_slice_ended(struct software *software, struct application *a,

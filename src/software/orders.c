@@ -135,31 +135,37 @@ static void give_again(const struct software *software, struct application *a)
     a->given = a->head;
 }
 
-enum corun_status orders_proceed(struct software *software, struct application *a)
+/* As workers, or as its program has it. *any: the next launch has gone. */
+static enum corun_status give_next(struct software *software, struct application *a, bool *any)
 {
+    if (!orders_can_give(software, a))
+        return CORUN_OK;
+    bool whole = goes_whole(software, kind_at(a, a->given));
+    uint32_t workers = whole ? 0 : crew_size(software, a, a->given);
+    if (whole ? !crew_is_owed(software, a) : !workers)
+        return CORUN_OK;
+    struct order *order = order_at(a, a->given);
+    order->once = order->sealed = !whole && crew_can_run_once(software, a, a->given);
+    workers = order->once ? 0 : workers;
+    if (!order->workers) /* not again */
+        a->launches++;
+    a->whole += whole;
+    *any = true;
+    return crew_give(software, a, a->given++, workers);
+}
+
+enum corun_status orders_proceed(struct software *software, struct application *a, bool *any)
+{
+    *any = false;
     if (a->state != CORUN_APPLICATION_RUNNING || a->status != CORUN_OK)
         return CORUN_OK;
     enum corun_status status = orders_submit(software, a);
     if (status == CORUN_OK)
         status = set_queues(software, a);
     if (software->options.launching != SOFTWARE_WORKERS)
-        return status == CORUN_OK ? grants_proceed(software, a) : status;
+        return status == CORUN_OK ? grants_proceed(software, a, any) : status;
     give_again(software, a);
-    while (status == CORUN_OK && orders_can_give(software, a)) {
-        bool whole = goes_whole(software, kind_at(a, a->given));
-        uint32_t workers = whole ? 0 : crew_size(software, a, a->given);
-        if (whole ? !crew_is_owed(software, a) : !workers)
-            break;
-        struct order *order = order_at(a, a->given);
-        order->once = order->sealed = !whole && crew_can_run_once(software, a, a->given);
-        workers = order->once ? 0 : workers;
-        if (!order->workers) /* not again */
-            a->launches++;
-        a->whole += whole;
-        status = crew_give(software, a, a->given, workers);
-        a->given++;
-    }
-    return status;
+    return status == CORUN_OK ? give_next(software, a, any) : status;
 }
 
 static enum corun_status leave(struct software *software, struct application *a, uint64_t time)

@@ -89,15 +89,43 @@ static enum corun_status take_events(struct software *software)
     return status;
 }
 
+/* A request that has come changes what is to be done next. */
+static bool is_asked(const struct software *software)
+{
+    uint64_t now = runtime_now(software->runtime) - software->begin_ns;
+    bool asked = false;
+    for (uint32_t i = 0; i < software->count; i++)
+        asked |= requests_wait(&software->applications[i], now);
+    return asked;
+}
+
+/*
+ * Launches, one by one: a launch takes the host a microsecond or more. Those with goals go first, so that their streams do not run empty while others
+ * have something to launch; and who asks meanwhile does not wait for the rest.
+ */
+static enum corun_status give_launches(struct software *software)
+{
+    enum corun_status status = CORUN_OK;
+    bool any = true;
+    while (any && status == CORUN_OK && !is_asked(software)) {
+        any = false;
+        for (uint32_t i = 0; i < 2 * software->count && !any && status == CORUN_OK; i++) {
+            struct application *a = &software->applications[i % software->count];
+            if ((a->description.goal != CORUN_GOAL_NONE) == (i < software->count))
+                status = orders_proceed(software, a, &any);
+        }
+    }
+    return status;
+}
+
 /* What follows from all that has happened. */
 static enum corun_status act(struct software *software)
 {
     enum corun_status status = uses_workers(software) ? limits_follow(software) : CORUN_OK;
-    for (uint32_t i = 0; i < software->count && status == CORUN_OK; i++) {
-        status = orders_proceed(software, &software->applications[i]);
-        if (status == CORUN_OK && uses_workers(software))
-            status = crews_grow(software, &software->applications[i]);
-    }
+    if (status == CORUN_OK)
+        status = give_launches(software);
+    for (uint32_t i = 0; i < software->count && status == CORUN_OK && uses_workers(software); i++)
+        status = crews_grow(software, &software->applications[i]);
     if (status == CORUN_OK && uses_workers(software) && !software->looking &&
         (software->look_wanted || software->now >= software->next_look))
         status = look_begin(software);
@@ -166,7 +194,8 @@ static enum corun_status step(struct software *software, uint64_t turn)
         status = act(software);
     if (status != CORUN_OK)
         return status;
-    runtime_sleep(software->runtime, POLL_NANOSECONDS);
+    if (!is_asked(software))
+        runtime_sleep(software->runtime, POLL_NANOSECONDS);
     status = take_events(software);
     if (status == CORUN_OK && !uses_workers(software) && software->now >= governor_next_epoch(software->governor)) {
         status = governor_epoch(software->governor, software->now);

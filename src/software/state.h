@@ -219,8 +219,8 @@ void likely_note(struct software *software, struct application *a, uint64_t pass
 uint64_t orders_began(struct application *a, uint64_t n);
 /* Runs whose data come next. */
 enum corun_status orders_submit(struct software *software, struct application *a);
-/* Gives what can be given now: runs to the runtime, queues to the table, launches to streams. */
-enum corun_status orders_proceed(struct software *software, struct application *a);
+/* Gives what can be given now: runs to the runtime, queues to the table, and one launch to its stream; *any: it has gone, and more may follow. */
+enum corun_status orders_proceed(struct software *software, struct application *a, bool *any);
 enum corun_status orders_take(struct software *software, const struct runtime_event *event);
 /* All orders that the last look shows complete. */
 enum corun_status orders_complete(struct software *software, struct application *a, uint64_t time);
@@ -233,8 +233,8 @@ bool orders_can_give(const struct software *software, struct application *a);
 struct job_of_run *orders_job(struct application *a, uint64_t run);
 
 /* grants.c */
-/* Gives what the grant of the application leaves. */
-enum corun_status grants_proceed(struct software *software, struct application *a);
+/* Gives one launch or slice, if the grant of the application leaves that; *any: it has gone. */
+enum corun_status grants_proceed(struct software *software, struct application *a, bool *any);
 enum corun_status grants_slice_ended(struct software *software, struct application *a,
                                      const struct runtime_event *event, uint64_t run, uint64_t time);
 
@@ -242,6 +242,8 @@ enum corun_status grants_slice_ended(struct software *software, struct applicati
 /* Requests that have come by now are told. */
 enum corun_status requests_come(struct software *software, struct application *a);
 bool requests_has(const struct application *a, uint64_t run);
+/* Has one come that has not been told? */
+bool requests_wait(const struct application *a, uint64_t now);
 /* When a run was asked for; without requests, when the one before had ended. */
 uint64_t requests_time(const struct application *a, uint64_t run);
 
