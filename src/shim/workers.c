@@ -13,7 +13,8 @@
 
 #include <string.h>
 
-enum { MOST_PARAMETERS = 1024 };
+/* LONG_ROUNDS: of thread blocks that the GPU holds at once. A launch that finds nothing to do takes as long as one or two of these. */
+enum { MOST_PARAMETERS = 1024, LONG_ROUNDS = 32 };
 
 typedef int write_value(void *stream, uint64_t address, uint32_t value, unsigned flags);
 
@@ -51,7 +52,10 @@ struct shape {
     uint32_t per_sm, threads; /* thread blocks that an SM holds; of each */
 };
 
-/* Under the queue's lock. Behind workers that obey come some that do not, for what those have left; unless all thread blocks had a worker to begin with. */
+/*
+ * Under the queue's lock. Behind workers that obey come some that do not, for what those have left; unless all thread blocks had a worker to begin with. In a long grid others that
+ * obey come in between: when all SMs of the first ones are taken away, the second ones go where the program may be then.
+ */
 static int make_launches(const struct launch *launch, const struct kernel *kernel, const struct crew *crew,
                          struct queue *queue, const struct shape *shape, bool *begun)
 {
@@ -78,9 +82,11 @@ static int make_launches(const struct launch *launch, const struct kernel *kerne
     *begun = error == BELOW_OK;
     if (error != BELOW_OK || first.next >= shape->total)
         return error;
-    arguments.places = crew->all;
     arguments.flags &= ~(uint32_t)WORKERS_SEATED;
-    return launch_workers(launch, kernel, shape->workers, &arguments);
+    if (shape->total / LONG_ROUNDS >= shape->workers)
+        error = launch_workers(launch, kernel, shape->workers, &arguments);
+    arguments.places = crew->all;
+    return error != BELOW_OK ? error : launch_workers(launch, kernel, shape->workers, &arguments);
 }
 
 /* Whether the launch can be workers at all; its shape. */
