@@ -131,9 +131,17 @@ static void rewrite_limits(struct crew *crew, uint32_t sms)
     (void)state.capture_mode(&mode);
 }
 
+/* Under the lock: what corund says by now. Who has waited for the lock writes nothing that is older than what is written. */
+static uint32_t newest(uint32_t sms)
+{
+    uint32_t now = govern_sms();
+    return now ? now : sms;
+}
+
 void tables_rewrite(struct crew *crew, uint32_t sms)
 {
     pthread_mutex_lock(&state.lock);
+    sms = newest(sms);
     if (crew->written != sms)
         rewrite_limits(crew, sms);
     pthread_mutex_unlock(&state.lock);
@@ -231,8 +239,9 @@ static void *watch(void *user)
         bool listed = board_sms_is_listed(sms) || sms == board_sms(0, BOARD_SMS);
         atomic_store(&state.rests, !(listed && moved));
         sms = govern_sms_after(sms, listed && moved ? LOOK_NS : REST_NS);
-        uint32_t wanted = sms ? sms : board_sms(0, BOARD_SMS);
         pthread_mutex_lock(&state.lock);
+        sms = sms ? newest(sms) : sms;
+        uint32_t wanted = sms ? sms : board_sms(0, BOARD_SMS);
         for (struct crew *crew = state.crews; crew; crew = crew->next) {
             if (crew->written == wanted || state.push(crew->context) != BELOW_OK)
                 continue;
@@ -367,6 +376,7 @@ bool tables_take(void *stream, bool per_thread, uint32_t sms, struct crew **crew
     if (!identify || identify(stream, &number) != BELOW_OK)
         return false;
     pthread_mutex_lock(&state.lock);
+    sms = newest(sms);
     *crew = crew_of(sms);
     *queue = *crew ? queue_of(*crew, number) : NULL;
     if (*crew && (*crew)->written != sms)
