@@ -56,15 +56,12 @@ static int pack(const struct api_launch *launch, const struct corun_kernel_info 
     return CUDA_SUCCESS;
 }
 
-static int check_shape(const struct api_launch *launch)
+bool api_shape_is_good(const struct function *function, struct corun_dim3 grid, struct corun_dim3 block)
 {
-    const struct corun_gpu_config *config = &launch->function->module->context->device->config;
-    struct corun_dim3 grid = launch->grid, block = launch->block;
-    if (!grid.x || !grid.y || !grid.z || !block.x || !block.y || !block.z || grid.x > 0x7fffffff || grid.y > 65535 ||
-        grid.z > 65535 || block.z > 64 || (uint64_t)block.x * block.y > config->threads_per_tb ||
-        (uint64_t)block.x * block.y * block.z > config->threads_per_tb)
-        return CUDA_ERROR_INVALID_CONFIGURATION;
-    return CUDA_SUCCESS;
+    const struct corun_gpu_config *config = &function->module->context->device->config;
+    return grid.x && grid.y && grid.z && block.x && block.y && block.z && grid.x <= 0x7fffffff && grid.y <= 65535 &&
+           grid.z <= 65535 && block.z <= 64 && (uint64_t)block.x * block.y <= config->threads_per_tb &&
+           (uint64_t)block.x * block.y * block.z <= config->threads_per_tb;
 }
 
 static int check_limits(const struct api_launch *launch, const struct corun_kernel_info *info)
@@ -94,7 +91,8 @@ int api_launch_request(const struct api_launch *launch, struct launch_request *r
     struct corun_kernel_info info;
     corun_kernel_describe(function->kernel, &info);
     struct launch_cluster cluster = launch->cluster;
-    int error = check_shape(launch);
+    int error =
+        api_shape_is_good(function, launch->grid, launch->block) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONFIGURATION;
     if (error == CUDA_SUCCESS)
         error = launch_cluster_settle(function, launch->grid, &cluster);
     if (error == CUDA_SUCCESS)

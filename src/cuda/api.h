@@ -23,7 +23,7 @@ struct stream;
  */
 struct api_launch {
     struct function *function;
-    const void *host; /* what the program calls it; NULL: the same */
+    const void *host; /* what the program calls it in a node of a graph; NULL: as function->host or the function */
     struct corun_dim3 grid, block;
     size_t dynamic_shared_bytes;
     void *stream;
@@ -32,6 +32,8 @@ struct api_launch {
     struct launch_cluster cluster;
 };
 int api_launch(struct call *call, const struct api_launch *launch);
+/* Whether a device can have such a launch at all, whatever the kernel; else it has an invalid configuration. */
+bool api_shape_is_good(const struct function *function, struct corun_dim3 grid, struct corun_dim3 block);
 /* Checks and copies; request->parameters is the caller's. */
 int api_launch_request(const struct api_launch *launch, struct launch_request *request);
 

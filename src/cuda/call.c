@@ -4,6 +4,8 @@
 
 #include "cuda/abi.h"
 #include "cuda/context.h"
+#include "cuda/device.h"
+#include "cuda/driver_calls.h"
 #include "cuda/entry.h"
 #include "cuda/object.h"
 #include "cuda/process.h"
@@ -32,12 +34,28 @@ bool runtime_begin_device(struct call *call)
     begin(call);
     if (call->error == CUDA_SUCCESS && call->process->device_count == 0)
         call->error = CUDA_ERROR_NO_DEVICE;
+    if (call->error == CUDA_SUCCESS && !call->driver) /* the runtime calls cuInit */
+        call->process->driver_started = true;
     return call->error == CUDA_SUCCESS;
 }
 
 bool runtime_begin(struct call *call)
 {
     return corun_driver_call ? driver_begin(call) : primary_begin(call);
+}
+
+/* By the driver, and once for the runtime, however often it is reset in between. NULL with the error. */
+static struct context *retain_primary(struct call *call)
+{
+    void *context = NULL;
+    struct device *device = &call->process->devices[call->thread->device];
+    const struct driver_call driver = driver_call_begin(call->process, NULL);
+    call->error = driver.calls->cuDevicePrimaryCtxRetain(&context, (int)device->ordinal);
+    driver_call_end(call->process, &driver);
+    if (call->error == CUDA_SUCCESS && device->runtime_uses)
+        device->primary_uses--;
+    device->runtime_uses |= call->error == CUDA_SUCCESS;
+    return context;
 }
 
 bool primary_begin(struct call *call)
@@ -47,8 +65,8 @@ bool primary_begin(struct call *call)
     /* A context that the driver API has made current is the runtime's, too. */
     call->context = process_current_context(call->process, call->thread);
     if (!call->context)
-        call->context = cuda_context_primary(call->process, call->thread->device);
-    return call->context ? context_is_good(call) : fail(call, CUDA_ERROR_OUT_OF_MEMORY);
+        call->context = retain_primary(call);
+    return call->context && call->error == CUDA_SUCCESS ? context_is_good(call) : false;
 }
 
 bool driver_begin_started(struct call *call)

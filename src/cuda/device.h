@@ -15,7 +15,8 @@ struct device {
     uint32_t ordinal;
     struct corun_gpu_config config;
     struct context *primary; /* NULL until it is used */
-    uint32_t primary_uses;   /* retained by the driver API */
+    uint32_t primary_uses;   /* retained by the driver API, and once by the runtime */
+    bool runtime_uses;       /* the runtime has retained it */
     unsigned flags;
     uint64_t physical_bytes; /* of virtual memory management */
     void *pool;              /* the default one, once it was asked for */

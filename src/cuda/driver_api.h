@@ -132,6 +132,14 @@ ENTRY(int, cuOccupancyMaxPotentialBlockSizeWithFlags, int *grid, int *block, voi
 ENTRY(int, cuOccupancyMaxPotentialBlockSize, int *grid, int *block, void *function, size_t (*shared_of)(int),
       size_t shared, int limit);
 
+/* runtime_pool.c */
+ENTRY(int, cuMemAllocAsync, void **pointer, size_t bytes, void *stream);
+ENTRY(int, cuMemAllocFromPoolAsync, void **pointer, size_t bytes, void *pool, void *stream);
+ENTRY(int, cuMemFreeAsync, void *pointer, void *stream);
+
+/* runtime_graph.c */
+ENTRY(int, cuGraphLaunch, void *executable, void *stream);
+
 /* driver_graph.c */
 ENTRY(int, cuGraphKernelNodeGetParams_v2, void *handle, struct abi_driver_kernel_node *values);
 ENTRY(int, cuGraphAddKernelNode_v2, void **result, void *graph, void *const *nodes, size_t count,
@@ -185,6 +193,7 @@ ENTRY(int, cuMemGetAddressRange_v2, uint64_t *base, size_t *bytes, uint64_t addr
 ENTRY(int, cuPointerGetAttribute, void *value, int attribute, uint64_t address);
 ENTRY(int, cuPointerGetAttributes, unsigned count, int *attributes, void **values, uint64_t address);
 ENTRY(int, cuPointerSetAttribute, const void *value, int attribute, uint64_t address);
+ENTRY(int, cuMemGetInfo_v2, size_t *available, size_t *total);
 ENTRY(int, cuMemGetInfo, unsigned *available, unsigned *total);
 
 /* driver_module.c */

@@ -77,11 +77,26 @@ static const struct {
     {"cuStreamGetCtx", 0, "cuStreamGetCtx"},
 };
 
-/* In libcuda, which the program has loaded or which lies beside this library. */
+/*
+ * The libcuda.so.1 that lies beside this library: what else the program has under that name stands in front of it, and is not what a driver gives for its own entry points.
+ */
+static void *open_own(void)
+{
+    char path[4096];
+    Dl_info own;
+    if (!dladdr((void *)(uintptr_t)corun_cuGetProcAddress_v2, &own) || !own.dli_fname)
+        return NULL;
+    const char *slash = strrchr(own.dli_fname, '/');
+    int folder_bytes = slash ? (int)(slash - own.dli_fname) : 0;
+    if (snprintf(path, sizeof path, "%.*s/libcuda.so.1", folder_bytes, own.dli_fname) >= (int)sizeof path)
+        return NULL;
+    /* What is found stays: a program that is linked with the runtime only has the library from here. */
+    return dlopen(path, RTLD_LAZY | RTLD_NODELETE);
+}
+
 static void *look_up(const char *symbol, int flags)
 {
-    /* What is found stays: a program that is linked with the runtime only has the library from here. */
-    void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NODELETE);
+    void *library = open_own();
     char name[160];
     void *found = NULL;
     if (!library)
@@ -129,10 +144,13 @@ ENTRY(int, cudaGetDriverEntryPointByVersion, const char *name, void **function, 
 {
     if (!name || !function)
         return thread_get()->last_error = CUDA_ERROR_INVALID_VALUE;
-    *function = find_entry(name, (int)version, flags == 0 && corun_per_thread ? FLAG_PER_THREAD : (int)flags);
+    int found = SYMBOL_NOT_FOUND;
+    bool per_thread = flags == 0 && corun_per_thread;
     corun_per_thread = false;
+    (void)process_driver()->cuGetProcAddress[0](name, function, (int)version, per_thread ? FLAG_PER_THREAD : flags,
+                                                &found);
     if (status)
-        *status = *function ? SYMBOL_FOUND : SYMBOL_NOT_FOUND;
+        *status = found;
     return CUDA_SUCCESS;
 }
 

@@ -16,6 +16,7 @@ ENTRY(int, cuGraphKernelNodeGetParams_v2, void *handle, struct abi_driver_kernel
     struct graph_node *node = graph_node_begin(&call, NULL, false, handle, TASK_LAUNCH, values);
     if (node) {
         call.error = graph_node_show_kernel(node, &values->plain);
+        values->plain.function = node->task->launch.request.function;
         values->kernel = NULL;
         values->context = node->task->launch.request.function->module->context;
     }

@@ -6,6 +6,7 @@
 #include "cuda/context.h"
 #include "cuda/device.h"
 #include "cuda/driver_api.h"
+#include "cuda/driver_calls.h"
 #include "cuda/process.h"
 #include "cuda/ranges.h"
 #include "cuda/runtime_api.h"
@@ -19,7 +20,7 @@ ENTRY(int, cuMemAlloc_v2, uint64_t *address, size_t bytes)
         if (!address || !bytes)
             call.error = CUDA_ERROR_INVALID_VALUE;
         else
-            call.error = memory_allocate(call.process, call.context, bytes, address, "cuMemAlloc");
+            call.error = memory_allocate(call.process, call.context, bytes, address, driver_call_name("cuMemAlloc"));
     }
     return call_end(&call);
 }
@@ -34,9 +35,10 @@ ENTRY(int, cuMemAllocPitch_v2, uint64_t *address, size_t *pitch, size_t width, s
             call.error = CUDA_ERROR_INVALID_VALUE;
         } else {
             *pitch = (width + 511) / 512 * 512;
-            call.error = __builtin_mul_overflow(*pitch, height, &bytes)
-                             ? CUDA_ERROR_OUT_OF_MEMORY
-                             : memory_allocate(call.process, call.context, bytes, address, "cuMemAlloc");
+            call.error =
+                __builtin_mul_overflow(*pitch, height, &bytes)
+                    ? CUDA_ERROR_OUT_OF_MEMORY
+                    : memory_allocate(call.process, call.context, bytes, address, driver_call_name("cuMemAlloc"));
         }
     }
     return call_end(&call);
@@ -46,7 +48,7 @@ ENTRY(int, cuMemFree_v2, uint64_t address)
 {
     struct call call;
     if (driver_begin(&call))
-        call.error = api_free(&call, address, false, "cuMemFree");
+        call.error = api_free(&call, address, false, driver_call_name("cuMemFree"));
     return call_end(&call);
 }
 
@@ -180,11 +182,25 @@ ENTRY(int, cuPointerSetAttribute, const void *value, int attribute, uint64_t add
     return call_end(&call);
 }
 
+ENTRY(int, cuMemGetInfo_v2, size_t *available, size_t *total)
+{
+    struct call call;
+    if (driver_begin(&call)) {
+        size_t all = device_memory_bytes(call.context->device);
+        size_t used = call.context->allocated_bytes + call.context->device->physical_bytes;
+        if (available)
+            *available = used < all ? all - used : 0;
+        if (total)
+            *total = all;
+    }
+    return call_end(&call);
+}
+
 /* Of CUDA before 3.2. */
 ENTRY(int, cuMemGetInfo, unsigned *available, unsigned *total)
 {
     size_t left, all;
-    int error = corun_cudaMemGetInfo(&left, &all);
+    int error = corun_cuMemGetInfo_v2(&left, &all);
     if (error == CUDA_SUCCESS && available)
         *available = abi_size_of_32_bits(left);
     if (error == CUDA_SUCCESS && total)

@@ -25,6 +25,12 @@ struct fat_binary_text {
     uint32_t architecture; /* 75 */
 };
 
+/* It has the translation units of a program that was compiled to be linked (-rdc=true). */
+static inline bool fat_binary_is_linked(const struct fat_binary_wrapper *wrapper)
+{
+    return wrapper->version == 2 && wrapper->linked && wrapper->linked[0];
+}
+
 /* What is inside. Zeroed is empty; fat_binary_free ends it. */
 struct fat_binary {
     VECTOR(struct fat_binary_text) texts;

@@ -157,8 +157,8 @@ int graph_node_show_kernel(struct graph_node *node, struct abi_kernel_node *valu
     for (uint32_t i = 0; i < function_parameter_count(request->function); i++)
         if (!vector_push(&node->arguments, request->parameters + info.parameters[i].offset_bytes))
             return CUDA_ERROR_OUT_OF_MEMORY;
-    const void *name = request->host ? request->host : request->function;
-    *values = (struct abi_kernel_node){.function = (void *)(uintptr_t)name,
+    const void *host = request->host ? request->host : request->function->host;
+    *values = (struct abi_kernel_node){.function = (void *)(uintptr_t)(host ? host : request->function),
                                        .grid = request->grid,
                                        .block = request->block,
                                        .shared = request->dynamic_shared_bytes,

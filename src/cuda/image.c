@@ -10,6 +10,7 @@
 #include "cuda/console.h"
 #include "cuda/context.h"
 #include "cuda/device.h"
+#include "cuda/driver_calls.h"
 #include "cuda/failure.h"
 #include "cuda/fat_binary.h"
 #include "cuda/module.h"
@@ -40,10 +41,10 @@ struct image *image_of_handle(const struct process *process, void **handle)
 }
 
 /* The translation units of a program that was compiled to be linked (-rdc=true). */
-static int load_linked(struct process *process, struct context *context, const char *name, const struct image *image,
-                       struct corun_diagnostics *list, struct module **module)
+static int load_linked(struct process *process, struct context *context, const char *name,
+                       const struct fat_binary_wrapper *wrapper, struct corun_diagnostics *list, struct module **module)
 {
-    const void *const *containers = image->wrapper->linked;
+    const void *const *containers = wrapper->linked;
     struct ptx_link link = {0};
     struct fat_binary binary = {0};
     int error = CUDA_SUCCESS;
@@ -94,6 +95,51 @@ static void set_managed(struct process *process, struct context *context, const 
     }
 }
 
+int image_load(struct process *process, struct context *context, const struct fat_binary_wrapper *wrapper,
+               struct corun_diagnostics *list, struct module **module)
+{
+    size_t index = 0;
+    char name[80] = "the fat binary";
+    while (index < process->images.count && process->images.data[index]->wrapper != wrapper)
+        index++;
+    if (index < process->images.count)
+        snprintf(name, sizeof name, "%.40s(%zu).ptx", program_invocation_short_name, index + 1);
+    if (fat_binary_is_linked(wrapper))
+        return load_linked(process, context, name, wrapper, list, module);
+    struct fat_binary binary = {0};
+    enum corun_status status = fat_binary_read(&binary, wrapper->container, 0, list);
+    int error = status == CORUN_OK ? module_load_binary(process, context, name, &binary, list, module)
+                                   : CUDA_ERROR_INVALID_IMAGE;
+    fat_binary_free(&binary);
+    return error;
+}
+
+/* By the driver, unless another thread has done so until this one may. Under the lock, which is let go. */
+static int load_once(struct process *process, struct context *context, const struct image *image, size_t index,
+                     struct module **module)
+{
+    void *library = NULL;
+    int error = CUDA_SUCCESS;
+    const struct driver_call driver = driver_call_begin(process, NULL);
+    pthread_mutex_lock(&process->loading_lock);
+    pthread_mutex_lock(&process->lock);
+    *module = context->destroyed ? NULL : context->image_modules.data[index];
+    pthread_mutex_unlock(&process->lock);
+    if (!*module)
+        error = driver.calls->cuLibraryLoadData(&library, image->wrapper, NULL, NULL, 0, NULL, NULL, 0);
+    driver_call_end(process, &driver);
+    if (error == CUDA_SUCCESS && context->destroyed)
+        error = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    if (error == CUDA_SUCCESS && !*module) {
+        *module = object_find(process, library, OBJECT_MODULE);
+        assert(*module);
+        context->image_modules.data[index] = *module;
+        set_managed(process, context, image, *module);
+    }
+    pthread_mutex_unlock(&process->loading_lock);
+    return error;
+}
+
 int module_of_image(struct process *process, struct context *context, const struct image *image, struct module **module)
 {
     size_t index = 0;
@@ -103,28 +149,21 @@ int module_of_image(struct process *process, struct context *context, const stru
         if (!vector_push(&context->image_modules, (struct module *)NULL))
             return CUDA_ERROR_OUT_OF_MEMORY;
     *module = context->image_modules.data[index];
-    if (*module)
-        return CUDA_SUCCESS;
-    char name[80];
-    snprintf(name, sizeof name, "%.40s(%zu).ptx", program_invocation_short_name, index + 1);
-    const struct fat_binary_wrapper *wrapper = image->wrapper;
-    int error;
-    if (wrapper->version == 2 && wrapper->linked && wrapper->linked[0]) {
-        error = load_linked(process, context, name, image, process->list, module);
-    } else {
-        struct fat_binary binary = {0};
-        enum corun_status status = fat_binary_read(&binary, wrapper->container, 0, process->list);
-        error = status == CORUN_OK ? module_load_binary(process, context, name, &binary, process->list, module)
-                                   : CUDA_ERROR_INVALID_IMAGE;
-        fat_binary_free(&binary);
-    }
-    say_diagnostics(process->list);
-    if (error != CUDA_SUCCESS)
-        return error;
-    assert(*module);
-    context->image_modules.data[index] = *module;
-    set_managed(process, context, image, *module);
-    return CUDA_SUCCESS;
+    return *module ? CUDA_SUCCESS : load_once(process, context, image, index, module);
+}
+
+/* By the driver, as a kernel of the library that the image became. Under the lock, which is let go. */
+static int find_function(struct process *process, struct module *module, const char *name, struct function **result)
+{
+    void *kernel = NULL, *function = NULL;
+    const struct driver_call driver = driver_call_begin(process, NULL);
+    int error = driver.calls->cuLibraryGetKernel(&kernel, module, name);
+    if (error == CUDA_SUCCESS)
+        error = driver.calls->cuKernelGetFunction(&function, kernel);
+    driver_call_end(process, &driver);
+    if (error == CUDA_SUCCESS)
+        *result = object_find(process, function, OBJECT_FUNCTION);
+    return error == CUDA_SUCCESS && !*result ? CUDA_ERROR_INVALID_HANDLE : error;
 }
 
 static const struct image_function *registered(const struct process *process, const void *host)
@@ -154,11 +193,13 @@ int function_of_host(struct process *process, struct context *context, const voi
     struct module *module;
     int error = module_of_image(process, context, function->image, &module);
     if (error == CUDA_SUCCESS)
-        error = module_function(process, module, function->name, result);
+        error = find_function(process, module, function->name, result);
     if (error == CUDA_ERROR_NOT_FOUND)
         error = CUDA_ERROR_INVALID_DEVICE_FUNCTION;
     if (error == CUDA_SUCCESS && !pointer_map_set(&context->functions, host, *result))
         error = CUDA_ERROR_OUT_OF_MEMORY;
+    if (error == CUDA_SUCCESS)
+        (*result)->host = host;
     return error;
 }
 

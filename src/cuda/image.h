@@ -10,6 +10,7 @@
 
 struct context;
 struct function;
+struct corun_diagnostics;
 struct module;
 struct process;
 
@@ -46,6 +47,10 @@ struct image_reference {
 
 /* What a program was given when it registered; NULL if it is none. */
 struct image *image_of_handle(const struct process *process, void **handle);
+/* What compilers make of device code, as a module; a message calls it by the program and its number if the program registered it. */
+int image_load(struct process *process, struct context *context, const struct fat_binary_wrapper *wrapper,
+               struct corun_diagnostics *list, struct module **module);
+/* The driver loads it when it is first asked for (driver_calls.h): the lock is let go. */
 int module_of_image(struct process *process, struct context *context, const struct image *image,
                     struct module **module);
 /* The name of the function that was registered with a host stub; NULL if there is none. */

@@ -12,6 +12,7 @@
 #include "cuda/driver_launch.h"
 #include "cuda/failure.h"
 #include "cuda/fat_binary.h"
+#include "cuda/image.h"
 #include "cuda/machine.h"
 #include "cuda/nested.h"
 #include "cuda/object.h"
@@ -247,25 +248,33 @@ int module_load_binary(struct process *process, struct context *context, const c
     return module_load_text(process, context, name, text->text, text->bytes, true, list, module);
 }
 
+/* None of them has a NUL in it: a text may be shorter. */
+static uint32_t magic_of(const void *data)
+{
+    uint32_t magic = 0;
+    memcpy(&magic, data, strnlen(data, sizeof magic));
+    return magic;
+}
+
 int module_load_data(struct process *process, struct context *context, const void *data, struct corun_diagnostics *list,
                      struct module **module)
 {
     *module = NULL;
     if (!data)
         return CUDA_ERROR_INVALID_VALUE;
-    uint32_t magic = 0; /* none of them has a NUL in it: a text may be shorter */
-    memcpy(&magic, data, strnlen(data, sizeof magic));
-    if (magic == FAT_BINARY_WRAPPER_MAGIC)
-        data = ((const struct fat_binary_wrapper *)data)->container;
+    if (magic_of(data) == FAT_BINARY_WRAPPER_MAGIC) {
+        const struct fat_binary_wrapper *wrapper = data;
+        if (fat_binary_is_linked(wrapper) || (wrapper->container && magic_of(wrapper->container) == FAT_BINARY_MAGIC))
+            return image_load(process, context, wrapper, list, module);
+        data = wrapper->container;
+    }
     if (!data)
         return CUDA_ERROR_INVALID_IMAGE;
     if (!strncmp(data, "\177ELF", 4)) {
         corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "machine code (a cubin) cannot be loaded, only PTX");
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
-    magic = 0;
-    memcpy(&magic, data, strnlen(data, sizeof magic));
-    if (magic != FAT_BINARY_MAGIC)
+    if (magic_of(data) != FAT_BINARY_MAGIC)
         return module_load_text(process, context, "module.ptx", data, strlen(data), false, list, module);
     struct fat_binary binary = {0};
     enum corun_status status = fat_binary_read(&binary, data, 0, list);

@@ -21,8 +21,8 @@
  * CUDA's interface names no instance: a program calls cudaMalloc(pointer, bytes) and nothing more. So there is one,
  * here, and this is the only mutable state at file scope of the library.
  */
-static struct process instance = {.lock = PTHREAD_MUTEX_INITIALIZER};
-static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+static struct process instance = {.lock = PTHREAD_MUTEX_INITIALIZER, .loading_lock = PTHREAD_MUTEX_INITIALIZER};
+static pthread_once_t prepared = PTHREAD_ONCE_INIT, driver_found = PTHREAD_ONCE_INIT;
 static _Thread_local struct thread_state this_thread;
 _Thread_local bool corun_per_thread, corun_driver_call;
 
@@ -117,6 +117,17 @@ static int start(struct process *process)
     engine_prepare(process);
     process->ready = true;
     return CUDA_SUCCESS;
+}
+
+static void find_driver(void)
+{
+    driver_calls_find(&instance.driver);
+}
+
+const struct driver_calls *process_driver(void)
+{
+    pthread_once(&driver_found, find_driver);
+    return &instance.driver;
 }
 
 int process_enter(void)

@@ -5,6 +5,7 @@
  *   entry.h      entry points: declared in runtime_api.h and driver_api.h, defined in runtime_….c and driver_….c,
  *                thin over all this
  *   call.h       the frame of every call: lock, current context, error
+ *   driver_calls.h  the driver as the runtime calls it: ours, or a shim that stands in front of it
  *   process.h    the one instance, and what each host thread has of its own
  *   object.h     handles
  *   device.h     simulated GPUs and what they say of themselves
@@ -44,6 +45,7 @@
 #include "base/vector.h"
 #include "corun/module.h"
 #include "cuda/device.h"
+#include "cuda/driver_calls.h"
 #include "cuda/image.h"
 #include "cuda/parts.h"
 #include "cuda/pointer_map.h"
@@ -75,12 +77,16 @@ struct thread_state {
     VECTOR(struct call_configuration) configurations;
     VECTOR(struct stream *) streams; /* the thread's own default stream of each context */
     int capture_mode;
+    const char *asked; /* driver_calls.h: of the runtime, which has called the driver for it; NULL: none */
 };
 
 struct user_object;
 
 struct process {
     pthread_mutex_t lock;
+    struct driver_calls driver; /* process_driver */
+    pthread_mutex_t
+        loading_lock; /* while an image becomes a module; taken without `lock`, which may be taken under it */
     bool ready, failed, forked, driver_started, functional;
     bool launch_costs;   /* launches take time */
     bool nests;          /* kernels may launch kernels */
@@ -130,6 +136,8 @@ struct thread_state *thread_get(void);
 struct device *process_device(struct process *process, int ordinal);
 /* The context that is current for a thread: the top of its stack, or its device's primary one if that is used; or NULL. */
 struct context *process_current_context(const struct process *process, const struct thread_state *thread);
+/* What the runtime calls of the driver, found by the first call. Without the lock: libraries are opened. */
+const struct driver_calls *process_driver(void);
 /* Takes the lock; the first call makes the devices of the settings. Gives an error if CUDA cannot be used. */
 int process_enter(void);
 

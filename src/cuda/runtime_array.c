@@ -5,6 +5,8 @@
 #include "cuda/array.h"
 #include "cuda/call.h"
 #include "cuda/copy.h"
+#include "cuda/driver_array.h"
+#include "cuda/driver_calls.h"
 #include "cuda/process.h"
 #include "cuda/runtime_api.h"
 
@@ -17,10 +19,17 @@ static int create(void **handle, const struct abi_channel *channel, struct abi_e
 {
     struct call call;
     if (runtime_begin(&call)) {
-        struct array *array = NULL;
-        call.error = handle && channel ? array_create(&call, channel, extent, flags, &array) : CUDA_ERROR_INVALID_VALUE;
-        if (call.error == CUDA_SUCCESS)
-            *handle = array;
+        struct array shape;
+        struct abi_array_3d_descriptor described = {
+            .width = extent.width, .height = extent.height, .depth = extent.depth, .flags = flags};
+        call.error =
+            handle && channel ? array_shape(call.context, channel, extent, flags, &shape) : CUDA_ERROR_INVALID_VALUE;
+        if (call.error == CUDA_SUCCESS) {
+            described.format = format_of_channel(channel, &described.channels);
+            const struct driver_call driver = driver_call_begin(call.process, NULL);
+            call.error = driver.calls->cuArray3DCreate(handle, &described);
+            driver_call_end(call.process, &driver);
+        }
     }
     return runtime_end(&call);
 }
@@ -40,8 +49,11 @@ ENTRY(int, cudaMalloc3DArray, void **handle, const struct abi_channel *channel, 
 ENTRY(int, cudaFreeArray, void *handle)
 {
     struct call call;
-    if (runtime_begin(&call))
-        call.error = array_destroy(&call, handle);
+    if (runtime_begin(&call) && handle) {
+        const struct driver_call driver = driver_call_begin(call.process, NULL);
+        call.error = driver.calls->cuArrayDestroy(handle);
+        driver_call_end(call.process, &driver);
+    }
     return runtime_end(&call);
 }
 

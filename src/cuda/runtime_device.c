@@ -7,6 +7,7 @@
 #include "cuda/call.h"
 #include "cuda/context.h"
 #include "cuda/device.h"
+#include "cuda/driver_calls.h"
 #include "cuda/engine.h"
 #include "cuda/process.h"
 #include "cuda/runtime_api.h"
@@ -138,10 +139,10 @@ ENTRY(int, cudaDeviceReset, void)
 {
     struct call call;
     if (runtime_begin_device(&call)) {
-        struct context *context = call.process->devices[call.thread->device].primary;
-        if (context) {
-            (void)engine_wait_context(call.process, context);
-            cuda_context_destroy(call.process, context);
+        if (call.process->devices[call.thread->device].primary) {
+            const struct driver_call driver = driver_call_begin(call.process, NULL);
+            (void)driver.calls->cuDevicePrimaryCtxReset((int)call.thread->device);
+            driver_call_end(call.process, &driver);
         }
         call.thread->last_error = CUDA_SUCCESS;
     }

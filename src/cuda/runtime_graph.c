@@ -5,6 +5,8 @@
  */
 #include "cuda/abi.h"
 #include "cuda/call.h"
+#include "cuda/driver_api.h"
+#include "cuda/driver_calls.h"
 #include "cuda/engine.h"
 #include "cuda/graph.h"
 #include "cuda/graph_node.h"
@@ -139,9 +141,20 @@ static int with_executable(void *handle, void *stream_handle, bool launch)
     return runtime_end(&call);
 }
 
-ENTRY(int, cudaGraphLaunch, void *executable, void *stream)
+ENTRY(int, cuGraphLaunch, void *executable, void *stream)
 {
     return with_executable(executable, stream, true);
+}
+
+ENTRY(int, cudaGraphLaunch, void *executable, void *stream)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        const struct driver_call driver = driver_call_begin(call.process, NULL);
+        call.error = driver.calls->cuGraphLaunch[driver.per_thread](executable, stream);
+        driver_call_end(call.process, &driver);
+    }
+    return runtime_end(&call);
 }
 
 ENTRY(int, cudaGraphUpload, void *executable, void *stream)

@@ -3,10 +3,13 @@
 #include "cuda/abi.h"
 #include "cuda/api.h"
 #include "cuda/call.h"
+#include "cuda/driver_calls.h"
 #include "cuda/image.h"
 #include "cuda/process.h"
 #include "cuda/refusal.h"
 #include "cuda/runtime_api.h"
+
+#include <limits.h>
 
 ENTRY(unsigned, __cudaPushCallConfiguration, struct corun_dim3 grid, struct corun_dim3 block, size_t shared,
       void *stream)
@@ -54,6 +57,16 @@ enum launched_as {
     LAUNCHED_TOGETHER  /* cooperative */
 };
 
+struct launching {
+    struct corun_dim3 grid, block;
+    void **arguments;
+    size_t shared;
+    void *stream;
+    enum launched_as as;
+    const struct abi_launch_attribute *attributes; /* NULL: none */
+    unsigned attribute_count;
+};
+
 /* Measured on an H100 with CUDA 13.0 (docs/conformance.md): what names no kernel is no handle, and a launch of a handle fails as the driver's does. */
 static int error_as_launched(struct process *process, const void *host, enum launched_as as, int error)
 {
@@ -63,24 +76,41 @@ static int error_as_launched(struct process *process, const void *host, enum lau
     return as == LAUNCHED_HANDLE && error == CUDA_ERROR_INVALID_CONFIGURATION ? CUDA_ERROR_INVALID_VALUE : error;
 }
 
-static int launch(const void *host, struct corun_dim3 grid, struct corun_dim3 block, void **arguments, size_t shared,
-                  void *stream, enum launched_as as, struct launch_cluster cluster)
+static int ask_driver(struct call *call, struct function *function, const struct launching *launching)
+{
+    const struct driver_call driver = driver_call_begin(call->process, NULL);
+    const struct driver_calls *calls = driver.calls;
+    bool own = driver.per_thread;
+    struct corun_dim3 grid = launching->grid, block = launching->block;
+    /* What is more than a kernel can have is refused as the largest number is. */
+    unsigned shared = launching->shared > UINT_MAX ? UINT_MAX : (unsigned)launching->shared;
+    const struct abi_driver_launch_config config = {
+        grid, block, shared, launching->stream, launching->attributes, launching->attribute_count};
+    if (launching->attributes)
+        call->error = calls->cuLaunchKernelEx[own](&config, function, launching->arguments, NULL);
+    else if (launching->as == LAUNCHED_TOGETHER)
+        call->error = calls->cuLaunchCooperativeKernel[own](function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                                                            shared, launching->stream, launching->arguments);
+    else
+        call->error = calls->cuLaunchKernel[own](function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared,
+                                                 launching->stream, launching->arguments, NULL);
+    driver_call_end(call->process, &driver);
+    return call->error;
+}
+
+static int launch(const void *host, const struct launching *launching)
 {
     struct call call;
     if (runtime_begin(&call)) {
-        struct api_launch request = {.host = host,
-                                     .grid = grid,
-                                     .block = block,
-                                     .dynamic_shared_bytes = shared,
-                                     .stream = stream,
-                                     .arguments = arguments,
-                                     .cooperative = as == LAUNCHED_TOGETHER,
-                                     .cluster = cluster};
-        call.error = function_of_host(call.process, call.context, host, &request.function);
+        struct function *function;
+        call.error = function_of_host(call.process, call.context, host, &function);
         refuse_module(call.process, host, call.error);
-        if (call.error == CUDA_SUCCESS)
-            call.error = api_launch(&call, &request);
-        call.error = error_as_launched(call.process, host, as, call.error);
+        /* Which of its values the driver does not take is for the runtime to find out. */
+        bool takes_shape = call.error != CUDA_SUCCESS || api_shape_is_good(function, launching->grid, launching->block);
+        if (call.error == CUDA_SUCCESS && ask_driver(&call, function, launching) == CUDA_ERROR_INVALID_VALUE &&
+            !takes_shape)
+            call.error = CUDA_ERROR_INVALID_CONFIGURATION;
+        call.error = error_as_launched(call.process, host, launching->as, call.error);
     }
     return runtime_end(&call);
 }
@@ -88,40 +118,32 @@ static int launch(const void *host, struct corun_dim3 grid, struct corun_dim3 bl
 ENTRY(int, cudaLaunchKernel, const void *host, struct corun_dim3 grid, struct corun_dim3 block, void **arguments,
       size_t shared, void *stream)
 {
-    return launch(host, grid, block, arguments, shared, stream, LAUNCHED_FUNCTION, (struct launch_cluster){0});
+    return launch(host, &(struct launching){grid, block, arguments, shared, stream, LAUNCHED_FUNCTION, NULL, 0});
 }
 
 ENTRY(int, cudaLaunchKernel_13, const void *host, struct corun_dim3 grid, struct corun_dim3 block, void **arguments,
       size_t shared, void *stream)
 {
-    return launch(host, grid, block, arguments, shared, stream, LAUNCHED_EITHER, (struct launch_cluster){0});
+    return launch(host, &(struct launching){grid, block, arguments, shared, stream, LAUNCHED_EITHER, NULL, 0});
 }
 
 ENTRY(int, cudaLaunchKernel_of_handle, const void *kernel, struct corun_dim3 grid, struct corun_dim3 block,
       void **arguments, size_t shared, void *stream)
 {
-    return launch(kernel, grid, block, arguments, shared, stream, LAUNCHED_HANDLE, (struct launch_cluster){0});
+    return launch(kernel, &(struct launching){grid, block, arguments, shared, stream, LAUNCHED_HANDLE, NULL, 0});
 }
 
 ENTRY(int, cudaLaunchCooperativeKernel, const void *host, struct corun_dim3 grid, struct corun_dim3 block,
       void **arguments, size_t shared, void *stream)
 {
-    return launch(host, grid, block, arguments, shared, stream, LAUNCHED_TOGETHER, (struct launch_cluster){0});
+    return launch(host, &(struct launching){grid, block, arguments, shared, stream, LAUNCHED_TOGETHER, NULL, 0});
 }
 
 ENTRY(int, cudaLaunchKernelExC, const struct abi_launch_config *config, const void *host, void **arguments)
 {
-    bool cooperative = false;
-    struct launch_cluster cluster = {0};
-    for (unsigned i = 0; config && i < config->attribute_count; i++) {
-        const struct abi_launch_attribute *attribute = &config->attributes[i];
-        if (attribute->id == LAUNCH_COOPERATIVE)
-            cooperative = attribute->value.number != 0;
-        else
-            (void)launch_cluster_take(&cluster, attribute);
-    }
     if (!config)
         return thread_get()->last_error = CUDA_ERROR_INVALID_VALUE;
-    return launch(host, config->grid, config->block, arguments, config->dynamic_shared, config->stream,
-                  cooperative ? LAUNCHED_TOGETHER : LAUNCHED_FUNCTION, cluster);
+    return launch(host,
+                  &(struct launching){config->grid, config->block, arguments, config->dynamic_shared, config->stream,
+                                      LAUNCHED_FUNCTION, config->attributes, config->attribute_count});
 }

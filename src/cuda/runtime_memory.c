@@ -4,7 +4,7 @@
 #include "cuda/api.h"
 #include "cuda/call.h"
 #include "cuda/context.h"
-#include "cuda/device.h"
+#include "cuda/driver_calls.h"
 #include "cuda/engine.h"
 #include "cuda/image.h"
 #include "cuda/process.h"
@@ -13,35 +13,39 @@
 
 #define PITCH_BYTES 512u
 
+/* No bytes are no error, and at address 0. */
+static int allocate(struct call *call, size_t bytes, const char *name, void **pointer)
+{
+    uint64_t address = 0;
+    if (bytes) {
+        const struct driver_call driver = driver_call_begin(call->process, name);
+        call->error = driver.calls->cuMemAlloc(&address, bytes);
+        driver_call_end(call->process, &driver);
+    }
+    if (call->error == CUDA_SUCCESS)
+        *pointer = (void *)(uintptr_t)address;
+    return call->error;
+}
+
 ENTRY(int, cudaMalloc, void **pointer, size_t bytes)
 {
     struct call call;
-    if (runtime_begin(&call)) {
-        uint64_t address = 0;
-        if (!pointer)
-            call.error = CUDA_ERROR_INVALID_VALUE;
-        else if (bytes)
-            call.error = memory_allocate(call.process, call.context, bytes, &address, "cudaMalloc");
-        if (call.error == CUDA_SUCCESS)
-            *pointer = (void *)(uintptr_t)address;
-    }
+    if (runtime_begin(&call))
+        call.error = pointer ? allocate(&call, bytes, "cudaMalloc", pointer) : CUDA_ERROR_INVALID_VALUE;
     return runtime_end(&call);
 }
 
 static int allocate_pitched(struct call *call, void **pointer, size_t *pitch, size_t width, size_t height, size_t depth)
 {
-    uint64_t address = 0, bytes;
+    uint64_t bytes;
     if (!pointer || !pitch || width > SIZE_MAX - PITCH_BYTES)
         return CUDA_ERROR_INVALID_VALUE;
     size_t rows = (width + PITCH_BYTES - 1) / PITCH_BYTES * PITCH_BYTES;
     if (__builtin_mul_overflow(rows, height, &bytes) || __builtin_mul_overflow(bytes, depth, &bytes))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    int error =
-        bytes ? memory_allocate(call->process, call->context, bytes, &address, "cudaMallocPitch") : CUDA_SUCCESS;
-    if (error == CUDA_SUCCESS) {
-        *pointer = (void *)(uintptr_t)address;
+    int error = allocate(call, bytes, "cudaMallocPitch", pointer);
+    if (error == CUDA_SUCCESS)
         *pitch = rows;
-    }
     return error;
 }
 
@@ -104,8 +108,11 @@ ENTRY(int, cudaMallocManaged, void **pointer, size_t bytes, unsigned flags)
 ENTRY(int, cudaFree, void *pointer)
 {
     struct call call;
-    if (runtime_begin(&call))
-        call.error = api_free(&call, (uint64_t)(uintptr_t)pointer, false, "cudaFree");
+    if (runtime_begin(&call) && pointer) {
+        const struct driver_call driver = driver_call_begin(call.process, "cudaFree");
+        call.error = driver.calls->cuMemFree((uint64_t)(uintptr_t)pointer);
+        driver_call_end(call.process, &driver);
+    }
     return runtime_end(&call);
 }
 
@@ -166,12 +173,9 @@ ENTRY(int, cudaMemGetInfo, size_t *available, size_t *total)
 {
     struct call call;
     if (runtime_begin(&call)) {
-        size_t all = device_memory_bytes(call.context->device);
-        size_t used = call.context->allocated_bytes + call.context->device->physical_bytes;
-        if (available)
-            *available = used < all ? all - used : 0;
-        if (total)
-            *total = all;
+        const struct driver_call driver = driver_call_begin(call.process, NULL);
+        call.error = driver.calls->cuMemGetInfo(available, total);
+        driver_call_end(call.process, &driver);
     }
     return runtime_end(&call);
 }

@@ -8,6 +8,7 @@
 #include "cuda/console.h"
 #include "cuda/context.h"
 #include "cuda/device.h"
+#include "cuda/driver_calls.h"
 #include "cuda/graph.h"
 #include "cuda/graph_memory.h"
 #include "cuda/interprocess.h"
@@ -295,17 +296,17 @@ static int allocate_in_stream(void **pointer, size_t bytes, const void *named, b
     return runtime_end(&call);
 }
 
-ENTRY(int, cudaMallocAsync, void **pointer, size_t bytes, void *stream)
+ENTRY(int, cuMemAllocAsync, void **pointer, size_t bytes, void *stream)
 {
     return allocate_in_stream(pointer, bytes, NULL, false, stream);
 }
 
-ENTRY(int, cudaMallocFromPoolAsync, void **pointer, size_t bytes, void *pool, void *stream)
+ENTRY(int, cuMemAllocFromPoolAsync, void **pointer, size_t bytes, void *pool, void *stream)
 {
     return allocate_in_stream(pointer, bytes, pool, true, stream);
 }
 
-ENTRY(int, cudaFreeAsync, void *pointer, void *handle)
+ENTRY(int, cuMemFreeAsync, void *pointer, void *handle)
 {
     struct call call;
     if (runtime_begin(&call) && pointer) {
@@ -332,6 +333,41 @@ ENTRY(int, cudaFreeAsync, void *pointer, void *handle)
         } else if (call.error == CUDA_SUCCESS) {
             call.error = CUDA_ERROR_OUT_OF_MEMORY;
         }
+    }
+    return runtime_end(&call);
+}
+
+/* The runtime's, by way of the driver. */
+
+ENTRY(int, cudaMallocAsync, void **pointer, size_t bytes, void *stream)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        const struct driver_call driver = driver_call_begin(call.process, NULL);
+        call.error = driver.calls->cuMemAllocAsync[driver.per_thread](pointer, bytes, stream);
+        driver_call_end(call.process, &driver);
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaMallocFromPoolAsync, void **pointer, size_t bytes, void *pool, void *stream)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        const struct driver_call driver = driver_call_begin(call.process, NULL);
+        call.error = driver.calls->cuMemAllocFromPoolAsync[driver.per_thread](pointer, bytes, pool, stream);
+        driver_call_end(call.process, &driver);
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaFreeAsync, void *pointer, void *stream)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        const struct driver_call driver = driver_call_begin(call.process, NULL);
+        call.error = driver.calls->cuMemFreeAsync[driver.per_thread](pointer, stream);
+        driver_call_end(call.process, &driver);
     }
     return runtime_end(&call);
 }

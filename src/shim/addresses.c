@@ -19,23 +19,29 @@ static void replace(const char *symbol, void **function, int version, uint64_t f
         *function = own;
 }
 
-SHIM_EXPORT int cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags);
-int cuGetProcAddress(const char *symbol, void **function, int version, uint64_t flags)
-{
-    int (*real)(const char *, void **, int, uint64_t) = below(LOOKED_AT_cuGetProcAddress);
-    int error = real(symbol, function, version, flags);
-    replace(symbol, function, version, flags, error);
-    return error;
-}
+#define GET_ADDRESS(entry) \
+    SHIM_EXPORT int entry(const char *symbol, void **function, int version, uint64_t flags); \
+    int entry(const char *symbol, void **function, int version, uint64_t flags) \
+    { \
+        int (*real)(const char *, void **, int, uint64_t) = below(LOOKED_AT_##entry); \
+        int error = real(symbol, function, version, flags); \
+        replace(symbol, function, version, flags, error); \
+        return error; \
+    }
+GET_ADDRESS(cuGetProcAddress)
+GET_ADDRESS(cuGetProcAddress_ptsz)
 
-SHIM_EXPORT int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags, int *status);
-int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags, int *status)
-{
-    int (*real)(const char *, void **, int, uint64_t, int *) = below(LOOKED_AT_cuGetProcAddress_v2);
-    int error = real(symbol, function, version, flags, status);
-    replace(symbol, function, version, flags, error);
-    return error;
-}
+#define GET_ADDRESS_V2(entry) \
+    SHIM_EXPORT int entry(const char *symbol, void **function, int version, uint64_t flags, int *status); \
+    int entry(const char *symbol, void **function, int version, uint64_t flags, int *status) \
+    { \
+        int (*real)(const char *, void **, int, uint64_t, int *) = below(LOOKED_AT_##entry); \
+        int error = real(symbol, function, version, flags, status); \
+        replace(symbol, function, version, flags, error); \
+        return error; \
+    }
+GET_ADDRESS_V2(cuGetProcAddress_v2)
+GET_ADDRESS_V2(cuGetProcAddress_v2_ptsz)
 
 /* Tables that the vendor's libraries know are passed on as they are. */
 SHIM_EXPORT int cuGetExportTable(const void **table, const void *id);

@@ -154,6 +154,9 @@ void *corun_shim_resolve(const char *name, void **place)
     return found;
 }
 
-/* By which a shim knows another one. */
-SHIM_EXPORT extern const char corun_shim_driver[];
-const char corun_shim_driver[] = "corun";
+/* By which a shim is known: to another one, and to corun's runtime, which asks what is below it (cuda/driver_calls.c). */
+SHIM_EXPORT void *corun_shim_driver(const char *symbol);
+void *corun_shim_driver(const char *symbol)
+{
+    return below_find(symbol);
+}

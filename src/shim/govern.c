@@ -368,6 +368,18 @@ static void forget(struct board *board)
         atomic_store(&board->lanes[i].ended, atomic_load(&board->lanes[i].asked));
 }
 
+/*
+ * In which context a launch is, is not noted: those of others are taken to have ended, too, until the GPU writes the next number in their streams.
+ */
+void govern_context_ended(void)
+{
+    pthread_mutex_lock(&state.lock);
+    struct board *board = atomic_load(&state.board);
+    if (board)
+        forget(board);
+    pthread_mutex_unlock(&state.lock);
+}
+
 /* Whether the context works on. Other threads may capture meanwhile. */
 static bool is_healthy(const struct governed *launch)
 {
@@ -393,14 +405,20 @@ static void rest(const struct governed *launch, struct board *board, uint64_t si
         forget(board);
 }
 
-/* Until so little is under way that one launch more is within the bound. Under the lock, given back meanwhile. */
+/*
+ * Until so little is under way that one launch more is within the bound. Under the lock, given back meanwhile. Where nothing ends for long, it may wait for what the
+ * program does only behind this launch: a value that its host writes, a launch in another stream.
+ */
 static void wait_for_room(const struct governed *launch, struct board *board)
 {
-    uint64_t since = now(), looked = since;
+    uint64_t since = now(), looked = since, ended = since, before = board_under_way(board);
     for (bool closely = false;; closely = true) {
         uint64_t under_way = board_under_way(board), bound = atomic_load(&board->bound_ns);
         see(under_way, closely);
-        if (!under_way || (state.each_ns && (under_way + 1) * state.each_ns <= bound) ||
+        if (under_way != before)
+            ended = now();
+        before = under_way;
+        if (!under_way || now() - ended > STALLED_NS || (state.each_ns && (under_way + 1) * state.each_ns <= bound) ||
             atomic_load(&board->gate) != BOARD_BOUNDED)
             return;
         rest(launch, board, since, &looked);
@@ -494,7 +512,8 @@ void govern_measure(const struct governed *launch)
         return;
     pthread_mutex_lock(&state.lock);
     struct board *board = atomic_load(&state.board);
-    while (board && state.seen_under_way == 1 && state.seen_exactly && board_under_way(board) == 1) {
+    while (board && state.seen_under_way == 1 && state.seen_exactly && board_under_way(board) == 1 &&
+           now() - since < STALLED_NS) {
         rest(launch, board, since, &looked);
         see(board_under_way(board), true);
     }

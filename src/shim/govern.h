@@ -44,6 +44,8 @@ void govern_measure(const struct governed *launch);
 void govern_begin(struct governed *launch, void *stream, bool per_thread, struct kernel *kernel, uint64_t blocks);
 /* After it; `error`: what the driver said. */
 void govern_end(struct governed *launch, int error);
+/* A context is gone, and whatever was under way there. */
+void govern_context_ended(void);
 /* Whether the stream is captured, so that what is asked of it becomes a part of a graph. */
 bool govern_is_captured(void *stream, bool per_thread);
 /* The program has so much device memory, or, if it `grows`, wants to. False: it may not have that much. */

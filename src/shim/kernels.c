@@ -11,6 +11,7 @@
 #include "rewrite/slice.h"
 #include "rewrite/workers.h"
 #include "shim/below.h"
+#include "shim/govern.h"
 #include "shim/memory.h"
 #include "shim/variables.h"
 #include "shim/workers.h"
@@ -32,6 +33,7 @@ enum {
 };
 
 #define PLACES 4096u
+#define DEVICES 64
 #define CACHE_PATH_BYTES 3072u
 #define CACHE_MOST_BYTES (UINT64_C(256) << 20)
 
@@ -55,6 +57,7 @@ static struct {
     pthread_once_t once;
     enum kernels_form form;
     char folder[CACHE_PATH_BYTES]; /* of the cache; "": nothing is kept */
+    void *primary[DEVICES];        /* contexts of devices, which have no other name */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
 static void read_settings(void)
@@ -233,16 +236,16 @@ static void unloaded(const void *handle)
         (void)unload(module);
 }
 
-/* A context is gone, with its modules. */
-static void context_ended(int error)
+/* A context is gone, with its modules, its memory and whatever was under way. */
+static void context_ended(const void *context)
 {
     pthread_mutex_lock(&state.lock);
-    if (error == BELOW_OK) {
-        forget(NULL);
-        for (size_t i = 0; i < state.images.count; i++)
-            state.images.data[i]->module = NULL;
-    }
+    forget(NULL);
+    for (size_t i = 0; i < state.images.count; i++)
+        state.images.data[i]->module = NULL;
     pthread_mutex_unlock(&state.lock);
+    govern_context_ended();
+    memory_context_ended(context);
 }
 
 /* ---- other forms ---- */
@@ -480,21 +483,62 @@ int cuKernelGetFunction(void **function, void *kernel)
     return error;
 }
 
-#define ENDS_CONTEXT(symbol, type, context) \
-    SHIM_EXPORT int symbol(type which); \
-    int symbol(type which) \
+#define ENDS_CONTEXT(symbol) \
+    SHIM_EXPORT int symbol(void *context); \
+    int symbol(void *context) \
     { \
-        int (*real)(type) = below(LOOKED_AT_##symbol); \
+        int (*real)(void *) = below(LOOKED_AT_##symbol); \
         workers_context_ends(); \
-        int error = real(which); \
-        context_ended(error); \
+        int error = real(context); \
         if (error == BELOW_OK) \
-            memory_context_ended(context); \
+            context_ended(context); \
         return error; \
     }
-ENDS_CONTEXT(cuCtxDestroy, void *, which)
-ENDS_CONTEXT(cuCtxDestroy_v2, void *, which)
-ENDS_CONTEXT(cuDevicePrimaryCtxReset, int, NULL)
-ENDS_CONTEXT(cuDevicePrimaryCtxReset_v2, int, NULL)
-ENDS_CONTEXT(cuDevicePrimaryCtxRelease, int, NULL)
-ENDS_CONTEXT(cuDevicePrimaryCtxRelease_v2, int, NULL)
+ENDS_CONTEXT(cuCtxDestroy)
+ENDS_CONTEXT(cuCtxDestroy_v2)
+
+/* A device's own context has no other origin. */
+SHIM_EXPORT int cuDevicePrimaryCtxRetain(void **context, int device);
+int cuDevicePrimaryCtxRetain(void **context, int device)
+{
+    int (*real)(void **, int) = below(LOOKED_AT_cuDevicePrimaryCtxRetain);
+    int error = real(context, device);
+    pthread_mutex_lock(&state.lock);
+    if (error == BELOW_OK && context && device >= 0 && device < DEVICES)
+        state.primary[device] = *context;
+    pthread_mutex_unlock(&state.lock);
+    return error;
+}
+
+static void primary_ended(int device)
+{
+    pthread_mutex_lock(&state.lock);
+    const void *context = device >= 0 && device < DEVICES ? state.primary[device] : NULL;
+    pthread_mutex_unlock(&state.lock);
+    context_ended(context);
+}
+
+/* Whoever gives it back may not be the last one who has it. */
+static bool primary_is_there(int device)
+{
+    int (*ask)(int, unsigned *, int *) = (int (*)(int, unsigned *, int *))below_find("cuDevicePrimaryCtxGetState");
+    unsigned flags;
+    int active = 0;
+    return ask && ask(device, &flags, &active) == BELOW_OK && active;
+}
+
+#define ENDS_PRIMARY(symbol, may_stay) \
+    SHIM_EXPORT int symbol(int device); \
+    int symbol(int device) \
+    { \
+        int (*real)(int) = below(LOOKED_AT_##symbol); \
+        workers_context_ends(); \
+        int error = real(device); \
+        if (error == BELOW_OK && !((may_stay) && primary_is_there(device))) \
+            primary_ended(device); \
+        return error; \
+    }
+ENDS_PRIMARY(cuDevicePrimaryCtxReset, false)
+ENDS_PRIMARY(cuDevicePrimaryCtxReset_v2, false)
+ENDS_PRIMARY(cuDevicePrimaryCtxRelease, true)
+ENDS_PRIMARY(cuDevicePrimaryCtxRelease_v2, true)

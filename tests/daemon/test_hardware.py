@@ -181,6 +181,8 @@ class Programs(Shimmed):
         program = "\n".join(["import ctypes as c", "d = c.CDLL('libcuda.so.1')", "f = c.c_void_p()", "status = c.c_int()",
                              "print(d.cuInit(0))", "print(d.cuGetProcAddress_v2(b'cuLaunchKernel', c.byref(f), 12000, 0, c.byref(status)))",
                              "print(f.value == c.cast(d.cuLaunchKernel, c.c_void_p).value)",
+                             "print(d.cuGetProcAddress_v2_ptsz(b'cuLaunchKernel', c.byref(f), 12000, 0, c.byref(status)))",
+                             "print(f.value == c.cast(d.cuLaunchKernel_ptsz, c.c_void_p).value)",
                              "print(d.cuGetProcAddress_v2(b'cuNothing', c.byref(f), 12000, 0, c.byref(status)), status.value)",
                              "print(d.cuGetExportTable(c.byref(f), bytes(range(16))))", "print(d.cuEGLStreamConsumerConnect(0, 0))"])
         environment = self.shimmed(CORUN_SHIM_TRACE=str(trace))
@@ -192,7 +194,7 @@ class Programs(Shimmed):
         self.assertIn(["driver", str((LIBRARIES / "libcuda.so.1").resolve()), "opened"], lines)
         self.assertIn(["call", "cuInit"], lines)
         self.assertIn(["table", "000102030405060708090a0b0c0d0e0f", "error"], lines)
-        self.assertEqual([line[1] for line in lines if line[0] == "address"], ["cuLaunchKernel", "cuNothing"])
+        self.assertEqual([line[1] for line in lines if line[0] == "address"], ["cuLaunchKernel", "cuLaunchKernel", "cuNothing"])
 
     def test_no_driver(self):
         missing = self.shimmed(CORUN_SHIM_DRIVER="/nonexistent/libcuda.so.1")

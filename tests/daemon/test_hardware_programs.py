@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""
+Every CUDA program of the tests behind the shim, under corund: the output and the exit status that it has without.
+
+    test_hardware_programs.py CORUN PROGRAMS TEST...
+
+The programs are those that the tests of tests/cuda run, with their options and arguments; CTest says which these are. The driver below is corun's own
+on the simulated GPU, and corun's runtime, shared or in place of the static one, calls it through the shim as NVIDIA's does.
+"""
+import functools
+import json
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import unittest
+
+from test_hardware import CORUN, LIBRARIES, PROGRAMS, Client, Shimmed, without_places
+from test_hardware_workers import ALL, Corund, part
+
+# What `corun exec` makes of its options, as far as it is of one process.
+SETTINGS = ["CORUN_CUDA_" + name for name in "GPU FUNCTIONAL THREADS LAUNCH_COSTS CHECK SLICE WORKERS KERNEL_TIMEOUT REGION SAMPLE".split()]
+HOLDS = "whole slices"  # while a program that goes first is there, launches go one after the other
+# Programs that do not find the same in one form or another, by the name of their file, and why.
+DIFFER = {
+    "streams": ("whole slices workers", "compares how long two launches take side by side and one after the other"),
+    "cuda_launch_costs": ("whole slices workers", "measures what one launch more takes: each has what notes it behind it"),
+    "priorities": (HOLDS, "asks for two launches and sees which comes first: they are not there at the same time"),
+    "cuda_many_faults": (HOLDS, "wants to hear of a fault when it waits: it hears of it at the next launch, which waits for the one before"),
+    "waiting_blocks": ("slices workers", "thread blocks wait for each other without a cooperative launch"),
+    "polling": ("workers", "waits without calling CUDA: the simulated GPU goes on for such a program when nobody calls, and the shim's thread does"),
+    "attributes": ("workers", "counts thread blocks that fill the shared memory of an SM to the last byte: a worker takes 32 more"),
+}
+# Of these, runs without timing find the same all the same.
+ONLY_TIMED = {"streams"}
+# These print times and cycles, which are others.
+TELLS_TIMES = {"cuda_bulk_copies", "cuda_bulk_times", "cuda_driver_threads", "cuda_driver_more"}
+# These fault on purpose, or leave it to the order of threads what is noted: what corun says of that has lines, threads and memory of the rewritten kernels.
+SAID_BY_CORUN = re.compile(rb"^corun: .*\n", re.MULTILINE)
+
+
+class Command:
+    """A program as a test runs it."""
+
+    def __init__(self, test):
+        words = test["command"]
+        end = words.index("--")
+        self.name, self.options, self.program, self.words = test["name"], words[2:end], pathlib.Path(words[end + 1]), words[end + 2:]
+        given = {item["name"]: item["value"] for item in test["properties"]}
+        self.environment = dict(line.split("=", 1) for line in given.get("ENVIRONMENT", []))
+        self.stem = re.sub(r"(-static|-nvcc)$", "", self.program.name)
+
+    @functools.cached_property
+    def runtime(self):
+        if self.program.name.endswith("-static") or self.program.parent.name == "static" or "static_runtimes" in self.program.name:
+            return "static"
+        listed = subprocess.run(["ldd", self.program], capture_output=True, text=True, check=False).stdout
+        return "shared" if "libcudart" in listed else "driver"
+
+    def differs(self, form):
+        timed = "--functional" not in self.options
+        return form in DIFFER.get(self.stem, ("", ""))[0].split() and (timed or self.stem not in ONLY_TIMED)
+
+
+def all_commands():
+    listed = subprocess.run(["ctest", "--show-only=json-v1", "-R", "^cuda_"], cwd=CORUN.parent, capture_output=True, check=True).stdout
+    for test in json.loads(listed)["tests"]:
+        words = test.get("command", [])
+        if words[1:2] == ["exec"] and "--" in words:
+            yield Command(test)
+
+
+def said(form, text):
+    """Allocations have numbers, and the shim makes some."""
+    return re.sub(rb"allocation \d+", b"allocation N", without_places(text if form == "whole" else SAID_BY_CORUN.sub(b"", text)))
+
+
+class Behind(Shimmed):
+    def setUp(self):
+        super().setUp()
+        self.environment["LD_AUDIT"] = str(LIBRARIES / "libcorun-static-runtime.so")
+        self.trace = self.folder / "trace"
+
+    def settings(self, command):
+        options = [option for option in command.options if option not in ("-q", "--keep-status")]
+        done = subprocess.run([CORUN, "exec", "-q", *options, "--", "/usr/bin/env", "-0"], env=self.environment, capture_output=True, check=True)
+        given = dict(line.split("=", 1) for line in done.stdout.decode().split("\0") if "=" in line)
+        return {name: given[name] for name in SETTINGS if name in given} | command.environment
+
+    def rewritten(self):
+        """How many kernels had another form, and how many stayed whole."""
+        lines = [line.split()[1:] for line in self.trace.read_text(errors="replace").splitlines()]
+        lines = [line for line in lines if line[:1] in (["slice"], ["workers"])]
+        return sum(len(line) == 2 for line in lines), sum(len(line) > 2 for line in lines)
+
+
+class Programs(Behind):
+    def compare(self, form, share, every):
+        """The commands of the tests, or those with timing and static runtimes."""
+        compared, runtimes, kernels = 0, {"driver": 0, "shared": 0, "static": 0}, 0
+        for command in all_commands():
+            if command.differs(form) or not (every or "--functional" not in command.options or command.runtime == "static"):
+                continue
+            self.trace.write_text("")
+            with self.subTest(command.name, form=form):
+                settings = self.settings(command)
+                plain = self.run_program(command.program, self.environment | settings, *command.words)
+                behind = share(command, settings | {"CORUN_SHIM_TRACE": str(self.trace)})
+                self.assertEqual(behind[0], plain[0], (behind, plain))
+                if command.program.name not in TELLS_TIMES:
+                    self.assertEqual(without_places(behind[1]), without_places(plain[1]))
+                self.assertEqual(*(said(form, done[2]) for done in (behind, plain)))
+                compared += 1
+                runtimes[command.runtime] += 1
+                kernels += self.rewritten()[0]
+        print(f"{form}: {compared} commands, {runtimes}, {kernels} kernels in that form", file=sys.stderr)
+        return compared, runtimes, kernels
+
+    def granted(self, *options):
+        """By corund, beside a program that goes first."""
+        def share(command, settings):
+            given = [f"{name}={value}" for name, value in settings.items()]  # of a GPU that `corun share` knows nothing of
+            return self.end(self.share("/usr/bin/env", *options, words=[*given, command.program, *command.words]))
+        self.start_daemon("--policy", "priority:bound=1")
+        first = Client(self.socket, goal=1)
+        self.addCleanup(first.close)
+        return share
+
+    def test_whole(self):
+        """Launches are noted, and go one after the other."""
+        compared, runtimes, _ = self.compare("whole", self.granted(), True)
+        self.assertGreater(compared, 330)
+        self.assertGreater(min(runtimes.values()), 40, runtimes)
+
+    def test_slices(self):
+        _, runtimes, kernels = self.compare("slices", self.granted("--slices"), False)
+        self.assertGreater(min(runtimes.values()), 20, runtimes)
+        self.assertGreater(kernels, 8)
+
+    def test_workers(self):
+        """By somebody who says what it likes of SMs."""
+        drawn = random.Random(5)
+
+        def choose():
+            first = drawn.randrange(ALL)
+            return drawn.choice([part(0, ALL), part(0, ALL // 2), part(ALL // 2, ALL), part(first, drawn.randint(first + 1, ALL))])
+        corund = Corund(self.socket, choose)
+        self.addCleanup(corund.close)
+
+        def share(command, settings):
+            environment = self.shimmed(CORUN_SHIM_DAEMON=str(self.socket), CORUN_SHIM_WORKERS="1", **settings)
+            return self.run_program(command.program, environment, *command.words)
+        _, runtimes, kernels = self.compare("workers", share, False)
+        self.assertGreater(min(runtimes.values()), 20, runtimes)
+        self.assertGreater(kernels, 100)
+
+
+class Runtime(Behind):
+    """What corund and the shim see of a program with the runtime."""
+
+    def asked(self, program, *words):
+        """What it asks of the driver below, by name."""
+        self.trace.write_text("")
+        environment = self.shimmed(CORUN_SHIM_TRACE=str(self.trace))
+        status, _, err = self.run_program(program, environment, *words)
+        self.assertEqual(status, 0, err)
+        return [line.split()[1:] for line in self.trace.read_text().splitlines()]
+
+    def test_names(self):
+        """The runtime asks for the driver by name; without a shim it has no need to."""
+        for name in ("vector_add", "vector_add-static"):
+            lines = self.asked(PROGRAMS / name)
+            found = [line for line in lines if line[0] == "address"]
+            self.assertIn("cuLaunchKernel", {line[1] for line in found})
+            self.assertEqual({line[-2] for line in found}, {"looked-at"}, found)
+
+    def test_launches(self):
+        """corund counts them, of the shared and of the static runtime."""
+        self.start_daemon("--policy", "priority")
+        for name in ("polling", "polling-static"):
+            process = self.share(PROGRAMS / name, "--name", name)
+            self.wait_for(lambda: self.clients().get(name, {"launches": 0})["launches"] > 0)  # pylint: disable=cell-var-from-loop
+            self.assertEqual(self.end(process)[0], 0)
+
+    # A context that somebody gives back stays as long as others have it, and what is known of its kernels with it.
+    CONTEXTS = """
+import ctypes as c
+d, v, other = c.CDLL("libcuda.so.1"), c.c_void_p, c.c_void_p()
+context, module, function = v(), v(), v()
+text = b".version 6.0\\n.target sm_50\\n.address_size 64\\n.visible .entry nothing() { ret; }\\n"
+good = [d.cuInit(0), d.cuDevicePrimaryCtxRetain(c.byref(context), 0), d.cuDevicePrimaryCtxRetain(c.byref(other), 0), d.cuCtxSetCurrent(context),
+        d.cuModuleLoadData(c.byref(module), text), d.cuModuleGetFunction(c.byref(function), module, b"nothing"), d.cuDevicePrimaryCtxRelease_v2(0)]
+good += [d.cuLaunchKernel(function, 5000, 1, 1, 32, 1, 1, 0, None, None, None), d.cuCtxSynchronize()]
+print(good)
+"""
+
+    def test_contexts(self):
+        corund = Corund(self.socket, lambda: part(0, ALL // 2))
+        self.addCleanup(corund.close)
+        environment = self.shimmed(CORUN_SHIM_DAEMON=str(self.socket), CORUN_SHIM_WORKERS="1", CORUN_SHIM_TRACE=str(self.trace))
+        done = self.run_program("/usr/bin/python3", environment, "-c", self.CONTEXTS)
+        self.assertEqual(done[:2], (0, str([0] * 9).encode() + b"\n"), done)
+        self.assertEqual(self.rewritten(), (1, 0))
+
+    # Words: a kind of allocation and KiB, `free`, `reset`; what each gives is a line.
+    MEMORY = """
+import ctypes as c, sys
+d, v, n = c.CDLL("libcudart.so.12"), c.c_void_p, c.c_size_t
+class Channel(c.Structure):
+    _fields_ = [("bits", c.c_int * 4), ("kind", c.c_int)]
+held = []
+for line in sys.stdin:
+    word, *more = line.split()
+    p, pitch, bytes = v(), n(), int(more[0]) << 10 if more else 0
+    if word == "plain": status = d.cudaMalloc(c.byref(p), n(bytes))
+    if word == "pitch": status = d.cudaMallocPitch(c.byref(p), c.byref(pitch), n(1024), n(bytes // 1024))
+    if word == "async": status = d.cudaMallocAsync(c.byref(p), n(bytes), None)
+    if word == "array": status = d.cudaMallocArray(c.byref(p), c.byref(Channel((32, 0, 0, 0), 0)), n(1024), n(bytes // 4096), 0)
+    if word == "reset": status, held = d.cudaDeviceReset(), []
+    if word == "free": word, p = held.pop(); status = {"async": lambda p: d.cudaFreeAsync(p, None), "array": d.cudaFreeArray}.get(word, d.cudaFree)(p)
+    elif status == 0: held.append((word, p))
+    print(status, flush=True)
+"""
+
+    def test_memory(self):
+        """What the runtime allocates is what corund counts, until it is freed or its device is reset."""
+        self.start_daemon("--policy", "priority")
+        # pylint: disable=consider-using-with
+        process = subprocess.Popen([CORUN, "share", "--name", "program", "--", "/usr/bin/python3", "-c", self.MEMORY], env=self.environment,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        for end in (process.stdin.close, process.stdout.close, process.wait, process.kill):
+            self.addCleanup(end)
+
+        def tell(words, kib):
+            process.stdin.write(words + "\n")
+            self.assertEqual(process.stdout.readline(), "0\n", words)
+            self.assertEqual(self.clients()["program"]["memory_bytes"], kib << 10, words)
+        for kind in ("plain", "pitch", "async", "array"):
+            tell(f"{kind} 64", 64)
+            tell("plain 16", 80)
+            tell("free", 64)
+            tell("free", 0)
+        tell("plain 64", 64)
+        tell("array 64", 128)
+        tell("reset", 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)
