@@ -380,7 +380,8 @@ static enum corun_status step(struct corun_gpu *gpu)
         team_run(gpu->team, advance_sm, &work, gpu->config.sms);
     else
         for (uint32_t s = 0; s < gpu->config.sms; s++)
-            advance_sm(&work, s);
+            advance_sm(&work, gpu->backwards ? gpu->config.sms - 1 - s : s);
+    gpu->backwards = !gpu->backwards;
     if (gpu->tracing)
         hand_on_traces(gpu);
     if (!send_packets(gpu, start, end))

@@ -135,6 +135,7 @@ struct corun_gpu {
     uint64_t arrivals, launch_numbers;
     struct kernel_slots kernels;
     struct team *team;
+    bool backwards;            /* the SMs' order in the next step: those that came last are still in the host's cache */
     struct sampling *sampling; /* NULL: everything is timed */
 
     /* dispatch */
