@@ -44,10 +44,8 @@ static int64_t under_way(const struct quotas *quota, uint32_t application, uint6
 {
     const struct completions *completions = quota->completions;
     int64_t sum = 0;
-    for (uint64_t cycle = from; cycle <= completions->latest[application]; cycle++) {
-        const struct completion *slot = &completions->slots[application][cycle % QUOTA_SLOTS];
-        sum += slot->cycle == cycle ? slot->lanes : 0;
-    }
+    for (uint64_t cycle = from; cycle <= completions->latest[application]; cycle++)
+        sum += completions_at(completions, application, cycle);
     for (size_t i = 0; i < completions->late.count; i++)
         if (completions->late.data[i].application == application && completions->late.data[i].cycle >= from)
             sum += completions->late.data[i].lanes;
@@ -70,24 +68,12 @@ static void watch(struct sm *sm, uint32_t application, int64_t remains)
     if (remains <= 0 || sm->quota.left[0][application] > 0)
         return;
     uint64_t cycle = sm->now;
-    while (remains > 0 && cycle < completions->latest[application]) {
-        const struct completion *slot = &completions->slots[application][++cycle % QUOTA_SLOTS];
-        remains -= slot->cycle == cycle ? slot->lanes : 0;
-    }
+    while (remains > 0 && cycle < completions->latest[application])
+        remains -= completions_at(completions, application, ++cycle);
     if (remains > 0) /* only with late ones, which come into the slots before they complete */
         return;
     completions->spent_at[application] = cycle;
     call(sm, cycle);
-}
-
-static void note(struct completions *completions, uint32_t application, uint32_t lanes, uint64_t cycle)
-{
-    struct completion *slot = &completions->slots[application][cycle % QUOTA_SLOTS];
-    if (slot->cycle != cycle)
-        *slot = (struct completion){.cycle = cycle};
-    slot->lanes += lanes;
-    if (cycle > completions->latest[application])
-        completions->latest[application] = cycle;
 }
 
 /* ---- counters ---- */
@@ -198,7 +184,7 @@ void quota_complete(struct sm *sm, uint32_t application, uint32_t lanes, uint64_
     int64_t left = quota->left[0][application] -= lanes;
     if (cycle > sm->now) {
         if (cycle - sm->now < QUOTA_SLOTS) {
-            note(completions, application, lanes, cycle);
+            completions_note(completions, application, lanes, cycle);
         } else {
             struct completion late = {cycle, lanes, application};
             if (!vector_push(&completions->late, late))
@@ -231,7 +217,7 @@ static void take_late(struct sm *sm)
             completions->late.data[kept++] = late;
             continue;
         }
-        note(completions, late.application, late.lanes, late.cycle);
+        completions_note(completions, late.application, late.lanes, late.cycle);
     }
     completions->late.count = kept;
     for (uint32_t a = 0; a < completions->application_count; a++)

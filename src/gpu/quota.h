@@ -26,7 +26,13 @@ struct quota_order {
     int64_t refill[CORUN_MAX_APPLICATIONS];
 };
 
-/* Lanes of instructions that complete at a cycle. */
+/* Lanes that complete at one cycle. Eight bytes: the slots that a stretch of cycles uses are few lines of the host's cache. */
+struct completion_slot {
+    uint32_t turn; /* the cycle is this times QUOTA_SLOTS and the slot's place, modulo 2^41; what is older is void */
+    uint32_t lanes;
+};
+
+/* Lanes of instructions that complete at a cycle beyond the slots. */
 struct completion {
     uint64_t cycle;
     uint32_t lanes, application;
@@ -37,13 +43,30 @@ struct completion {
  * completes: what remains at a cycle is the counter and what completes after that.
  */
 struct completions {
-    struct completion (
-        *slots)[QUOTA_SLOTS]; /* [application_count]; of cycle c: c mod QUOTA_SLOTS; older ones are void */
+    struct completion_slot (*slots)[QUOTA_SLOTS]; /* [application_count]; of cycle c: c mod QUOTA_SLOTS */
     uint32_t application_count;
     uint64_t latest[CORUN_MAX_APPLICATIONS];   /* cycle that a slot was used for */
     uint64_t spent_at[CORUN_MAX_APPLICATIONS]; /* when what is under way leaves nothing; NEVER: something remains */
     VECTOR(struct completion) late;            /* farther away than the slots reach */
 };
+
+/* Lanes of the application that complete at a cycle within reach of the slots. */
+static inline uint32_t completions_at(const struct completions *completions, uint32_t application, uint64_t cycle)
+{
+    const struct completion_slot *slot = &completions->slots[application][cycle % QUOTA_SLOTS];
+    return slot->lanes &
+           -(uint32_t)(slot->turn == (uint32_t)(cycle / QUOTA_SLOTS)); /* a branch would be guessed wrong */
+}
+
+static inline void completions_note(struct completions *completions, uint32_t application, uint32_t lanes,
+                                    uint64_t cycle)
+{
+    struct completion_slot *slot = &completions->slots[application][cycle % QUOTA_SLOTS];
+    uint64_t latest = completions->latest[application];
+    slot->lanes = completions_at(completions, application, cycle) + lanes;
+    slot->turn = (uint32_t)(cycle / QUOTA_SLOTS);
+    completions->latest[application] = cycle > latest ? cycle : latest;
+}
 
 struct quotas {
     bool in_use; /* a policy has ever switched them on */
@@ -86,14 +109,8 @@ static inline bool quota_complete_quick(struct quotas *quota, uint32_t applicati
     int64_t left = quota->left[0][application] - lanes;
     if (cycle - now - 1 >= QUOTA_SLOTS - 1 || (left <= 0 && !(quota->spent[0] >> application & 1u)))
         return false;
-    struct completion *slot = &completions->slots[application][cycle % QUOTA_SLOTS];
-    uint32_t there = slot->cycle == cycle ? slot->lanes : 0;
     quota->left[0][application] = left;
-    slot->cycle = cycle;
-    slot->lanes = there + lanes;
-    slot->application = 0;
-    if (cycle > completions->latest[application])
-        completions->latest[application] = cycle;
+    completions_note(completions, application, lanes, cycle);
     return true;
 }
 /* Warps of the SM have come or gone: who is left may have nothing left. */
