@@ -6,11 +6,8 @@
  * Everything later than the issue is a reservation (a "free at" cycle per bank, collector and pipeline): an instruction
  * costs the host a fixed number of steps, whatever its latency.
  */
-#include "gpu/issue.h"
+#include "gpu/issue_plain.h"
 
-#include "gpu/warp_evaluation.h"
-
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,9 +33,8 @@ static uint64_t take_banks(struct scheduler *scheduler, uint32_t banks, uint32_t
 }
 
 /* The same where something may be late. The instruction before, at this very cycle, may not have noted which banks it takes. */
-static __attribute__((noinline)) uint64_t take_banks_in_turn(struct sm *sm, struct scheduler *scheduler,
-                                                             uint32_t offset, const struct machine_op *op,
-                                                             uint64_t first)
+uint64_t issue_take_banks(struct sm *sm, struct scheduler *scheduler, uint32_t offset, const struct machine_op *op,
+                          uint64_t first)
 {
     if (scheduler->quick_op && scheduler->quick_first == first)
         take_banks(scheduler, sm->banks, scheduler->quick_offset, scheduler->quick_op, first);
@@ -49,57 +45,14 @@ static __attribute__((noinline)) uint64_t take_banks_in_turn(struct sm *sm, stru
     return last;
 }
 
-/*
- * Reserves the register banks for the reads; returns the cycle from which execution can start. A bank's time is counted in
- * reads, of which it serves 1 or 2 a cycle.
- */
-static inline uint64_t collect_operands(struct sm *sm, struct scheduler *scheduler, const struct sm_warp *warp,
-                                        const struct machine_op *op)
-{
-    uint32_t shift = sm->config->register_bank_reads - 1;
-    uint64_t first = (sm->now + 1) << shift, start = sm->now + sm->config->collect_cycles;
-    if (op->flags & MACHINE_READ_AT_ONCE && scheduler->banks_free <= first) {
-        scheduler->banks_free = first + (UINT64_C(1) << shift);
-        scheduler->quick_first = first;
-        scheduler->quick_op = op;
-        scheduler->quick_offset = warp->bank_offset;
-        return start;
-    }
-    return start + ((take_banks_in_turn(sm, scheduler, warp->bank_offset, op, first) - first) >> shift);
-}
-
 /* Of several that the scheduler may use: the first one to be free. Apart, for the host's instruction cache. */
-static __attribute__((noinline)) uint64_t *first_free_pipe(struct sm *sm, uint32_t index, uint32_t pipe)
+uint64_t *issue_first_free_pipe(struct sm *sm, const struct scheduler *scheduler, uint32_t pipe)
 {
-    uint32_t best = sm->first_unit[pipe][index];
+    uint32_t best = scheduler->first_unit[pipe];
     for (uint32_t unit = best + sm->scheduler_count; unit < sm->pipe_units[pipe]; unit += sm->scheduler_count)
         if (sm->pipe_free[pipe][unit] < sm->pipe_free[pipe][best])
             best = unit;
     return &sm->pipe_free[pipe][best];
-}
-
-static inline uint64_t *free_pipe(struct sm *sm, uint32_t index, uint32_t pipe)
-{
-    if (sm->pipe_units[pipe] <= sm->scheduler_count)
-        return &sm->pipe_free[pipe][sm->first_unit[pipe][index]];
-    return first_free_pipe(sm, index, pipe);
-}
-
-/* The collector is free again when the last operand has been read. */
-static inline void hold_collector(const struct sm *sm, struct scheduler *scheduler, uint64_t start)
-{
-    scheduler->collector_free[scheduler->collector] = start - sm->config->collect_cycles + 1;
-}
-
-/* The same as reserve_pipe where op is MACHINE_PLAIN. */
-static inline uint64_t reserve_one_pipe(struct sm *sm, uint32_t index, struct scheduler *scheduler,
-                                        const struct machine_op *op, uint64_t start)
-{
-    uint64_t *free_at = free_pipe(sm, index, op->pipe);
-    start = *free_at > start ? *free_at : start;
-    *free_at = start + op->interval;
-    hold_collector(sm, scheduler, start);
-    return start;
 }
 
 static inline uint64_t later(uint64_t left, uint64_t right)
@@ -108,10 +61,10 @@ static inline uint64_t later(uint64_t left, uint64_t right)
 }
 
 /* Parts of one instruction that several pipelines run: it is issued part after part, so the last one may be free as much later. */
-static __attribute__((noinline)) uint64_t reserve_pieces(struct sm *sm, uint32_t index, const struct machine_op *op,
-                                                         uint64_t start)
+static __attribute__((noinline)) uint64_t reserve_pieces(struct sm *sm, struct scheduler *scheduler,
+                                                         const struct machine_op *op, uint64_t start)
 {
-    uint64_t *logic = free_pipe(sm, index, PIPE_INT), *products = free_pipe(sm, index, PIPE_FP32);
+    uint64_t *logic = free_pipe(sm, scheduler, PIPE_INT), *products = free_pipe(sm, scheduler, PIPE_FP32);
     bool of_logic = op->pipe == PIPE_INT;
     uint64_t of_pipe[2] = {of_logic ? op->interval : 0, of_logic ? op->beside_interval : op->interval};
     if (op->either_interval)
@@ -125,19 +78,19 @@ static __attribute__((noinline)) uint64_t reserve_pieces(struct sm *sm, uint32_t
         *logic = later(*logic, start) + of_pipe[0];
     if (of_pipe[1])
         *products = later(*products, start) + of_pipe[1];
-    hold_collector(sm, &sm->schedulers[index], start);
+    hold_collector(sm, scheduler, start);
     return start;
 }
 
 /* Reserves a collector until `start` and a pipeline from then on; returns the start, later if the pipeline is taken. */
-static uint64_t reserve_pipe(struct sm *sm, uint32_t index, const struct machine_op *op, uint64_t start)
+static uint64_t reserve_pipe(struct sm *sm, struct scheduler *scheduler, const struct machine_op *op, uint64_t start)
 {
     if (op->flags & CORUN_PIECES && sm->config->mixed_pipes && op->pipe != PIPE_SFU)
-        return reserve_pieces(sm, index, op, start);
+        return reserve_pieces(sm, scheduler, op, start);
     if (op->pipe != PIPE_MEMORY) {
-        uint64_t *free_at = free_pipe(sm, index, op->pipe), interval = op->interval;
+        uint64_t *free_at = free_pipe(sm, scheduler, op->pipe), interval = op->interval;
         if (op->either_interval && *free_at > start) {
-            uint64_t *other = free_pipe(sm, index, PIPE_FP32);
+            uint64_t *other = free_pipe(sm, scheduler, PIPE_FP32);
             if (*other < *free_at) {
                 free_at = other;
                 interval = op->either_interval;
@@ -146,46 +99,17 @@ static uint64_t reserve_pipe(struct sm *sm, uint32_t index, const struct machine
         if (*free_at > start)
             start = *free_at;
         if (op->beside_interval) {
-            uint64_t *special = free_pipe(sm, index, PIPE_SFU);
+            uint64_t *special = free_pipe(sm, scheduler, PIPE_SFU);
             if (*special > start)
                 start = *special;
             *special = start + op->beside_interval;
         }
         /* A tensor pipeline reads the many operands of one product while it computes another. */
-        uint64_t first = op->pipe == PIPE_TENSOR ? sm->now + sm->config->collect_cycles : start;
+        uint64_t first = op->pipe == PIPE_TENSOR ? sm->now + sm->collect_cycles : start;
         *free_at = (*free_at > first ? *free_at : first) + interval;
     }
-    hold_collector(sm, &sm->schedulers[index], start);
+    hold_collector(sm, scheduler, start);
     return start;
-}
-
-/* The counters of the units stand in statistics.def in the order of CORUN_UNITS. */
-static void count_unit(struct corun_counters *counters, uint32_t unit, uint32_t lanes)
-{
-    ++*(&counters->int_instructions + unit);
-    *(&counters->int_lanes + unit) += lanes;
-}
-_Static_assert(offsetof(struct corun_counters, control_instructions) -
-                       offsetof(struct corun_counters, int_instructions) ==
-                   CORUN_UNIT_CONTROL * sizeof(uint64_t),
-               "unit counters and units have the same order");
-_Static_assert(offsetof(struct corun_counters, control_lanes) - offsetof(struct corun_counters, int_lanes) ==
-                   CORUN_UNIT_CONTROL * sizeof(uint64_t),
-               "lane counters and units have the same order");
-
-/* What is counted of every instruction; returns its active lanes. */
-static inline uint32_t count_plain(struct sm *sm, uint32_t slot, struct sm_warp *warp, const struct machine_op *op)
-{
-    struct corun_counters *counters = warp->counters;
-    uint32_t lanes = count_bits(sm->issue.active);
-    warp->issued++;
-    sm->warp_thread_instructions[slot] += lanes;
-    counters->warp_instructions++;
-    counters->thread_instructions += lanes;
-    counters->ptx_thread_instructions += (uint64_t)((int64_t)lanes * (1 + op->merged));
-    count_unit(counters, op->unit, lanes);
-    counters->register_accesses += op->register_accesses;
-    return lanes;
 }
 
 static void count_issue(struct sm *sm, uint32_t slot, const struct machine_op *op)
@@ -271,12 +195,12 @@ static __attribute__((noinline)) void issue_rare(struct sm *sm, uint32_t slot, c
 }
 
 /* An instruction that ends at `cycle`, unless the load/store unit tells when it completes. */
-static inline void spend_quota(struct sm *sm, uint32_t index, uint32_t application, const struct machine_op *op,
-                               uint64_t cycle)
+static inline void spend_quota(struct sm *sm, const struct scheduler *scheduler, uint32_t application,
+                               const struct machine_op *op, uint64_t cycle)
 {
     struct quotas *quota = &sm->quota;
     if (!quota->at_completion) {
-        quota_issued(sm, index, application);
+        quota_issued(sm, (uint32_t)(scheduler - sm->schedulers), application);
         return;
     }
     if (op->pipe == PIPE_MEMORY && op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC) && !(op->flags & CORUN_COPY))
@@ -287,16 +211,17 @@ static inline void spend_quota(struct sm *sm, uint32_t index, uint32_t applicati
 }
 
 /* An atomic that is a loop: its warp goes on behind the last turn, and each turn has instructions of its own. */
-static inline void take_turns(struct sm *sm, uint32_t index, uint32_t slot, const struct machine_op *op, uint32_t turns)
+static inline void take_turns(struct sm *sm, struct scheduler *scheduler, uint32_t slot, const struct machine_op *op,
+                              uint32_t turns)
 {
     if (!turns)
         return;
-    sm->schedulers[index].free_at += (uint64_t)turns * op->loop * sm->config->warp_issue_cycles;
+    scheduler->free_at += (uint64_t)turns * op->loop * sm->config->warp_issue_cycles;
     sm->warps[slot].not_before = sm->now + (uint64_t)turns * sm->config->shared_loop_cycles;
 }
 
 /* The instruction has been issued: what becomes of the warp. */
-static void go_on(struct sm *sm, uint32_t slot)
+void issue_go_on(struct sm *sm, uint32_t slot)
 {
     struct sm_warp *warp = &sm->warps[slot];
     switch (sm->issue.outcome) {
@@ -327,20 +252,19 @@ static void go_on(struct sm *sm, uint32_t slot)
     }
 }
 
-void sm_issue_any(struct sm *sm, uint32_t index, uint32_t slot)
+void sm_issue_any(struct sm *sm, struct scheduler *scheduler, uint32_t slot)
 {
-    struct scheduler *scheduler = &sm->schedulers[index];
     struct sm_warp *warp = &sm->warps[slot];
     const struct machine_op *op = warp->op;
 
-    uint64_t start = reserve_pipe(sm, index, op, collect_operands(sm, scheduler, warp, op));
+    uint64_t start = reserve_pipe(sm, scheduler, op, collect_operands(sm, scheduler, warp, op));
     if (sm->profiling)
         warp_profile(sm, slot);
     sm->issue.shape = 0;
     warp->operations->issue(warp->source, &sm->issue);
     count_issue(sm, slot, op);
     if (sm->tracing)
-        trace_issue(sm, index, slot);
+        trace_issue(sm, (uint32_t)(scheduler - sm->schedulers), slot);
     scheduler->last = slot;
     scheduler->free_at = sm->now + op->slots;
 
@@ -348,54 +272,10 @@ void sm_issue_any(struct sm *sm, uint32_t index, uint32_t slot)
         issue_rare(sm, slot, op, start);
     else if (op->pipe == PIPE_MEMORY && sm->issue.active && sm->issue.outcome != CORUN_OUTCOME_FAULT &&
              op->flags & (CORUN_LOAD | CORUN_STORE | CORUN_ATOMIC))
-        take_turns(sm, index, slot, op, load_store_accept(sm, slot, op, start));
+        take_turns(sm, scheduler, slot, op, load_store_accept(sm, slot, op, start));
     else
         warp_set_ready(warp, op, ready_entry(start + op->latency, false));
     if (sm->quota.on)
-        spend_quota(sm, index, warp->application, op, start + op->latency);
-    go_on(sm, slot);
-}
-
-/* Nearly always the warp goes on behind it. */
-void sm_issue_plain(struct sm *sm, uint32_t index, uint32_t slot, struct sm_warp *warp)
-{
-    struct scheduler *scheduler = &sm->schedulers[index];
-    const struct machine_op *op = warp->op;
-    uint64_t now = sm->now, bit = UINT64_C(1) << slot;
-
-    scheduler->last = slot;
-    scheduler->free_at = now + op->slots;
-    uint64_t start = reserve_one_pipe(sm, index, scheduler, op, collect_operands(sm, scheduler, warp, op));
-    warp_set_ready(warp, op, ready_entry(start + op->latency, false));
-    warp->operations->issue(warp->source, &sm->issue);
-    uint32_t lanes = count_plain(sm, slot, warp, op);
-    if (sm->quota.on) {
-        uint64_t complete = start + op->latency;
-        if (!sm->quota.at_completion)
-            quota_issued(sm, index, warp->application);
-        else if (!quota_complete_quick(&sm->quota, warp->application, lanes, now, complete))
-            quota_complete(sm, warp->application, lanes, complete);
-    }
-    if (sm->issue.outcome != CORUN_OUTCOME_NEXT || sm->issue.jumped || !sm->config->icache_perfect) {
-        go_on(sm, slot);
-        return;
-    }
-    const struct machine_op *next = op + 1;
-    warp->op = next;
-    warp->pc = sm->issue.pc;
-    sm->changed_warps |= bit;
-    if (next->pipe != op->pipe) {
-        sm->wants[op->pipe] &= ~bit;
-        sm->wants[next->pipe] |= bit;
-        warp->pipe = next->pipe;
-    }
-    uint64_t until;
-    enum warp_state state = warp_judge_running(sm, slot, warp, &until);
-    if (state == WARP_READY) /* as it was */
-        return;
-    sm->states[WARP_READY] &= ~bit;
-    sm->states[state] |= bit;
-    warp->state = (uint8_t)state;
-    if (until != NEVER)
-        wheel_set(&sm->wheel, now, until, slot);
+        spend_quota(sm, scheduler, warp->application, op, start + op->latency);
+    issue_go_on(sm, slot);
 }

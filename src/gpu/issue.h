@@ -5,12 +5,18 @@
 
 #include "base/bits.h"
 
+struct machine_op;
+struct scheduler;
 struct sm;
-struct sm_warp;
 
 /* The scheduler issues the warp's next instruction, for which everything is free. */
-void sm_issue_any(struct sm *sm, uint32_t scheduler, uint32_t slot);
-/* The same of an instruction that has MACHINE_PLAIN, where nobody traces or profiles. `warp`: the one in the slot. */
-void sm_issue_plain(struct sm *sm, uint32_t scheduler, uint32_t slot, struct sm_warp *warp);
+void sm_issue_any(struct sm *sm, struct scheduler *scheduler, uint32_t slot);
+/* It has been issued: what becomes of the warp. */
+void issue_go_on(struct sm *sm, uint32_t slot);
+
+/* The same as collect_operands and free_pipe (issue_plain.h) where something may be late, or there are several pipelines: apart, for the host's registers. */
+uint64_t issue_take_banks(struct sm *sm, struct scheduler *scheduler, uint32_t offset, const struct machine_op *op,
+                          uint64_t first);
+uint64_t *issue_first_free_pipe(struct sm *sm, const struct scheduler *scheduler, uint32_t pipe);
 
 #endif

@@ -3,7 +3,7 @@
 #include "gpu/sm.h"
 
 #include "gpu/cache_lines.h"
-#include "gpu/issue.h"
+#include "gpu/issue_plain.h"
 #include "gpu/residency.h"
 #include "gpu/stall.h"
 #include "gpu/warp_choice.h"
@@ -28,6 +28,10 @@ struct sm *sm_create(const struct corun_gpu_config *config, uint32_t index, stru
         sm->wakes.cycle[source] = NEVER;
     sm->next_sample = NEVER;
     sm->scheduler_count = config->schedulers_per_sm;
+    sm->collect_cycles = config->collect_cycles;
+    sm->bank_shift = (uint8_t)(config->register_bank_reads - 1);
+    sm->fetch_perfect = config->icache_perfect;
+    sm->greedy = config->scheduler == CORUN_SCHEDULER_GTO;
     sm->pipe_units[PIPE_INT] = units_of(config->int_units);
     sm->pipe_units[PIPE_FP32] = units_of(config->fp32_units);
     sm->pipe_units[PIPE_FP64] = units_of(config->fp64_units);
@@ -38,7 +42,7 @@ struct sm *sm_create(const struct corun_gpu_config *config, uint32_t index, stru
     sm->banks = units_of(config->register_banks / sm->scheduler_count);
     for (uint32_t pipe = 0; pipe < PIPE_COUNT; pipe++)
         for (uint32_t scheduler = 0; scheduler < sm->scheduler_count; scheduler++)
-            sm->first_unit[pipe][scheduler] = (uint8_t)(scheduler % sm->pipe_units[pipe]);
+            sm->schedulers[scheduler].first_unit[pipe] = (uint8_t)(scheduler % sm->pipe_units[pipe]);
     for (uint32_t slot = 0; slot < config->threads_per_sm / CORUN_WARP_LANES; slot++)
         sm->schedulers[slot % sm->scheduler_count].warps |= UINT64_C(1) << slot;
     for (uint32_t i = 0; i < MAX_SCHEDULERS; i++)
@@ -156,12 +160,12 @@ uint64_t sm_next(const struct sm *sm)
 }
 
 /* A pipeline of the kind can start an instruction that is issued now. */
-static inline bool pipe_available(const struct sm *sm, uint32_t scheduler, uint32_t pipe)
+static inline bool pipe_available(const struct sm *sm, const struct scheduler *scheduler, uint32_t pipe)
 {
     if (pipe == PIPE_MEMORY)
         return load_store_has_room(&sm->load_store);
-    uint64_t start = sm->now + sm->config->collect_cycles;
-    uint32_t unit = sm->first_unit[pipe][scheduler]; /* there is one at least */
+    uint64_t start = sm->now + sm->collect_cycles;
+    uint32_t unit = scheduler->first_unit[pipe]; /* there is one at least */
     do {
         if (sm->pipe_free[pipe][unit] <= start)
             return true;
@@ -188,52 +192,50 @@ static inline bool collector_available(const struct sm *sm, struct scheduler *sc
     return true;
 }
 
-static inline void issue(struct sm *sm, uint32_t index, uint32_t slot, struct sm_warp *warp,
+static inline void issue(struct sm *sm, struct scheduler *scheduler, uint32_t slot, struct sm_warp *warp,
                          const struct machine_op *op)
 {
-    if (op->flags & MACHINE_PLAIN && !sm->profiling && !sm->tracing)
-        sm_issue_plain(sm, index, slot, warp);
+    if (op->flags & MACHINE_PLAIN && !sm->watched)
+        sm_issue_plain(sm, scheduler, slot, warp);
     else
-        sm_issue_any(sm, index, slot);
+        sm_issue_any(sm, scheduler, slot);
 }
 
 /* The warp has issued, and can issue another one in this cycle if that goes another way. Returns whether it did. */
-static __attribute__((noinline)) bool issue_second(struct sm *sm, uint32_t index, uint32_t slot, uint32_t first_pipe)
+static __attribute__((noinline)) bool issue_second(struct sm *sm, struct scheduler *scheduler, uint32_t slot,
+                                                   uint32_t first_pipe)
 {
     struct sm_warp *warp = &sm->warps[slot];
-    if (warp->pipe == first_pipe || !pipe_available(sm, index, warp->pipe) ||
-        !collector_available(sm, &sm->schedulers[index]))
+    if (warp->pipe == first_pipe || !pipe_available(sm, scheduler, warp->pipe) || !collector_available(sm, scheduler))
         return false;
-    issue(sm, index, slot, warp, warp->op);
+    issue(sm, scheduler, slot, warp, warp->op);
     return true;
 }
 
 /* The pipeline of the first choice is taken: a warp that wants another one, NOTHING if there is none. */
-static __attribute__((noinline)) uint32_t choose_further(struct sm *sm, uint32_t index, uint64_t candidates,
-                                                         uint32_t slot)
+static __attribute__((noinline)) uint32_t choose_further(struct sm *sm, const struct scheduler *scheduler,
+                                                         uint64_t candidates, uint32_t slot)
 {
-    while (!pipe_available(sm, index, sm->warps[slot].pipe)) {
+    while (!pipe_available(sm, scheduler, sm->warps[slot].pipe)) {
         candidates &= ~sm->wants[sm->warps[slot].pipe];
         if (!candidates)
             return NOTHING;
-        slot = warp_scheduler_pick(sm, index, candidates);
+        slot = warp_scheduler_pick(sm, scheduler, candidates);
     }
     return slot;
 }
 
 /* One of the candidates, if it can, and perhaps its next instruction, too. Returns the application that issued, NOTHING if none. */
-static __attribute__((noinline)) uint32_t issue_one_of(struct sm *sm, uint32_t index, uint64_t candidates,
+static __attribute__((noinline)) uint32_t issue_one_of(struct sm *sm, struct scheduler *scheduler, uint64_t candidates,
                                                        uint32_t *room)
 {
-    struct scheduler *scheduler = &sm->schedulers[index];
-    const struct corun_gpu_config *config = sm->config;
     if (candidates & sm->wants[PIPE_MEMORY] && !load_store_has_room(&sm->load_store))
         candidates &= ~sm->wants[PIPE_MEMORY]; /* often, and all of them: none need be picked to see that */
     if (!candidates || !collector_available(sm, scheduler))
         return NOTHING;
-    uint32_t slot = warp_scheduler_pick(sm, index, candidates), pipe = sm->warps[slot].pipe;
-    if (pipe != PIPE_MEMORY && sm->pipe_free[pipe][sm->first_unit[pipe][index]] > sm->now + config->collect_cycles) {
-        slot = choose_further(sm, index, candidates, slot);
+    uint32_t slot = warp_scheduler_pick(sm, scheduler, candidates), pipe = sm->warps[slot].pipe;
+    if (pipe != PIPE_MEMORY && sm->pipe_free[pipe][scheduler->first_unit[pipe]] > sm->now + sm->collect_cycles) {
+        slot = choose_further(sm, scheduler, candidates, slot);
         if (slot == NOTHING)
             return NOTHING;
     }
@@ -241,17 +243,17 @@ static __attribute__((noinline)) uint32_t issue_one_of(struct sm *sm, uint32_t i
     const struct machine_op *first = warp->op;
     uint32_t application = warp->application;
     --*room;
-    issue(sm, index, slot, warp, first);
-    if (config->issue_width > 1 && *room && !(first->flags & (CORUN_BRANCH | CORUN_BARRIER | CORUN_EXIT)) &&
+    issue(sm, scheduler, slot, warp, first);
+    if (sm->config->issue_width > 1 && *room && !(first->flags & (CORUN_BRANCH | CORUN_BARRIER | CORUN_EXIT)) &&
         (sm->states[WARP_READY] & ~sm->quota_spent) >> slot & 1u)
-        *room -= issue_second(sm, index, slot, first->pipe);
+        *room -= issue_second(sm, scheduler, slot, first->pipe);
     return application;
 }
 
 /* One scheduler, one cycle. Returns the application that issued, NOTHING if none. */
 static inline uint32_t scheduler_step(struct sm *sm, uint32_t index, uint32_t *room, bool two_level)
 {
-    const struct scheduler *scheduler = &sm->schedulers[index];
+    struct scheduler *scheduler = &sm->schedulers[index];
     if (scheduler->free_at > sm->now) /* still feeding the lanes of the last one */
         return sm->warps[scheduler->last].application;
     uint64_t candidates = sm->states[WARP_READY] & scheduler->warps & ~sm->quota_spent;
@@ -259,7 +261,7 @@ static inline uint32_t scheduler_step(struct sm *sm, uint32_t index, uint32_t *r
         candidates = warp_scheduler_active(sm, index, candidates);
     if (!candidates || !*room)
         return NOTHING;
-    return issue_one_of(sm, index, candidates, room);
+    return issue_one_of(sm, scheduler, candidates, room);
 }
 
 /* Schedulers take turns in being first at what they share: the load/store unit, shared pipelines, fetch. */
@@ -443,6 +445,7 @@ static bool doze(struct sm *sm, uint64_t until)
 void sm_run(struct sm *sm, uint64_t until)
 {
     port_expect(sm, until);
+    sm->watched = sm->profiling || sm->tracing;
     bool attended = false; /* to replies, warps and the load/store unit, at this cycle */
     while (sm->now < until && !sm->failed) {
         uint32_t issued[MAX_SCHEDULERS];

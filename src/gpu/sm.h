@@ -59,14 +59,18 @@ struct sm {
     uint32_t present[CORUN_MAX_APPLICATIONS];           /* applications that have live warps, listed */
     uint32_t present_count;
     uint32_t scheduler_count;
+    /* of the configuration, for what asks at each instruction */
+    uint32_t collect_cycles;
+    uint8_t bank_shift;         /* log2 of the reads that a bank serves in a cycle */
+    bool watched;               /* each instruction is: profiling or tracing */
+    bool fetch_perfect, greedy; /* the instruction cache is; a scheduler stays with its warp, then takes the oldest */
     uint64_t
         changed_warps; /* whose state, or what else a cause depends on, is another than when causes were looked up */
     struct stall_causes causes[MAX_SCHEDULERS];
     uint64_t resident_since; /* cycle up to which residency has been accounted for */
     uint64_t pipe_free[PIPE_COUNT][MAX_PIPES_PER_KIND];
     uint32_t pipe_units[PIPE_COUNT];
-    uint8_t first_unit[PIPE_COUNT][MAX_SCHEDULERS]; /* the pipelines of a kind that a scheduler may use start here */
-    uint32_t collectors, banks;                     /* of one scheduler */
+    uint32_t collectors, banks; /* of one scheduler */
     struct scheduler schedulers[MAX_SCHEDULERS];
     uint64_t older_warps[MAX_WARPS]; /* of each slot: the slots whose warp came before its own */
     struct sm_warp warps[MAX_WARPS];

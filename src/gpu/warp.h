@@ -12,6 +12,8 @@
 #include "gpu/kernel.h"
 #include "gpu/sm_limits.h"
 
+#include <stddef.h>
+
 struct sm;
 
 /* State of a resident warp with regard to its next instruction. */
@@ -38,15 +40,21 @@ static inline uint64_t ready_entry(uint64_t cycle, bool from_memory)
     return cycle << 1 | from_memory;
 }
 
+/* What nearly every instruction needs is in the first line of the host's cache. */
 struct sm_warp {
     _Alignas(HOST_LINE_BYTES) struct corun_warp *source;
     const struct corun_source_operations *operations; /* of the source */
     const struct machine_op *op;                      /* next instruction */
     struct corun_counters *counters;
-    uint64_t *ready; /* [kernel->hazard_entries] */
-    uint32_t ready_capacity;
+    uint64_t *ready;   /* [kernel->hazard_entries] */
+    uint64_t ready_at; /* it can issue from this cycle on, whatever else happens; NEVER: that has to be looked at */
     uint32_t pc;
-    uint64_t ready_at;     /* it can issue from this cycle on, whatever else happens; NEVER: that has to be looked at */
+    uint32_t issued; /* instructions, since it came here */
+    uint8_t tb;
+    uint8_t application;
+    uint8_t state;
+    uint8_t pipe;          /* of its next instruction: in which `wants` mask it stands */
+    uint8_t bank_offset;   /* its register r lies in bank (r + this) mod banks of its scheduler */
     uint64_t not_before;   /* control: cycle from which it may issue */
     uint64_t fetched_line; /* line of the instruction cache it has */
     uint64_t since;        /* profile: when the state began */
@@ -57,13 +65,9 @@ struct sm_warp {
     uint32_t copy_groups;      /* ended so far */
     uint32_t generation;       /* counts the warps that had this slot: late acknowledgements are recognised */
     uint32_t cluster_arrivals; /* at the barrier of its cluster */
-    uint32_t issued;           /* instructions, since it came here */
-    uint8_t tb;
-    uint8_t application;
-    uint8_t state;
-    uint8_t pipe;        /* of its next instruction: in which `wants` mask it stands */
-    uint8_t bank_offset; /* its register r lies in bank (r + this) mod banks of its scheduler */
+    uint32_t ready_capacity;
 };
+_Static_assert(offsetof(struct sm_warp, not_before) == HOST_LINE_BYTES, "the first line is full");
 
 /* Registers that the instruction writes have this entry from now on. */
 static inline void warp_set_ready(struct sm_warp *warp, const struct machine_op *op, uint64_t entry)

@@ -21,10 +21,9 @@ static __attribute__((noinline, unused)) uint32_t warp_scheduler_in_turn(uint64_
 }
 
 /* Which of the candidates issues; `candidates` is not 0. */
-static inline uint32_t warp_scheduler_pick(const struct sm *sm, uint32_t index, uint64_t candidates)
+static inline uint32_t warp_scheduler_pick(const struct sm *sm, const struct scheduler *scheduler, uint64_t candidates)
 {
-    const struct scheduler *scheduler = &sm->schedulers[index];
-    if (__builtin_expect(sm->config->scheduler != CORUN_SCHEDULER_GTO, 0))
+    if (__builtin_expect(!sm->greedy, 0))
         return warp_scheduler_in_turn(candidates, scheduler->last);
     if (scheduler->last != NOTHING && candidates >> scheduler->last & 1u)
         return scheduler->last;

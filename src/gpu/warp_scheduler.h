@@ -3,9 +3,10 @@
 #ifndef CORUN_GPU_WARP_SCHEDULER_H
 #define CORUN_GPU_WARP_SCHEDULER_H
 
+#include "gpu/cache_lines.h"
+#include "gpu/machine_op.h"
 #include "gpu/sm_limits.h"
 
-struct machine_op;
 struct sm;
 
 /*
@@ -14,14 +15,15 @@ struct sm;
  * is set then, and `quick_op` says whose reads they are, if another instruction comes in the same cycle, `quick_first`.
  */
 struct scheduler {
-    uint64_t warps;  /* slots that belong to it */
-    uint64_t active; /* two_level: the active set */
+    _Alignas(HOST_LINE_BYTES) uint64_t warps; /* slots that belong to it */
+    uint64_t active;                          /* two_level: the active set */
     uint64_t free_at;
     uint32_t last;      /* slot that issued last, NOTHING: none */
     uint32_t collector; /* one that is free, when an instruction is issued */
     uint64_t banks_free, quick_first;
     const struct machine_op *quick_op;
-    uint32_t quick_offset;
+    uint8_t quick_offset;
+    uint8_t first_unit[PIPE_COUNT]; /* the pipelines of a kind that it may use start here */
     uint64_t collector_free[MAX_COLLECTORS];
     uint64_t bank_free[MAX_BANKS];
     uint64_t unused[8]; /* a size that indices are quickly multiplied by */
