@@ -123,7 +123,7 @@ class Policies(Shimmed):
         """A thousand, beside two programs on SMs of their own: these have their results, and corund no descriptor more."""
         daemon = self.start_daemon("--policy", "workers:even")
         programs = [self.manned(name, "60", "1500", "40") for name in ("one", "two")]
-        self.wait_for(lambda: len(self.shares()) == 2)
+        self.wait_for(lambda: len(self.shares()) == 2 and all(self.shares().values()))  # the policy has begun, and has its memory
         before = self.held(daemon)
         for i in range(1000):
             with socket.socket(socket.AF_UNIX) as client:
