@@ -23,14 +23,17 @@ from test_hardware_workers import ALL, Corund, part
 # What `corun exec` makes of its options, as far as it is of one process.
 SETTINGS = ["CORUN_CUDA_" + name for name in "GPU FUNCTIONAL THREADS LAUNCH_COSTS CHECK SLICE WORKERS KERNEL_TIMEOUT REGION SAMPLE".split()]
 HOLDS = "whole slices"  # while a program that goes first is there, launches go one after the other
-# Programs that do not find the same in one form or another, by the name of their file, and why.
+# Programs that do not find the same in one form or another, by the name of their file or of the test, and why.
 DIFFER = {
     "streams": ("whole slices workers", "compares how long two launches take side by side and one after the other"),
     "cuda_launch_costs": ("whole slices workers", "measures what one launch more takes: each has what notes it behind it"),
+    "cuda_copy_batches": ("whole slices workers", "wants the address of cuGetProcAddress to be that it is linked with: the driver's is behind the shim's jump"),
     "priorities": (HOLDS, "asks for two launches and sees which comes first: they are not there at the same time"),
     "cuda_many_faults": (HOLDS, "wants to hear of a fault when it waits: it hears of it at the next launch, which waits for the one before"),
     "waiting_blocks": ("slices workers", "thread blocks wait for each other without a cooperative launch"),
+    "cuda_bulk_copies": ("workers", "compares what copies in bulk and by all threads take"),
     "polling": ("workers", "waits without calling CUDA: the simulated GPU goes on for such a program when nobody calls, and the shim's thread does"),
+    "cuda_stream_values_nobody": ("workers", "waits for what nobody does until nobody calls CUDA any more: the shim's thread does"),
     "attributes": ("workers", "counts thread blocks that fill the shared memory of an SM to the last byte: a worker takes 32 more"),
 }
 # Of these, runs without timing find the same all the same.
@@ -61,7 +64,7 @@ class Command:
 
     def differs(self, form):
         timed = "--functional" not in self.options
-        return form in DIFFER.get(self.stem, ("", ""))[0].split() and (timed or self.stem not in ONLY_TIMED)
+        return form in DIFFER.get(self.stem, DIFFER.get(self.name, ("", "")))[0].split() and (timed or self.stem not in ONLY_TIMED)
 
 
 def all_commands():
