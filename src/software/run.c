@@ -99,6 +99,18 @@ static bool is_asked(const struct software *software)
     return asked;
 }
 
+/* One launch of the first application that has one to give, of those with goals or of the others; *any: it has gone. */
+static enum corun_status give_one(struct software *software, bool with_goal, bool *any)
+{
+    enum corun_status status = CORUN_OK;
+    for (uint32_t i = 0; i < software->count && !*any && status == CORUN_OK; i++) {
+        struct application *a = &software->applications[i];
+        if ((a->description.goal != CORUN_GOAL_NONE) == with_goal)
+            status = orders_proceed(software, a, any);
+    }
+    return status;
+}
+
 /*
  * Launches, one by one: a launch takes the host a microsecond or more. Those with goals go first, so that their streams do not run empty while others
  * have something to launch; and who asks meanwhile does not wait for the rest.
@@ -106,14 +118,11 @@ static bool is_asked(const struct software *software)
 static enum corun_status give_launches(struct software *software)
 {
     enum corun_status status = CORUN_OK;
-    bool any = true;
-    while (any && status == CORUN_OK && !is_asked(software)) {
+    for (bool any = true; any && status == CORUN_OK && !is_asked(software);) {
         any = false;
-        for (uint32_t i = 0; i < 2 * software->count && !any && status == CORUN_OK; i++) {
-            struct application *a = &software->applications[i % software->count];
-            if ((a->description.goal != CORUN_GOAL_NONE) == (i < software->count))
-                status = orders_proceed(software, a, &any);
-        }
+        status = give_one(software, true, &any);
+        if (status == CORUN_OK && !any)
+            status = give_one(software, false, &any);
     }
     return status;
 }
