@@ -27,7 +27,7 @@ struct copy {
     enum copy_engine engine;
     bool pageable;
     bool read_in_stream; /* pageable memory is read when the stream comes to the copy, not when that is asked for */
-    uint8_t *staged; /* pageable memory as it was when the copy was asked for */
+    uint8_t *staged;     /* pageable memory as it was when the copy was asked for */
 };
 
 struct fill {
