@@ -94,16 +94,21 @@ static void expect_copies(const char *text, uint32_t count)
 static void which_constants_are_copied(void **state)
 {
     (void)state;
-    char source[2][4096] = {HEAD, HEAD};
-    for (uint32_t i = 0; i <= BORROW_MOST_COPIES; i++)
-        for (uint32_t more = 0; more < 2; more++)
-            snprintf(source[more] + strlen(source[more]), 64, ".const .u32 c%u;\n", i);
     for (uint32_t more = 0; more < 2; more++) {
-        strcat(source[more], ENTRY);
+        char *source = NULL;
+        size_t bytes;
+        FILE *out = open_memstream(&source, &bytes);
+        assert_non_null(out);
+        fputs(HEAD, out);
+        for (uint32_t i = 0; i <= BORROW_MOST_COPIES; i++)
+            fprintf(out, ".const .u32 c%u;\n", i);
+        fputs(ENTRY, out);
         for (uint32_t i = 0; i < BORROW_MOST_COPIES + more; i++)
-            snprintf(source[more] + strlen(source[more]), 64, "ld.const.u32 %%r1, [c%u];\n", i);
-        strcat(source[more], END);
-        expect_copies(source[more], more ? 0 : BORROW_MOST_COPIES);
+            fprintf(out, "ld.const.u32 %%r1, [c%u];\n", i);
+        fputs(END, out);
+        fclose(out);
+        expect_copies(source, more ? 0 : BORROW_MOST_COPIES);
+        free(source);
     }
     expect_copies(HEAD ".const .b8 c[65000];\n" BODY("ld.const.u8 %r1, [c];\n"), 1);
     expect_copies(HEAD ".const .b8 c[65530];\n" BODY("ld.const.u8 %r1, [c];\n"), 0);
