@@ -48,16 +48,19 @@ enum corun_status remote_lend(struct remote_space *space, uint64_t address, cons
     enum corun_status status = corun_memory_allocate_shared(space->memory, loan.bytes, &loan.place, &block);
     if (status != CORUN_OK)
         return status;
-    memcpy(block, (const void *)(uintptr_t)loan.first, loan.bytes);
     const struct wire_adopt body = {space->number, space->number, address, loan.place + (from - first), bytes};
     status = remote_ask(remote, WIRE_ADOPT, &body);
     if (status == CORUN_OK && !vector_push(&remote->loans, loan))
         status = CORUN_MEMORY;
     off_t offset = (off_t)(loan.place & (((uint64_t)1 << CORUN_APPLICATION_SHIFT) - 1));
-    if (status == CORUN_OK && mmap((void *)(uintptr_t)first, loan.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-                                   space->file, offset) == MAP_FAILED) {
-        remote->loans.count--;
-        status = CORUN_UNSUPPORTED;
+    if (status == CORUN_OK) {
+        /* The heap may have what it knows of its blocks in these pages: nothing is allocated from here on. */
+        memcpy(block, (const void *)(uintptr_t)loan.first, loan.bytes);
+        if (mmap((void *)(uintptr_t)first, loan.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, space->file,
+                 offset) == MAP_FAILED) {
+            remote->loans.count--;
+            status = CORUN_UNSUPPORTED;
+        }
     }
     if (status != CORUN_OK)
         (void)corun_memory_free(space->memory, loan.place);

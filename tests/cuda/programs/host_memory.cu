@@ -11,6 +11,28 @@ __global__ void twice(const int *from, int *to, int count)
         to[i] = 2 * from[i];
 }
 
+/* Whoever registers a block registers the pages on which the heap writes down what is behind it. */
+static void blocks_of_the_heap()
+{
+    const int blocks = 16, count = 1500;
+    int *registered[blocks];
+    void *between[blocks];
+    for (int i = 0; i < blocks; i++) {
+        registered[i] = (int *)malloc(count * sizeof(int));
+        for (int k = 0; k < count; k++)
+            registered[i][k] = i + k;
+        CHECK(cudaHostRegister(registered[i], count * sizeof(int), cudaHostRegisterDefault));
+        between[i] = malloc(8192);
+        memset(between[i], 0, 8192);
+    }
+    for (int i = 0; i < blocks; i++) {
+        EXPECT(registered[i][0] == i && registered[i][count - 1] == i + count - 1);
+        CHECK(cudaHostUnregister(registered[i]));
+        free(registered[i]);
+        free(between[i]);
+    }
+}
+
 int main()
 {
     const int count = 1000;
@@ -41,5 +63,6 @@ int main()
     CHECK(cudaMemcpy(device, plain, count * sizeof(int), cudaMemcpyHostToDevice));
     CHECK(cudaFreeHost(mapped));
     free(plain);
+    blocks_of_the_heap();
     return 0;
 }
