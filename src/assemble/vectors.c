@@ -87,10 +87,11 @@ static uint32_t zeroes_of_result(const struct proof *proof, const struct ptx_ins
 static void note_result(void *user, uint32_t register_index, enum ptx_access access)
 {
     struct proof *proof = user;
-    const struct ptx_operand *to = &proof->instruction->operands[0];
+    const struct ptx_operand *to = proof->instruction->operands;
     if (access != PTX_WRITE || !proof->zeroes[register_index])
         return;
-    bool alone = to->kind == PTX_OPERAND_REGISTER && to->index == register_index;
+    bool alone = proof->instruction->operand_count && to->kind == PTX_OPERAND_REGISTER &&
+                 to->index == register_index; /* what a call returns is not among its operands */
     uint32_t zeroes = alone ? zeroes_of_result(proof, proof->instruction) : 0;
     if (zeroes < proof->zeroes[register_index]) {
         proof->zeroes[register_index] = (uint8_t)zeroes;

@@ -624,6 +624,26 @@ static void test_combine_that_stays(void **state)
         becomes(ASSEMBLE_COMBINE, bodies[i], bodies[i]);
 }
 
+/* What a call returns may be any address. */
+static void test_combine_behind_a_call(void **state)
+{
+    (void)state;
+    static const char text[] = ".version 6.3\n.target sm_52\n.address_size 64\n"
+                               ".func (.reg .b32 %out) place()\n{\nmov.u32 %out, %tid.x;\nret;\n}\n"
+                               ".visible .entry kernel()\n{\n.reg .b32 %r<2>;\n.reg .f32 %f<3>;\n"
+                               "call.uni (%r1), place, ();\nld.shared.f32 %f1, [%r1];\nld.shared.f32 %f2, [%r1+4];\n"
+                               "ret;\n}\n";
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    struct ptx_module *module;
+    if (ptx_parse("test", text, strlen(text), list, &module) != CORUN_OK)
+        fail_msg("%s", corun_diagnostics_get(list, 0)->message);
+    assert_int_equal(assemble_module(module, ASSEMBLE_COMBINE), CORUN_OK);
+    for (uint32_t f = 0; f < module->function_count; f++)
+        assert_int_equal(module->functions[f]->instruction_count, module->functions[f]->is_entry ? 4 : 2);
+    ptx_module_destroy(module);
+    corun_diagnostics_destroy(list);
+}
+
 /* The proofs take the variable to begin at a multiple of 16 bytes, so it must. */
 static void test_combine_aligns(void **state)
 {
@@ -831,6 +851,7 @@ int main(void)
         cmocka_unit_test(test_combine),
         cmocka_unit_test(test_combine_in_loops),
         cmocka_unit_test(test_combine_that_stays),
+        cmocka_unit_test(test_combine_behind_a_call),
         cmocka_unit_test(test_combine_aligns),
         cmocka_unit_test(test_gather),
         cmocka_unit_test(test_spare),
