@@ -154,18 +154,25 @@ static enum corun_status give_next(struct software *software, struct application
     return crew_give(software, a, a->given++, workers);
 }
 
-enum corun_status orders_proceed(struct software *software, struct application *a, bool *any)
+enum corun_status orders_prepare(struct software *software, struct application *a)
 {
-    *any = false;
     if (a->state != CORUN_APPLICATION_RUNNING || a->status != CORUN_OK)
         return CORUN_OK;
     enum corun_status status = orders_submit(software, a);
     if (status == CORUN_OK)
         status = set_queues(software, a);
-    if (software->options.launching != SOFTWARE_WORKERS)
-        return status == CORUN_OK ? grants_proceed(software, a, any) : status;
-    give_again(software, a);
-    return status == CORUN_OK ? give_next(software, a, any) : status;
+    if (status == CORUN_OK && software->options.launching == SOFTWARE_WORKERS)
+        give_again(software, a);
+    return status;
+}
+
+enum corun_status orders_proceed(struct software *software, struct application *a, bool *any)
+{
+    *any = false;
+    if (a->state != CORUN_APPLICATION_RUNNING || a->status != CORUN_OK)
+        return CORUN_OK;
+    return software->options.launching == SOFTWARE_WORKERS ? give_next(software, a, any)
+                                                           : grants_proceed(software, a, any);
 }
 
 static enum corun_status leave(struct software *software, struct application *a, uint64_t time)
