@@ -154,14 +154,18 @@ static enum corun_status give_next(struct software *software, struct application
     return crew_give(software, a, a->given++, workers);
 }
 
+static enum corun_status bring(struct software *software, struct application *a)
+{
+    enum corun_status status = orders_submit(software, a);
+    return status == CORUN_OK ? set_queues(software, a) : status;
+}
+
 enum corun_status orders_prepare(struct software *software, struct application *a)
 {
     if (a->state != CORUN_APPLICATION_RUNNING || a->status != CORUN_OK)
         return CORUN_OK;
-    enum corun_status status = orders_submit(software, a);
+    enum corun_status status = bring(software, a);
     if (status == CORUN_OK)
-        status = set_queues(software, a);
-    if (status == CORUN_OK && software->options.launching == SOFTWARE_WORKERS)
         give_again(software, a);
     return status;
 }
@@ -171,8 +175,10 @@ enum corun_status orders_proceed(struct software *software, struct application *
     *any = false;
     if (a->state != CORUN_APPLICATION_RUNNING || a->status != CORUN_OK)
         return CORUN_OK;
-    return software->options.launching == SOFTWARE_WORKERS ? give_next(software, a, any)
-                                                           : grants_proceed(software, a, any);
+    if (software->options.launching == SOFTWARE_WORKERS)
+        return give_next(software, a, any);
+    enum corun_status status = bring(software, a);
+    return status == CORUN_OK ? grants_proceed(software, a, any) : status;
 }
 
 static enum corun_status leave(struct software *software, struct application *a, uint64_t time)

@@ -131,7 +131,7 @@ static enum corun_status give_launches(struct software *software)
 static enum corun_status act(struct software *software)
 {
     enum corun_status status = uses_workers(software) ? limits_follow(software) : CORUN_OK;
-    for (uint32_t i = 0; i < software->count && status == CORUN_OK; i++)
+    for (uint32_t i = 0; i < software->count && status == CORUN_OK && uses_workers(software); i++)
         status = orders_prepare(software, &software->applications[i]);
     if (status == CORUN_OK)
         status = give_launches(software);

@@ -219,9 +219,9 @@ void likely_note(struct software *software, struct application *a, uint64_t pass
 uint64_t orders_began(struct application *a, uint64_t n);
 /* Runs whose data come next. */
 enum corun_status orders_submit(struct software *software, struct application *a);
-/* What comes before launches: runs to the runtime, queues to the table; what nobody runs any more is to be given again. */
+/* With workers, once before launches: runs to the runtime, queues to the table; what nobody runs any more is to be given again. */
 enum corun_status orders_prepare(struct software *software, struct application *a);
-/* Gives one launch to its stream, if that can be given now; *any: it has gone, and more may follow. */
+/* Gives one launch to its stream, if that can be given now, and under grants what it needs before that; *any: it has gone, and more may follow. */
 enum corun_status orders_proceed(struct software *software, struct application *a, bool *any);
 enum corun_status orders_take(struct software *software, const struct runtime_event *event);
 /* All orders that the last look shows complete. */
