@@ -75,7 +75,8 @@ static bool is_urgent(const struct priority_state *state, const struct corun_vie
     bool urgent = false;
     for (uint32_t a = 0; a < view->application_count; a++) {
         const struct corun_application_view *application = &view->applications[a];
-        bool early = application->isolated_ipc > 0 && state->behind[a].ticks < state->late_ticks;
+        bool early =
+            state->late_ticks > 0 && application->isolated_ipc > 0 && state->behind[a].ticks < state->late_ticks;
         urgent |= application->goal != CORUN_GOAL_NONE && has_launch(application) && !early;
     }
     return urgent;

@@ -136,6 +136,23 @@ static void priority_lets_others_go_on_until_it_is_late(void **unused)
     stage_end(&stage);
 }
 
+/* Without `late` others wait, also where a launch ends before it would have alone. */
+static void priority_waits_for_who_is_ahead(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    begin(&stage, "priority", 0.5);
+    stage.applications[0].isolated_ipc = 100;
+    arrive(&stage);
+    start_kernel(&stage, 1, 100);
+    start_kernel(&stage, 0, 10);
+    assert_int_equal(stage.grant[1], 0);
+    stage_run(&stage, 3000, IPC(120, 0));
+    start_kernel(&stage, 0, 10);
+    assert_int_equal(stage.grant[1], 0);
+    stage_end(&stage);
+}
+
 static void turns_go_round(void **unused)
 {
     (void)unused;
@@ -230,6 +247,7 @@ int main(void)
         cmocka_unit_test(priority_measures_what_is_over_in_time),
         cmocka_unit_test(priority_grants_a_small_launch),
         cmocka_unit_test(priority_lets_others_go_on_until_it_is_late),
+        cmocka_unit_test(priority_waits_for_who_is_ahead),
         cmocka_unit_test(turns_go_round),
         cmocka_unit_test(thread_limits_are_shares),
         cmocka_unit_test(slate_launches_again),
