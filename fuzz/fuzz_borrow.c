@@ -6,8 +6,6 @@
  */
 #include "corun/module.h"
 #include "rewrite/borrow.h"
-#include "rewrite/slice.h"
-#include "rewrite/workers.h"
 
 #include "random_kernel.h"
 
@@ -23,18 +21,6 @@ static void check(bool holds)
 {
     if (!holds)
         abort();
-}
-
-static enum corun_status borrowing_slices(const struct ptx_module *source, struct corun_diagnostics *list,
-                                          struct rewritten *rewritten)
-{
-    return borrow_before(slice_module, source, list, rewritten);
-}
-
-static enum corun_status borrowing_workers(const struct ptx_module *source, struct corun_diagnostics *list,
-                                           struct rewritten *rewritten)
-{
-    return borrow_before(workers_module, source, list, rewritten);
 }
 
 static void rewrite_by(rewrite_pass *pass, const char *text, size_t bytes, bool loads)
@@ -70,8 +56,8 @@ static void rewrite_any_text(const char *text, size_t bytes)
     if (loads)
         corun_module_destroy(module);
     rewrite_by(borrow_module, text, bytes, loads);
-    rewrite_by(borrowing_slices, text, bytes, loads);
-    rewrite_by(borrowing_workers, text, bytes, loads);
+    rewrite_by(borrow_and_slice, text, bytes, loads);
+    rewrite_by(borrow_for_workers, text, bytes, loads);
 }
 
 /* What a program leaves: its buffer, and its sums. */

@@ -6,6 +6,8 @@
 #include "rewrite/borrow_constants.h"
 #include "rewrite/code.h"
 #include "rewrite/pass.h"
+#include "rewrite/slice.h"
+#include "rewrite/workers.h"
 
 #include <string.h>
 
@@ -535,4 +537,16 @@ enum corun_status borrow_before(rewrite_pass *pass, const struct ptx_module *sou
                                 struct rewritten *rewritten)
 {
     return rewrite_both(borrow_module, pass, source, list, rewritten);
+}
+
+enum corun_status borrow_and_slice(const struct ptx_module *source, struct corun_diagnostics *list,
+                                   struct rewritten *rewritten)
+{
+    return borrow_before(slice_module, source, list, rewritten);
+}
+
+enum corun_status borrow_for_workers(const struct ptx_module *source, struct corun_diagnostics *list,
+                                     struct rewritten *rewritten)
+{
+    return borrow_before(workers_module, source, list, rewritten);
 }

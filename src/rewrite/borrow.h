@@ -39,4 +39,10 @@ enum corun_status borrow_module(const struct ptx_module *source, struct corun_di
 enum corun_status borrow_before(rewrite_pass *pass, const struct ptx_module *source, struct corun_diagnostics *list,
                                 struct rewritten *rewritten);
 
+/* The passes of whoever loads slices or workers beside a program's module. */
+enum corun_status borrow_and_slice(const struct ptx_module *source, struct corun_diagnostics *list,
+                                   struct rewritten *rewritten);
+enum corun_status borrow_for_workers(const struct ptx_module *source, struct corun_diagnostics *list,
+                                     struct rewritten *rewritten);
+
 #endif

@@ -250,18 +250,6 @@ static void context_ended(const void *context)
 
 /* ---- other forms ---- */
 
-static enum corun_status borrowing_slices(const struct ptx_module *source, struct corun_diagnostics *list,
-                                          struct rewritten *rewritten)
-{
-    return borrow_before(slice_module, source, list, rewritten);
-}
-
-static enum corun_status borrowing_workers(const struct ptx_module *source, struct corun_diagnostics *list,
-                                           struct rewritten *rewritten)
-{
-    return borrow_before(workers_module, source, list, rewritten);
-}
-
 static void is_not_used(const char *path, const char *problem)
 {
     shim_say("%s in %s are not used: %s", state.form == KERNELS_WORKERS ? "kernels of workers" : "sliced kernels", path,
@@ -274,7 +262,7 @@ static void rewrite(struct image *image)
     bool workers = state.form == KERNELS_WORKERS;
     const struct rewrite_cache cache = {*state.folder ? state.folder : NULL, CACHE_MOST_BYTES, is_not_used};
     bool hit = false;
-    if (rewrite_cached(&cache, workers ? "workers" : "slices", workers ? borrowing_workers : borrowing_slices,
+    if (rewrite_cached(&cache, workers ? "workers" : "slices", workers ? borrow_for_workers : borrow_and_slice,
                        image->text, strlen(image->text), &image->rewritten, &hit) == CORUN_OK)
         trace_line(workers ? "rewritten" : "sliced", hit ? "kept" : "made", "");
 }

@@ -148,18 +148,6 @@ static void rows_of_kernels(void **state)
     rewrite_case_destroy(&sliced);
 }
 
-static enum corun_status slices(const struct ptx_module *source, struct corun_diagnostics *list,
-                                struct rewritten *rewritten)
-{
-    return borrow_before(slice_module, source, list, rewritten);
-}
-
-static enum corun_status workers(const struct ptx_module *source, struct corun_diagnostics *list,
-                                 struct rewritten *rewritten)
-{
-    return borrow_before(workers_module, source, list, rewritten);
-}
-
 /*
  * Variables of every kind: what no other module sees, what points to others, what is pointed to, constants by their place and by a computed one, through functions; and a table
  * that is larger than an access may be away from its beginning.
@@ -189,7 +177,7 @@ static void same_results(void **state)
 {
     (void)state;
     static const struct test_launch launch = {"k", {10, 1, 1}, {4, 1, 1}, {0}, 0};
-    rewrite_pass *const passes[] = {borrow_module, slices, workers};
+    rewrite_pass *const passes[] = {borrow_module, borrow_and_slice, borrow_for_workers};
     for (size_t i = 0; i < sizeof passes / sizeof passes[0]; i++) {
         struct rewrite_case item = rewrite_case_create(passes[i], program, sizeof program - 1);
         uint8_t *variables[2], *expected = run_original(&item, program, &launch, &variables[0]);
@@ -307,7 +295,7 @@ static void refusals(void **state)
             fail_msg("row %zu: %s, line %u", i, kernel->refusal ? kernel->refusal : "not refused", kernel->place.line);
         assert_null(rewrite_case_kernel(&item, "other")->refusal);
         rewrite_case_destroy(&item);
-        item = rewrite_case_create(workers, whole, strlen(whole));
+        item = rewrite_case_create(borrow_for_workers, whole, strlen(whole));
         assert_non_null(rewrite_case_kernel(&item, "k")->refusal);
         rewrite_case_destroy(&item);
     }

@@ -225,18 +225,6 @@ static void same_in_a_fence(void **state)
     }
 }
 
-static enum corun_status borrowing_slices(const struct ptx_module *source, struct corun_diagnostics *list,
-                                          struct rewritten *rewritten)
-{
-    return borrow_before(slice_module, source, list, rewritten);
-}
-
-static enum corun_status borrowing_workers(const struct ptx_module *source, struct corun_diagnostics *list,
-                                           struct rewritten *rewritten)
-{
-    return borrow_before(workers_module, source, list, rewritten);
-}
-
 /* Beside the program's module, whose variables hold in the end what they hold when its own kernel has run. */
 static void run_borrowing(const struct rewrite_case *item, const struct random_kernel *kernel, bool by_workers,
                           uint8_t **content, uint8_t **variables)
@@ -276,7 +264,7 @@ static void same_with_borrowed_variables(void **state)
     for (uint64_t seed = first_seed; seed < first_seed + seed_count; seed++) {
         make_kernel(&kernel, seed);
         struct rewrite_case item =
-            rewrite_case_create(seed % 2 ? borrowing_workers : borrowing_slices, kernel.text, kernel.length);
+            rewrite_case_create(seed % 2 ? borrow_for_workers : borrow_and_slice, kernel.text, kernel.length);
         const char *refusal = rewrite_case_kernel(&item, "k")->refusal;
         refused += refusal != NULL;
         if (refusal)

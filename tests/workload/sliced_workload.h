@@ -27,15 +27,9 @@ struct sliced_run {
     uint64_t slice_count, tb_count; /* of all launches so far */
 };
 
-static inline enum corun_status borrowing_slices(const struct ptx_module *source, struct corun_diagnostics *list,
-                                                 struct rewritten *rewritten)
-{
-    return borrow_before(slice_module, source, list, rewritten);
-}
-
 static inline struct sliced_run sliced_run_create(const char *specification, const struct cutting *cutting)
 {
-    rewrite_pass *pass = !cutting ? NULL : cutting->borrows ? borrowing_slices : slice_module;
+    rewrite_pass *pass = !cutting ? NULL : cutting->borrows ? borrow_and_slice : slice_module;
     struct sliced_run run = {.base = rewritten_workload_create(specification, pass)};
     if (cutting)
         run.cutting = *cutting;
