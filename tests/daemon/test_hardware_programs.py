@@ -28,7 +28,7 @@ DIFFER = {
     "streams": ("whole slices workers", "compares how long two launches take side by side and one after the other"),
     "cuda_launch_costs": ("whole slices workers", "measures what one launch more takes: each has what notes it behind it"),
     "cuda_copy_batches": ("whole slices workers", "wants the address of cuGetProcAddress to be that it is linked with: the driver's is behind the shim's jump"),
-    "priorities": (HOLDS, "asks for two launches and sees which comes first: they are not there at the same time"),
+    "priorities": (HOLDS + " workers", "asks for two launches and sees which comes first: they are not there at the same time, or not on the same SMs"),
     "cuda_many_faults": (HOLDS, "wants to hear of a fault when it waits: it hears of it at the next launch, which waits for the one before"),
     "waiting_blocks": ("slices workers", "thread blocks wait for each other without a cooperative launch"),
     "cuda_bulk_copies": ("workers", "compares what copies in bulk and by all threads take"),
@@ -226,6 +226,14 @@ for line in sys.stdin:
     elif status == 0: held.append((word, p))
     print(status, flush=True)
 """
+
+    def test_priorities(self):
+        """As workers the stream of the higher priority comes first, too, as long as both launches have the same SMs."""
+        corund = Corund(self.socket, lambda: part(ALL // 2, ALL))
+        self.addCleanup(corund.close)
+        environment = self.shimmed(CORUN_SHIM_DAEMON=str(self.socket), CORUN_SHIM_WORKERS="1", CORUN_SHIM_TRACE=str(self.trace))
+        self.assertEqual(self.run_program(PROGRAMS / "priorities", environment), (0, b"", b""))
+        self.assertEqual(self.rewritten(), (1, 0))
 
     def test_memory(self):
         """What the runtime allocates is what corund counts, until it is freed or its device is reset."""
