@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 4096 && experiment_parse("fuzz.yaml", (const char *)data, size, list, &experiment) == CORUN_OK) {
         FILE *nowhere = fopen("/dev/null", "w");
         if (nowhere) {
-            json_experiment(experiment, 1000, NULL, nowhere);
+            json_experiment(experiment, 1000, NULL, NULL, nowhere);
             fclose(nowhere);
         }
         experiment_destroy(experiment);

@@ -13,6 +13,7 @@ import argparse
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import time
@@ -133,12 +134,18 @@ def table(title, cases, value):
         print(f"| {key[0]} | {key[1]} | {100 * key[2]:g} % | {' | '.join(cells)} |")
 
 
+def model_version(corun):
+    said = subprocess.run([corun, "version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return re.search(r"timing model (\d+)", said)[1]
+
+
 def heading(options):
     print(f"""# rh-smqos-pairs: goals on the software machine, beside hardware and static shares
 
 * made by: `scripts/compare_baselines.py corun --goals {" ".join(f"{goal:g}" for goal in options.goals)} --only {" ".join(options.only)}`
 * paper: Sun et al., SMQoS, Parallel Computing 2022, section 6, figures 15, 16, 19 and 20, on a Quadro V100 with all of its 80 SMs, seconds long
 * GPU: `{options.gpu}`, an eighth of the V100 in SMs, L2 and memory; windows of {options.cycles} cycles, in software epochs of {options.epoch} cycles
+* timing model: version {model_version(options.corun)}
 * LS: {", ".join(f"{name} ({workload})" for name, workload in LS.items())}
 * batch: {", ".join(f"{name} ({workload})" for name, workload in BATCH.items())}. A thread block of GESUMMV or ATAX takes about a third of the window, even in size small
 * NPM: speed over speed alone, over the goal; the goal is met from 1 on. NTP: speed over speed alone. Speeds count thread instructions of launches, from the arrival of

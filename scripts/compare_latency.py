@@ -11,6 +11,7 @@ take on average; --alone is how many cycles one takes alone. `late` of the polic
 """
 import argparse
 import json
+import re
 import subprocess
 import sys
 
@@ -41,6 +42,11 @@ def parse(arguments):
     return parser.parse_args(arguments)
 
 
+def model_version(corun):
+    said = subprocess.run([corun, "version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return re.search(r"timing model (\d+)", said)[1]
+
+
 def run(options, load, more, applications, late=0):
     cycles = int(options.requests * options.alone / load)
     command = [options.corun, "run", "-m", "software", "-g", options.gpu, "-c", str(cycles), "--load", f"{load * 100:g}%", "--json", "-"]
@@ -58,6 +64,7 @@ def main(arguments):
 
 * made by: `scripts/compare_latency.py corun --requests {options.requests} --loads {" ".join(f"{load:g}" for load in options.loads)} --batch {" ".join(options.batch)}`
 * GPU: `{options.gpu}`, an eighth of the V100 in SMs, L2 and memory
+* timing model: version {model_version(options.corun)}
 * server: {options.server}, a chain of 13 short launches that takes {options.alone} cycles alone; requests come at random (a Poisson process), so many that the server would be busy for the
   load's part of the time alone; windows as long as {options.requests} requests take on average. Times count from the request, so that they hold the wait for requests before
 * batch keeps: speed over speed alone""", flush=True)

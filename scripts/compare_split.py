@@ -15,6 +15,7 @@ interrupted continues where it was, and whoever changes a program or the library
 import hashlib
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -33,6 +34,11 @@ CASES = {"CPU alone": "strategy=static,cpu_share=1", "GPUs alone": "strategy=sta
          "cap 1/64": "strategy=cap,first=1/64", "cap 1/256": "strategy=cap,first=1/256", "thesis 1/64": f"strategy=cap,first=1/64,{THESIS}",
          "thesis 1/256": f"strategy=cap,first=1/256,{THESIS}", "without patience": "strategy=cap,patience=1e9",
          "without extrapolate": "strategy=cap,extrapolate=0", "without fill": "strategy=cap,fill=0"}
+
+
+def model_version(corun):
+    said = subprocess.run([corun, "version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return re.search(r"timing model (\d+)", said)[1]
 
 
 def run(corun, gpu, command, settings):
@@ -270,6 +276,8 @@ def main():
     print(f"* made by: `scripts/compare_split.py corun {page} {gpu} {threads} {'--only ' + only + ' ' if only else ''}{' '.join(words)}`")
     how = "its parts in simulated time" if first["clock"] == "simulated" else "wall time"
     print(f"* CPU: {first['devices'][0]['name']}, threads: {threads}; ratios depend on it. GPU: {first['devices'][1]['name']}; {how}")
+    if first["clock"] == "simulated":
+        print(f"* timing model: version {model_version(corun)}")
     if times:
         print(f"* time of an iteration on a thread of that CPU, measured before, the best of several runs: {', '.join(times)}. So all that follows is exact")
     print("* paper: Wang, thesis, SJTU 2017, chapter 4, on a Xeon E5620 (one thread) and a Tesla M2090; only table 4-3 has numbers. Thesis' CAP is "

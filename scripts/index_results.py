@@ -13,22 +13,49 @@ import sys
 HEAD = """# Figures and tables of papers, run again
 
 Made by `scripts/index_results.py`: do not edit. Each page is the output of `corun reproduce` (what the columns say is in
-[experiments](../experiments.md)), or says what made it. *Same sign*: how many of the paper's numbers that have a direction ours share it with.
+[experiments](../experiments.md)), or says what made it.
 
-Versions of the timing model (`corun version`): cycles are of versions 1 and 2 but where this says otherwise. Version 3 has latencies, ports of the L2 and divisions nearer to hardware,
-version 4 another clock, L1 and order of instructions for the V100, A100 and H100 alone, version 5 divisions, roots, atomics and turns of thread blocks of these
-three, version 6 fewer registers, and wide loads of shared memory, for the same three, version 8 what loops, sums, atomics and expansions become, and on V100 and A100 spared registers, version 9 registers of full occupancy, for the same three, version 10 atomics of shared memory, also of the GTX 980 and 680, and sums of loops that the scheduler counted twice: no other page has been made with it, version 11 integers of 64 bits and products that are contracted, on V100, A100 and H100: no page has been made with it ([fidelity](../fidelity.md)). Of version 3, which is version 6 on the GPUs of these pages: all smk pages, all isca17 pages,
-hpca12-fig2, 3, 4, 5, 8, 9 and table4, smqos-fig10 and smqos-static; the Kernelet pages say theirs. smqos-fig7 and smqos-fig14 are of version 9, in which no sign has changed. rh-smqos-pairs is of version 8, its parts on pace, smqos again and splits that stay of version 10 (four of its pairs were run again with version 9, under smqos in hardware and in software: the goals met are the same, and speeds move by 2.4 % of the goal at most); rh-smqos-latency, both cap-quadro-v100 and
-cap-tesla-m2090 are of version 5. In the seven SMK pages no sign has changed; averages of figure 2-9 moved by 0.015 (STP) and 0.03 (fairness) at most, but in memory-bound pairs SMK's
-fairness is 27 % below Spart's, 16 % before. In isca17-fig6a
-Rollover meets 16.1 % fewer goals than Spart (14.9 % before), among memory-bound pairs 4.2 % more (20.7 % fewer before: the sign is the paper's now); in 6b and 6c 2.9 and 3.3 % fewer (8.1 and 18.8 % before).
-The paper has more in all of them. History-based quotas
-help Naive, too, now, which is the paper's sign. Two signs were lost with version 3: thread block adjustment (isca17-tb-adjust) and the ANTT of four kernels over Spart (smk-fig2-15). Pages of EMU and cap-study
-have no simulated GPU in them; share-h100, rh-smqos-h100, kernelet-h100 and cap-h100 are of a real one.
+* *Same sign*: how many of the paper's numbers that have a direction ours share it with.
+* *Version*: the timing model that a page's digits are of; today's is {current}. *3 = 12*: made with 3, and with 12 some
+  [drawn cases](../experiments.md#pages-of-an-older-model) have the same digits. `-`: no simulated GPU is in it.
+* A version that does not change a page's GPU leaves its digits as they are. Last changed were {changed}.
+* Which conclusions moved with the model: [conclusions](../conclusions.md). How far it is from hardware: [fidelity](../fidelity.md).
 
-| experiment | | window | same sign |
-|---|---|---|--:|
+| experiment | | simulated GPU | window | same sign | version |
+|---|---|---|---|--:|--:|
 """
+
+OLDER = """
+## To be made again
+
+The model of these pages' GPUs has changed since. Each command resumes where it was interrupted.
+
+| page | version | what makes it again |
+|---|--:|---|
+"""
+
+
+# The last version of the timing model that changed a GPU's cycles; version 3 changed all that are not here. Version 10 changed
+# atomics of shared memory alone on the GTX 980 and the GTX 680.
+CHANGED = {"quadro-v100": 12, "a100": 12, "h100": 12, "gtx980": 10, "gtx680": 10}
+CHANGED_ALL = 3
+
+
+def current_model(root):
+    """CORUN_MODEL_VERSION; whoever raises it says above which GPUs it changes."""
+    with open(os.path.join(root, "include", "corun", "gpu.h"), encoding="utf-8") as stream:
+        version = int(re.search(r"^#define CORUN_MODEL_VERSION (\d+)u$", stream.read(), re.M)[1])
+    if version != max(CHANGED.values()):
+        sys.exit(f"{sys.argv[0]}: which GPUs does version {version} of the timing model change? CHANGED has to say it")
+    return version
+
+
+def changed_text():
+    by_version = {}
+    for gpu, version in CHANGED.items():
+        by_version.setdefault(version, []).append(gpu)
+    lists = [f"{', '.join(gpus)} by version {version}" for version, gpus in by_version.items()]
+    return "; ".join(lists) + f"; all others by version {CHANGED_ALL}"
 
 
 def natural(name):
@@ -36,33 +63,77 @@ def natural(name):
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
 
-def row(folder, name):
-    with open(os.path.join(folder, name), encoding="utf-8") as stream:
-        text = stream.read()
-    title = re.match(r"# ([a-z0-9-]+): (.*)\n", text)
-    window = re.search(r"^\* window: (\S+) cycles", text, re.M)
-    sign = re.search(r"^Same sign: (\d+ of \d+)\.$", text, re.M)
-    other = re.search(r"^\* (made by: `\S|timing model: version \d)", text, re.M)
-    if not title or not (window or other) or title[1] + ".md" != name:
-        sys.exit(f"{os.path.join(folder, name)}: not a page of corun reproduce, and it does not say what made it")
-    return f"| [{title[1]}]({name}) | {title[2]} | {window[1] if window else '-'} | {sign[1] if sign else '-'} |\n"
+class Page:
+    """What the index says of a page."""
+
+    def __init__(self, folder, name):
+        self.path = os.path.join(folder, name)
+        with open(self.path, encoding="utf-8") as stream:
+            text = stream.read()
+        title = re.match(r"# ([a-z0-9-]+): (.*)\n", text)
+        if not title or title[1] + ".md" != name:
+            self.refuse("does not begin with its name")
+        self.name, self.title = title[1], title[2]
+        window = re.search(r"^\* window: (\S+) cycles", text, re.M)
+        sign = re.search(r"^Same sign: (\d+ of \d+)\.$", text, re.M)
+        self.window, self.sign = window[1] if window else "-", sign[1] if sign else "-"
+        made = re.search(r"^(?:Made by|\* made by:) `(.+?)`", text, re.M)
+        if not made:
+            self.refuse("does not say what made it")
+        self.command = made[1]
+        model = re.search(r"^\* timing model: version ([\d, ]+?)(?:, and with version (\d+) the same digits in \d+ drawn cases)?$", text, re.M)
+        if not model and self.command.startswith("corun reproduce"):
+            self.refuse("does not say the version of the timing model")
+        self.versions = [int(one) for one in model[1].split(", ")] if model else []
+        self.confirmed = int(model[2]) if model and model[2] else None
+        head = re.split(r"^## ", text, maxsplit=1, flags=re.M)[0]
+        gpus = re.search(r"\bGPU: `?([a-z][a-z0-9-]*(?:, [a-z][a-z0-9-]*)*)", head)
+        self.gpus = gpus[1].split(", ") if gpus and self.versions else []
+        if self.versions and not self.gpus:
+            self.refuse("does not say its GPU")
+        self.drawn = re.search(r"^\* digits of \d+ drawn cases: `[0-9a-f]+`$", text, re.M) is not None
+
+    def refuse(self, why):
+        sys.exit(f"{self.path}: {why}")
+
+    def version(self):
+        text = ", ".join(map(str, self.versions)) or "-"
+        return text + (f" = {self.confirmed}" if self.confirmed else "")
+
+    def is_older(self):
+        """Has the model of one of its GPUs changed since?"""
+        return any((self.confirmed or min(self.versions)) < CHANGED.get(gpu, CHANGED_ALL) for gpu in self.gpus)
+
+    def row(self):
+        return f"| [{self.name}]({self.name}.md) | {self.title} | {', '.join(self.gpus) or '-'} | {self.window} | {self.sign} | {self.version()} |\n"
+
+    def older_row(self):
+        command = self.command
+        if command.startswith("corun reproduce"):
+            command = command.replace("--markdown FILE", f"--markdown docs/results/{self.name}.md")
+            if self.drawn:
+                command = f"corun reproduce {self.name} --confirm docs/results/{self.name}.md"
+        return f"| [{self.name}]({self.name}.md) | {self.version()} | `{command}` |\n"
 
 
 def main():
     folder = os.path.join(sys.argv[1], "docs", "results")
     if not os.path.isdir(folder):
         return 0
-    names = sorted((name for name in os.listdir(folder) if name.endswith(".md") and name != "README.md"), key=natural)
-    text = HEAD + "".join(row(folder, name) for name in names)
+    current = current_model(sys.argv[1])
+    pages = [Page(folder, name) for name in sorted(os.listdir(folder), key=natural) if name.endswith(".md") and name != "README.md"]
+    older = [page for page in pages if page.is_older()]
+    text = HEAD.format(current=current, changed=changed_text()) + "".join(page.row() for page in pages)
+    text += OLDER + "".join(page.older_row() for page in older) if older else ""
     page = os.path.join(folder, "README.md")
     if "--check" not in sys.argv:
         with open(page, "w", encoding="utf-8") as stream:
             stream.write(text)
         return 0
-    current = open(page, encoding="utf-8").read() if os.path.exists(page) else ""
-    if current != text:
+    present = open(page, encoding="utf-8").read() if os.path.exists(page) else ""
+    if present != text:
         print(f"{page} is not what scripts/index_results.py {sys.argv[1]} writes", file=sys.stderr)
-    return int(current != text)
+    return int(present != text)
 
 
 sys.exit(main())

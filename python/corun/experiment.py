@@ -3,6 +3,7 @@
 (docs/experiments.md). `corun reproduce` reads the YAML file and hands it over as JSON in which every text knows its place."""
 
 import fnmatch
+import hashlib
 import inspect
 import json
 import math
@@ -274,13 +275,19 @@ def name_of_figure(node):
     return name
 
 
+def words_of(case):
+    """(GPU, policy, applications, whether it is an isolated run)"""
+    return case[0], case[1], tuple(case[2]), case[3]
+
+
 class Part:
     """A campaign of the experiment."""
 
     def __init__(self, experiment, data, description):
         self.name, self.campaign = data["name"], data["campaign"]
         self.combinations, self.sampled = data["combinations"], data["sampled"]
-        self.cases = [(case[0], case[1], tuple(case[2]), case[3]) for case in data["cases"]]
+        self.cases = [words_of(case) for case in data["cases"]]
+        self.drawn = [words_of(case) for case in data.get("drawn", ())]  # of which a page has a digest
         self.options = [dict(case[4]) if len(case) > 4 else {} for case in data["cases"]]  # of other commands than corun run
         self.command = experiment.text(description, "command", RUN)
         self.policies = experiment.names(description, "policies", "left-over")
@@ -458,6 +465,7 @@ class Evaluation:
 
     def _load(self, part):
         cases, failures = [], []
+        self.models.update(self.results.model_versions(part.campaign))
         for row in self._rows(part):
             if row["status"] != "finished":
                 failures.append((row["applications"], row["policy"], row["status"], row["message"]))
@@ -499,6 +507,35 @@ class Evaluation:
                 row["gpu"], row["policy"], row["applications"], row["isolated"] = gpu, policy, " ".join(applications), isolated
                 found.append(row)
         return found
+
+    def gpus(self):
+        """Names of the GPUs, without what is changed of them."""
+        found = {gpu.split(":")[0] for part in self.experiment.parts.values() if part.command == RUN for gpu in part.gpus}
+        found |= {outcome.gpu.split(":")[0] for outcomes in self.outcomes.values() for outcome in outcomes}
+        return sorted(found)
+
+    def digits(self):
+        """(number of drawn cases, digest of what they computed), by which another version of the timing model can be held
+        against this one without all cases: instructions and cycles of every application, the way of data in the machine. None if
+        they have not all finished, and of other commands than corun run."""
+        digest, count = hashlib.sha256(), 0
+        for part in self.experiment.parts.values():
+            if part.command != RUN or not part.drawn:
+                return None
+            rows = {}
+            for row in self._rows(part):
+                rows[(row["gpu"], row["policy"], tuple(row["applications"].split(" ")), bool(row["isolated"]))] = row
+            applications = {}
+            for row in self.results.applications(campaign=part.campaign, isolated=None):
+                applications.setdefault(row["key"], []).append((row["thread_instructions"], row["cycles"], row["runs"]))
+            for words in part.drawn:
+                row = rows.get(words)
+                if row is None or row["status"] != "finished":
+                    return None
+                digest.update(repr((words, int(row["cycles"]), [tuple(map(int, one)) for one in applications[row["key"]]],
+                                    float(row["dram_utilisation"]), float(row["icnt_utilisation"]))).encode())
+                count += 1
+        return count, digest.hexdigest()[:16]
 
     def finished(self, part):
         """Combinations of mix and goals that have finished everywhere."""

@@ -4,7 +4,7 @@
 import argparse
 import sys
 
-from . import experiment_text
+from . import experiment_confirm, experiment_text
 from .experiment import Evaluation, Experiment, ExperimentError
 from .report import ReportError, check_outputs, end, write_outputs
 from .results import Results
@@ -16,7 +16,7 @@ def parse(arguments):
     parser = argparse.ArgumentParser(prog="corun reproduce")
     for name in ("experiment", "results"):
         parser.add_argument("--" + name, required=True)
-    for name in ("html", "markdown"):
+    for name in ("html", "markdown", "confirm"):
         parser.add_argument("--" + name)
     for name in ("check", "quiet"):
         parser.add_argument("--" + name, action="store_true")
@@ -32,7 +32,9 @@ def read_experiment(path):
 def reproduce(options):
     try:
         experiment = read_experiment(options.experiment)
-        check_outputs([options.html, options.markdown])
+        check_outputs([options.html, options.markdown, options.confirm])
+        if options.confirm:
+            experiment_confirm.Page(options.confirm)
         if not options.check:
             compare(experiment, options)
     except ExperimentError as error:
@@ -47,7 +49,9 @@ def compare(experiment, options):
             from .experiment_page import make_page  # needs matplotlib, which the others do not
             outputs.append((options.html, lambda: make_page(evaluation)))
         write_outputs(outputs)
-        if not options.quiet and "-" not in (options.html, options.markdown):
+        if options.confirm:
+            print(experiment_confirm.confirm(options.confirm, evaluation))
+        elif not options.quiet and "-" not in (options.html, options.markdown):
             experiment_text.print_comparison(evaluation, sys.stdout)
     sys.stdout.flush()
 

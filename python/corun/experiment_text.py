@@ -77,15 +77,22 @@ def has_windows(experiment):
     return any(part.command == "run" for part in experiment.parts.values())
 
 
-def model_text(evaluation):
-    """Versions of the timing model; of cases of `corun run` the results file does not say it here."""
-    return ", ".join(str(one) for one in sorted(one for one in evaluation.models if one))
+def version_line(versions):
+    """Of a page, bulleted: index_results.py and --confirm look for it."""
+    return "* timing model: version " + ", ".join(map(str, sorted(versions)))
+
+
+def digits_line(digits):
+    """By which another version of the timing model is held against the page."""
+    return f"* digits of {digits[0]} drawn cases: `{digits[1]}`"
 
 
 def condition_lines(evaluation):
     """In which window, with which model, and of how many cases."""
     lines = [f"window: {window_text(evaluation)}"] if has_windows(evaluation.experiment) else []
-    lines += [f"timing model: version {model_text(evaluation)}"] if model_text(evaluation) else []
+    lines += [f"GPU: {', '.join(evaluation.gpus())}"]
+    versions = [one for one in evaluation.models if one]
+    lines += [version_line(versions)[len("* "):]] if versions else []
     return lines + [f"sample: {line}" for line in sample_lines(evaluation)]
 
 
@@ -220,6 +227,8 @@ def markdown(evaluation):
     lines += [f"* {line}" for line in condition_lines(evaluation)]
     if experiment.paper_cases:
         lines += [f"* the paper's sample: {experiment.paper_cases}"]
+    digits = evaluation.digits()
+    lines += [digits_line(digits)] if digits else []
     for figure in experiment.figures:
         lines += ["", f"## {figure.title}", ""]
         if figure.source:

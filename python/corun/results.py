@@ -165,6 +165,12 @@ class Results:
         with self._reading():
             return _array(rows, _APPLICATIONS)
 
+    def model_versions(self, campaign: str) -> List[int]:
+        """Versions of the timing model that the campaign's finished cases are of."""
+        return [row[0] for row in self._query(
+            "SELECT DISTINCT json_extract(result, '$.model_version') AS version FROM cases JOIN members USING(key) "
+            "WHERE campaign = ? AND status = 'finished' AND version IS NOT NULL ORDER BY version", (campaign,))]
+
     def members(self, campaign: str) -> List[str]:
         """The keys of a campaign's cases in the order of its description, isolated runs first, with those that have not run."""
         return [row[0] for row in self._query("SELECT key FROM members WHERE campaign = ? ORDER BY ordinal", (campaign,))]

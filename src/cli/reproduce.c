@@ -41,7 +41,8 @@ enum {
     KEY_HTML,
     KEY_MARKDOWN,
     KEY_RETRY,
-    KEY_NO_RUN
+    KEY_NO_RUN,
+    KEY_CONFIRM
 };
 
 static const struct argp_option options[] = {
@@ -61,6 +62,10 @@ static const struct argp_option options[] = {
      "the results file, created when it does not exist [" DEFAULT_REPRODUCE_RESULTS "]", 4},
     {"html", KEY_HTML, "FILE", 0, "writes a page with figures; with --all, FOLDER/EXPERIMENT.html", 4},
     {"markdown", KEY_MARKDOWN, "FILE", 0, "writes the comparison as Markdown; with --all, FOLDER/EXPERIMENT.md", 4},
+    {"confirm", KEY_CONFIRM, "PAGE", 0,
+     "runs the cases that PAGE, of --markdown, has a digest of, and writes there whether this version of the timing "
+     "model gives the same digits",
+     4},
     {"quiet", KEY_QUIET, NULL, 0, "no progress line and no tables", 5},
     CHECKPOINT_OPTIONS(3),
     CACHE_OPTIONS(6),
@@ -79,7 +84,7 @@ enum { REPRODUCE_HTML, REPRODUCE_MARKDOWN, REPRODUCE_OUTPUTS };
 
 struct reproduce_options {
     struct command command;
-    const char *name;
+    const char *name, *confirm; /* confirm: the page, or NULL */
     struct output outputs[REPRODUCE_OUTPUTS];
     struct cache_options cache;
     struct checkpoint_options checkpoints;
@@ -102,6 +107,10 @@ static error_t check_options(struct reproduce_options *reproduce, struct argp_st
         argp_error(state, "--%s is not together with an experiment", reproduce->all ? "all" : "list");
     if (reproduce->full && (reproduce->sample || reproduce->cycles || reproduce->budget > 0))
         argp_error(state, "--full is everything: not together with --sample, --cycles or --budget");
+    if (reproduce->confirm && (!one || reproduce->full || reproduce->sample || reproduce->budget > 0))
+        argp_error(state,
+                   "--confirm is of one experiment and runs the cases that the page has a digest of: not together "
+                   "with --all, --full, --sample or --budget");
     return 0;
 }
 
@@ -145,6 +154,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         break;
     case KEY_MARKDOWN:
         reproduce->outputs[REPRODUCE_MARKDOWN].path = value;
+        break;
+    case KEY_CONFIRM:
+        reproduce->confirm = command_name("--confirm", value, state);
         break;
     case KEY_QUIET:
         reproduce->quiet = true;
@@ -223,6 +235,11 @@ static void destroy_campaigns(struct corun_campaign **campaigns)
     }
 }
 
+/* Of each part of an experiment: what is run, and what a page has a digest of. */
+struct part_campaigns {
+    struct corun_campaign *run[EXPERIMENT_PARTS_MAX], *drawn[EXPERIMENT_PARTS_MAX];
+};
+
 /* The campaigns of all parts, to be destroyed by the caller, also after an error. */
 static enum corun_status make_campaigns(const struct experiment *experiment, const struct experiment_extent *extent,
                                         struct corun_diagnostics *list, struct corun_campaign **campaigns)
@@ -293,7 +310,7 @@ static bool show_progress(void *user, const char *campaign, uint64_t sample,
  * checks the figures, and that what `html` and `markdown` name can be written.
  */
 static enum corun_status compare(struct reproduce_options *reproduce, const struct experiment *experiment,
-                                 uint64_t cycles, struct corun_campaign *const *campaigns, const char *html,
+                                 uint64_t cycles, const struct part_campaigns *campaigns, const char *html,
                                  const char *markdown, int *exit_status)
 {
     struct arena *arena = reproduce->command.arena;
@@ -306,16 +323,19 @@ static enum corun_status compare(struct reproduce_options *reproduce, const stru
             close(descriptor);
         return corun_report(list, CORUN_FILE, CORUN_NOWHERE, "no memory file: %s", strerror(errno));
     }
-    enum corun_status status = json_experiment(experiment, cycles, campaigns, stream);
+    enum corun_status status = json_experiment(experiment, cycles, campaigns ? campaigns->run : NULL,
+                                               campaigns ? campaigns->drawn : NULL, stream);
     if (fclose(stream) && !status)
         status = corun_report(list, CORUN_FILE, CORUN_NOWHERE, "no memory file: %s", strerror(errno));
-    const char *arguments[8] = {"reproduce", arena_format(arena, "--experiment=/proc/self/fd/%d", descriptor),
+    const char *arguments[9] = {"reproduce", arena_format(arena, "--experiment=/proc/self/fd/%d", descriptor),
                                 arena_format(arena, "--results=%s", reproduce->run.results)};
     size_t count = 3;
     if (html)
         arguments[count++] = arena_format(arena, "--html=%s", html);
     if (markdown)
         arguments[count++] = arena_format(arena, "--markdown=%s", markdown);
+    if (reproduce->confirm)
+        arguments[count++] = arena_format(arena, "--confirm=%s", reproduce->confirm);
     for (size_t i = 0; i < count && !status; i++)
         status = arguments[i] ? CORUN_OK : CORUN_MEMORY;
     if (!campaigns)
@@ -362,10 +382,12 @@ static enum corun_status reproduce_file(struct reproduce_options *reproduce, con
                                         double seconds, const char *html, const char *markdown, int *exit_status)
 {
     struct experiment_extent extent = experiment_initial_extent(experiment, reproduce->full);
-    struct corun_campaign *campaigns[EXPERIMENT_PARTS_MAX] = {NULL};
+    struct part_campaigns campaigns = {{NULL}, {NULL}};
     bool interrupted = false;
     extent.cycles = reproduce->cycles ? reproduce->cycles : extent.cycles;
+    const struct experiment_extent drawn = {extent.cycles, EXPERIMENT_DRAWN};
     extent.sample = reproduce->sample ? reproduce->sample : seconds > 0 ? 0 : extent.sample;
+    extent.sample = reproduce->confirm ? EXPERIMENT_DRAWN : extent.sample;
     /* Figures and outputs are checked before hours of work. */
     enum corun_status status = compare(reproduce, experiment, extent.cycles, NULL, html, markdown, exit_status);
     if (!status && !*exit_status && reproduce->no_run)
@@ -375,10 +397,13 @@ static enum corun_status reproduce_file(struct reproduce_options *reproduce, con
     if (interrupted)
         *exit_status = EXIT_INTERRUPTED;
     if (!status && !*exit_status)
-        status = make_campaigns(experiment, &extent, reproduce->command.list, campaigns);
+        status = make_campaigns(experiment, &extent, reproduce->command.list, campaigns.run);
     if (!status && !*exit_status)
-        status = compare(reproduce, experiment, extent.cycles, campaigns, html, markdown, exit_status);
-    destroy_campaigns(campaigns);
+        status = make_campaigns(experiment, &drawn, reproduce->command.list, campaigns.drawn);
+    if (!status && !*exit_status)
+        status = compare(reproduce, experiment, extent.cycles, &campaigns, html, markdown, exit_status);
+    destroy_campaigns(campaigns.run);
+    destroy_campaigns(campaigns.drawn);
     return status;
 }
 

@@ -2,6 +2,7 @@
 /* Characterisations as tables for a terminal and as the Markdown pages docs/workloads*.md. */
 #include "report/characterization.h"
 
+#include "corun/gpu.h"
 #include "report/figures.h"
 #include "report/kernel_labels.h"
 
@@ -409,6 +410,7 @@ bool characterization_page(const struct corun_characterize_result *result, const
     const struct report_style style = {.markdown = true};
     fprintf(stream, "# Workloads on the %s\n\nMade by `%s`: do not edit. ", result->gpu.name, command);
     print_conditions(result, stream);
+    fprintf(stream, "\nTiming model: version %u.\n", CORUN_MODEL_VERSION);
     fputs(
         "\nEvery workload alone. On the GPU as configured it runs for the window, starting over when it ends; at every "
         "other number of SMs and\nclock, until it has completed as many thread instructions as it did there.\n\n"

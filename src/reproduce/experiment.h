@@ -12,6 +12,8 @@
 #include "corun/campaign.h"
 
 #define EXPERIMENT_PARTS_MAX 32u
+/* A page of results has a digest of the cases of so many combinations, the first of every sample, to be confirmed by. */
+#define EXPERIMENT_DRAWN 3u
 
 /* One campaign of the experiment. */
 struct experiment_part {

@@ -50,8 +50,18 @@ static json_t *words(struct json_writer *writer, const struct corun_campaign_cas
     return row;
 }
 
+/* None of a campaign that has not been made. */
+static json_t *cases_of(struct json_writer *writer, const struct corun_campaign *campaign)
+{
+    json_t *cases = json_array();
+    for (size_t c = 0; campaign && c < corun_campaign_count(campaign); c++)
+        json_push(writer, cases, words(writer, corun_campaign_get(campaign, c)));
+    return cases;
+}
+
 enum corun_status json_experiment(const struct experiment *experiment, uint64_t cycles,
-                                  struct corun_campaign *const *campaigns, FILE *stream)
+                                  struct corun_campaign *const *campaigns, struct corun_campaign *const *drawn,
+                                  FILE *stream)
 {
     struct json_writer writer = {false};
     json_t *object = json_object(), *parts = json_array();
@@ -60,14 +70,13 @@ enum corun_status json_experiment(const struct experiment *experiment, uint64_t 
     json_put(&writer, object, "cycles", json_count(cycles));
     for (uint32_t i = 0; i < experiment->part_count; i++) {
         const struct corun_campaign *campaign = campaigns ? campaigns[i] : NULL;
-        json_t *part = json_object(), *cases = json_array();
+        json_t *part = json_object();
         json_put(&writer, part, "name", json_text(experiment->parts[i].name));
         json_put(&writer, part, "campaign", json_text(experiment->parts[i].campaign));
         json_put(&writer, part, "combinations", json_count(campaign ? experiment_combinations(campaign) : 0));
         json_put(&writer, part, "sampled", json_count(campaign ? experiment_sampled(campaign) : 0));
-        for (size_t c = 0; campaign && c < corun_campaign_count(campaign); c++)
-            json_push(&writer, cases, words(&writer, corun_campaign_get(campaign, c)));
-        json_put(&writer, part, "cases", cases);
+        json_put(&writer, part, "cases", cases_of(&writer, campaign));
+        json_put(&writer, part, "drawn", cases_of(&writer, drawn ? drawn[i] : NULL));
         json_push(&writer, parts, part);
     }
     json_put(&writer, object, "parts", parts);

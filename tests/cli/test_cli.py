@@ -891,6 +891,7 @@ class Characterize(Command):
         self.assertIn(workload["class"], ("compute", "memory", "problem-size"))
         page = (self.folder / "c.md").read_text()
         self.assertIn(f"corun characterize --gpu {SMALL_GPU} --cycles 2000 ./work.yaml --markdown c.md", page)
+        self.assertRegex(page, r"\nTiming model: version \d+\.\n")
         self.assertIn("| work@small |", page)
 
     def test_kernels_have_the_names_that_people_gave_them(self):

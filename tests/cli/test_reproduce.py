@@ -19,6 +19,7 @@ import chromium  # noqa: E402
 import test_campaign  # noqa: E402
 from test_campaign import FILE, INTERRUPTED, NOT_FOUND, OK, SYNTAX, USAGE  # noqa: E402
 
+MISMATCH = 11  # exit status
 EXPERIMENTS = HERE.parent.parent / "experiments"
 
 TINY = """\
@@ -142,6 +143,28 @@ class Runs(Reproduce):
         self.assertEqual(self.rows("SELECT DISTINCT cycles FROM cases ORDER BY cycles"), [(20000,), (100000,)])
         self.assertEqual(self.counts("--cycles", "100K"), (9, 9, 0))
         self.assertEqual(self.rows("SELECT count(*) FROM members WHERE campaign = 'tiny'")[0], (9,))
+
+    def test_confirms_a_page(self):
+        self.reproduce("./tiny.yaml", "-q", "--sample", "3", "--markdown", "tiny.md")
+        page, text = self.folder / "tiny.md", (self.folder / "tiny.md").read_text()
+        version = re.search(r"^\* timing model: version (\d+)$", text, re.M)[1]
+        self.assertRegex(text, r"\* digits of 9 drawn cases: `[0-9a-f]{16}`\n")
+        page.write_text(text.replace(f"version {version}\n", "version 1\n"))
+        confirm = ("reproduce", "-r", "other.db", "./tiny.yaml", "--confirm", "tiny.md")
+        confirmed = f"version 1, and with version {version} the same digits in 9 drawn cases\n"
+        for _ in range(2):  # the second time there is such a line already
+            done = self.corun(*confirm)
+            self.assertIn(f"tiny.md: version {version} of the timing model gives the same digits in 9 drawn cases", done.stdout)
+            self.assertEqual(page.read_text(), text.replace(f"version {version}\n", confirmed))
+        for cycles, change in (("20K", ("cases: `", "cases: `0")), ("10K", ("", ""))):
+            other = text.replace(*change)
+            page.write_text(other)
+            self.assertIn("gives other digits", self.corun(*confirm, "--cycles", cycles, status=MISMATCH).stderr)
+            self.assertEqual(page.read_text(), other)
+        self.assertEqual(self.rows("SELECT count(*) FROM cases", "other.db"), [(18,)])
+        for name, words in (("none.md", "none.md: No such file"), ("a.yaml", "a.yaml: no page with one version")):
+            self.assertIn(words, self.corun(*confirm[:-1], name, "--cycles", "30M", status=NOT_FOUND).stderr)
+        self.assertIn("--confirm is of one experiment", self.corun(*confirm, "--sample", "2", status=USAGE).stderr)
 
     def test_has_a_file_of_its_own(self):
         self.corun("reproduce", "./tiny.yaml", "--sample", "1", "-q")
