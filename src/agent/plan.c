@@ -2,7 +2,6 @@
 /* Plans: words, values, checks. */
 #include "agent/plan.h"
 
-#include "agent/affinity.h"
 #include "agent/plan_values.h"
 #include "agent/resctrl.h"
 #include "base/duration.h"

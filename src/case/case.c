@@ -3,7 +3,6 @@
 #include "corun/case.h"
 
 #include "case/checkpoint.h"
-#include "case/metrics.h"
 #include "case/run.h"
 
 #include <math.h>

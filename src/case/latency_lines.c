@@ -6,7 +6,6 @@
  */
 #include "case/latency_lines.h"
 
-#include "base/arena.h"
 #include "case/baseline.h"
 #include "case/fingerprint.h"
 #include "corun/module.h"

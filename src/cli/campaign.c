@@ -2,13 +2,11 @@
 /* corun campaign: the cases of a campaign that are missing run, here or through Slurm. */
 #include "cli/command.h"
 
-#include "base/text_file.h"
 #include "campaign/campaign_file.h"
 #include "case/specification.h"
 #include "corun/campaign.h"
 #include "corun/workload.h"
 #include "report/json.h"
-#include "share/load.h"
 
 #include <inttypes.h>
 #include <limits.h>

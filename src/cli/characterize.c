@@ -2,7 +2,6 @@
 /* corun characterize: what limits workloads, by their speed over SMs and clocks. */
 #include "cli/command.h"
 
-#include "case/specification.h"
 #include "corun/case.h"
 #include "corun/characterize.h"
 #include "report/characterization.h"

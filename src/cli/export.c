@@ -2,7 +2,6 @@
 /* corun export: a workload as files for a real GPU. */
 #include "cli/command.h"
 
-#include "case/specification.h"
 #include "corun/workload.h"
 
 enum { KEY_FORCE = 'f', KEY_QUIET = 'q', KEY_SEED = 0x100, KEY_MACHINE_TRACE };

@@ -2,7 +2,6 @@
 /* corun predict: what the analytical model says of workloads alone and in pairs, beside what was measured. */
 #include "cli/command.h"
 
-#include "case/specification.h"
 #include "corun/case.h"
 #include "report/predictions.h"
 

@@ -9,7 +9,6 @@
 #include "base/duration.h"
 #include "campaign/campaign_file.h"
 #include "case/run.h"
-#include "case/specification.h"
 #include "corun/workload.h"
 #include "report/json.h"
 #include "reproduce/experiment_json.h"

@@ -3,7 +3,6 @@
 #include "cli/command.h"
 
 #include "campaign/search.h"
-#include "case/specification.h"
 #include "corun/workload.h"
 #include "report/json.h"
 

@@ -7,7 +7,6 @@
 
 #include "cuda/abi.h"
 #include "cuda/capture.h"
-#include "cuda/console.h"
 #include "cuda/context.h"
 #include "cuda/device.h"
 #include "cuda/driver_calls.h"

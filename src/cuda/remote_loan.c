@@ -5,8 +5,6 @@
  */
 #include "cuda/remote_link.h"
 
-#include "isa/memory.h"
-
 #include <string.h>
 #include <sys/mman.h>
 

@@ -2,7 +2,6 @@
 /* Where runs of a program begin and end. */
 #include "cuda/runs.h"
 
-#include "corun/client.h"
 #include "cuda/context.h"
 #include "cuda/device.h"
 #include "cuda/entry.h"

@@ -4,7 +4,6 @@
 
 #include "base/bits.h"
 #include "base/kernel_name.h"
-#include "isa/lanes.h"
 #include "isa/stack.h"
 #include "ptx/register_count.h"
 

@@ -2,7 +2,6 @@
 /* Bulk copies and reductions, those of tensors among them, their groups, and changes of tensor maps. */
 #include "isa/bulk.h"
 #include "isa/decode.h"
-#include "isa/lanes.h"
 #include "ptx/bulk.h"
 
 #include <string.h>

@@ -8,7 +8,6 @@
  * A commit moves them on, a wait reads one of them. Before the first product behind a wgmma.fence the accumulators have to be there.
  */
 #include "isa/decode.h"
-#include "isa/lanes.h"
 
 #define SOURCES_OF_STEP (CORUN_MAX_SOURCES - 1u) /* and the guard */
 #define ROW_BYTES 32u                            /* of A, and of a column of B */

@@ -9,7 +9,6 @@
 #include "isa/archive.h"
 #include "isa/bulk.h"
 #include "isa/cluster.h"
-#include "isa/lanes.h"
 #include "isa/matrix.h"
 #include "isa/meeting.h"
 #include "isa/stack.h"

@@ -2,7 +2,6 @@
 /* Who could end the wait of the top in a loop: a walk over the code that they have before them. */
 #include "isa/helpers.h"
 
-#include "isa/lanes.h"
 #include "isa/meeting.h"
 
 #define MOST_STARTS 32u       /* of a walk: places where branches lead to */

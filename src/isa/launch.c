@@ -4,8 +4,6 @@
 #include "isa/cluster.h"
 #include "isa/stack.h"
 
-#include "base/bits.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

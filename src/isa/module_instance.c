@@ -5,7 +5,6 @@
 #include "ptx/register_count.h"
 #include "ptx/source_lines.h"
 
-#include "base/bits.h"
 #include "base/text_file.h"
 
 #include <assert.h>

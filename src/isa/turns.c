@@ -5,8 +5,6 @@
 #include "base/bits.h"
 #include "isa/address.h"
 #include "isa/helpers.h"
-#include "isa/lanes.h"
-#include "isa/meeting.h"
 
 #include <inttypes.h>
 

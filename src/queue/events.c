@@ -6,7 +6,6 @@
 #include "queue/events.h"
 
 #include "base/vector.h"
-#include "queue/describe.h"
 #include "queue/heap.h"
 
 #include <stdlib.h>

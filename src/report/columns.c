@@ -2,8 +2,6 @@
 /* A table is collected as rows of cells; then widths are known, and the table is printed. */
 #include "report/columns.h"
 
-#include "base/vector.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

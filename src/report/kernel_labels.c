@@ -3,7 +3,6 @@
 #include "report/kernel_labels.h"
 
 #include "base/kernel_name.h"
-#include "report/program_record.h"
 
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include "base/kernel_name.h"
 #include "report/figures.h"
 #include "report/kernel_labels.h"
-#include "report/program_record.h"
 #include "report/sampled.h"
 #include "share/parameter_words.h"
 

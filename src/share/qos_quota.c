@@ -16,7 +16,6 @@
  * A kernel that starts within an epoch finds what its application may still complete spread over the SMs that are to hold its thread
  * blocks; an application that has just come gets the part of a quota that is left of the epoch.
  */
-#include "share/policies.h"
 #include "share/qos_state.h"
 
 #include <math.h>

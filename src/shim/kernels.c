@@ -8,8 +8,6 @@
 #include "cuda/settings.h"
 #include "rewrite/borrow.h"
 #include "rewrite/cache.h"
-#include "rewrite/slice.h"
-#include "rewrite/workers.h"
 #include "shim/below.h"
 #include "shim/govern.h"
 #include "shim/memory.h"

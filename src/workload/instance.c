@@ -6,7 +6,6 @@
 #include "corun/checkpoint.h"
 #include "isa/archive.h"
 #include "isa/memory.h"
-#include "workload/element.h"
 #include "workload/initial_data.h"
 
 #include <stdio.h>

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The list of all workloads in a data directory, sorted by name; a broken description is reported and left out. */
 #include "base/text_file.h"
-#include "workload/workload.h"
+#include "base/vector.h"
+#include "corun/workload.h"
+#include "workload/description.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 struct corun_workload_list {

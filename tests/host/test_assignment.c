@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* The assignment against trying all, and against what is known of large ones. */
-#include "host/stage.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#include <cmocka.h>
+
+#include "host/arrivals.h"
 #include "host/assignment.h"
 #include "host/placement.h"
+
+#include <math.h>
+#include <stdlib.h>
 
 /* The best sum over all permutations of the columns from `row` on. */
 static double best_sum(const double *values, size_t count, size_t row, uint32_t taken)

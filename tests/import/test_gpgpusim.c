@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Descriptions for GPGPU-Sim: what every option becomes, what is told of the others, and what is no description. */
-#include "import/gpu_file.h"
 
 #include "base/arena.h"
 #include "base/text_file.h"
+#include "import/gpgpusim.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

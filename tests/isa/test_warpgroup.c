@@ -6,8 +6,6 @@
  */
 #include "sums.h"
 
-#include "ptx/matrix.h"
-
 enum {
     THREADS = 128,
     IMAGE_BYTES = 49152,

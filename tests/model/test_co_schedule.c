@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What surrounds the chain: GPUs, what fits on an SM, lines through latencies, virtual SMs, profit and balance. By hand. */
-#include "model/chain.h"
 #include "model/co_schedule.h"
 
 #include <math.h>

@@ -2,7 +2,6 @@
 /* Control flow, post-dominators, liveness, slots, registers per thread. */
 #include "ptx_text.h"
 
-#include "ptx/liveness.h"
 #include "ptx/register_count.h"
 
 struct analysed {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Real threads and a fake CUDA driver: what is computed, moved, redone after a failure, and kept from round to round. */
+#include "corun/split.h"
 #include "split/fake_cuda.h"
-#include "split/tables.h"
 
 #include <dlfcn.h>
 #include <setjmp.h>
