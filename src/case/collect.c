@@ -97,17 +97,6 @@ static enum corun_status collect_application(struct run *run, struct arena *aren
     return status;
 }
 
-static void compare_with_isolated(struct corun_case_result *result)
-{
-    double normalised[CORUN_MAX_APPLICATIONS];
-    for (uint32_t a = 0; a < result->application_count; a++)
-        normalised[a] = result->applications[a].normalised_ipc;
-    struct metrics metrics = metrics_of(normalised, result->application_count);
-    result->stp = metrics.stp;
-    result->antt = metrics.antt;
-    result->fairness = metrics.fairness;
-}
-
 /* What was asked for. */
 static enum corun_status collect_case(const struct run *run, struct arena *arena, struct corun_case_result *result)
 {
@@ -184,7 +173,7 @@ enum corun_status run_collect(struct run *run, struct arena *arena, struct corun
     corun_gpu_energy(run->gpu, &result->energy);
     for (uint32_t a = 0; a < job->application_count; a++)
         applications[a].energy_joules = result->energy.applications[a];
-    compare_with_isolated(result);
+    metrics_of_case(result);
     result->wall_seconds = run->shared_seconds;
     result->warp_instructions_per_second =
         run->shared_seconds > 0 ? (double)result->counters.warp_instructions / run->shared_seconds : (double)NAN;

@@ -28,6 +28,17 @@ struct metrics metrics_of(const double *normalised, size_t count)
     return (struct metrics){sum, turnaround / (double)count, largest > 0 ? smallest / largest : 1};
 }
 
+void metrics_of_case(struct corun_case_result *result)
+{
+    double normalised[CORUN_MAX_APPLICATIONS];
+    for (uint32_t a = 0; a < result->application_count; a++)
+        normalised[a] = result->applications[a].normalised_ipc;
+    struct metrics metrics = metrics_of(normalised, result->application_count);
+    result->stp = metrics.stp;
+    result->antt = metrics.antt;
+    result->fairness = metrics.fairness;
+}
+
 void metrics_judge_goal(struct corun_case_application_result *result)
 {
     result->goal_distance = result->goal_ipc > 0 ? result->ipc / result->goal_ipc - 1 : (double)NAN;

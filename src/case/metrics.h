@@ -19,6 +19,9 @@ struct metrics {
 /* All NAN if one of the values is NAN or there are none. */
 struct metrics metrics_of(const double *normalised, size_t count);
 
+/* STP, ANTT and fairness of a case, from the normalised IPC of its applications. */
+void metrics_of_case(struct corun_case_result *result);
+
 /* Distance and outcome of the goal, from the goal, its IPC, and what was measured. */
 void metrics_judge_goal(struct corun_case_application_result *result);
 

@@ -66,6 +66,18 @@ static int compare_lines(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
+uint32_t profile_merge(struct corun_profile_line *lines, uint32_t count, int (*order)(const void *, const void *))
+{
+    uint32_t merged = 0;
+    qsort(lines, count, sizeof *lines, order);
+    for (uint32_t i = 0; i < count; i++)
+        if (merged && !order(&lines[merged - 1], &lines[i]))
+            profile_row_add(&lines[merged - 1].counts, &lines[i].counts);
+        else
+            lines[merged++] = lines[i];
+    return merged;
+}
+
 enum corun_status profile_lines(struct arena *arena, struct profile_source *source,
                                 const struct corun_profile_row *rows, const struct corun_instruction *code,
                                 uint32_t count, struct corun_case_kernel *kernel)
@@ -78,14 +90,7 @@ enum corun_status profile_lines(struct arena *arena, struct profile_source *sour
         if (!profile_row_is_empty(&rows[i]))
             lines[used++] = (struct corun_profile_line){code[i].line, "", "", rows[i]};
     }
-    qsort(lines, used, sizeof *lines, compare_lines);
-    uint32_t merged = 0;
-    for (uint32_t i = 0; i < used; i++) {
-        if (merged && lines[merged - 1].line == lines[i].line)
-            profile_row_add(&lines[merged - 1].counts, &lines[i].counts);
-        else
-            lines[merged++] = lines[i];
-    }
+    uint32_t merged = profile_merge(lines, used, compare_lines);
     if (!source->tried)
         read_source(source);
     size_t cursor = 0;

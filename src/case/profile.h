@@ -21,4 +21,7 @@ enum corun_status profile_lines(struct arena *arena, struct profile_source *sour
                                 const struct corun_profile_row *rows, const struct corun_instruction *code,
                                 uint32_t count, struct corun_case_kernel *kernel);
 
+/* Sorts rows by an order; those that are the same by it become one. How many there are then. */
+uint32_t profile_merge(struct corun_profile_line *lines, uint32_t count, int (*order)(const void *, const void *));
+
 #endif

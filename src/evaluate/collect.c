@@ -183,17 +183,6 @@ static enum corun_status collect_case(const struct evaluation *evaluation, struc
     return CORUN_OK;
 }
 
-static void compare_with_alone(struct corun_case_result *common)
-{
-    double normalised[SOFTWARE_MOST_APPLICATIONS];
-    for (uint32_t a = 0; a < common->application_count; a++)
-        normalised[a] = common->applications[a].normalised_ipc;
-    struct metrics metrics = metrics_of(normalised, common->application_count);
-    common->stp = metrics.stp;
-    common->antt = metrics.antt;
-    common->fairness = metrics.fairness;
-}
-
 enum corun_status evaluation_collect(struct evaluation *evaluation)
 {
     struct evaluate_result *result = evaluation->result;
@@ -226,6 +215,6 @@ enum corun_status evaluation_collect(struct evaluation *evaluation)
     if (status == CORUN_OK)
         status = collect_history(evaluation);
     if (status == CORUN_OK)
-        compare_with_alone(common);
+        metrics_of_case(common);
     return status;
 }

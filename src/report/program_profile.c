@@ -3,6 +3,7 @@
 #include "report/program_profile.h"
 
 #include "base/kernel_name.h"
+#include "case/profile.h"
 #include "report/json.h"
 #include "report/kernel_labels.h"
 #include "report/table.h"
@@ -15,18 +16,6 @@ struct profile {
     uint32_t count;
     struct corun_case_kernel *kernels; /* name and profile of each, in the order in which they were recorded */
 };
-
-static void add(struct corun_profile_row *sum, const struct corun_profile_row *row)
-{
-    sum->warp_instructions += row->warp_instructions;
-    sum->thread_instructions += row->thread_instructions;
-    sum->stall_data += row->stall_data;
-    sum->stall_memory_data += row->stall_memory_data;
-    sum->stall_pipeline += row->stall_pipeline;
-    sum->stall_memory += row->stall_memory;
-    sum->stall_barrier += row->stall_barrier;
-    sum->stall_other += row->stall_other;
-}
 
 /* Cycles of warps that issued there, or waited there. */
 static uint64_t warp_cycles(const struct corun_profile_row *row)
@@ -54,19 +43,6 @@ static int by_cycles(const void *left, const void *right)
     return cycles != other ? (cycles < other ? 1 : -1) : strcmp(a->source, b->source);
 }
 
-/* Neighbours that are the same by that order become one. */
-static uint32_t merge(struct corun_profile_line *lines, uint32_t count, int (*order)(const void *, const void *))
-{
-    uint32_t merged = 0;
-    qsort(lines, count, sizeof *lines, order);
-    for (uint32_t i = 0; i < count; i++)
-        if (merged && !order(&lines[merged - 1], &lines[i]))
-            add(&lines[merged - 1].counts, &lines[i].counts);
-        else
-            lines[merged++] = lines[i];
-    return merged;
-}
-
 static bool take_kernel(const struct program_record *record, const char *name, struct arena *arena,
                         struct corun_case_kernel *kernel)
 {
@@ -77,7 +53,7 @@ static bool take_kernel(const struct program_record *record, const char *name, s
             lines[count++] = record->profile.data[i].line;
     kernel->result.name = name;
     kernel->profile = lines;
-    kernel->profile_count = lines ? merge(lines, count, by_line) : 0;
+    kernel->profile_count = lines ? profile_merge(lines, count, by_line) : 0;
     return lines != NULL;
 }
 
@@ -107,7 +83,7 @@ static bool print_sources(const struct corun_case_kernel *kernel, struct arena *
     if (!lines || !columns)
         return false;
     memcpy(lines, kernel->profile, kernel->profile_count * sizeof *lines);
-    uint32_t count = merge(lines, kernel->profile_count, by_source);
+    uint32_t count = profile_merge(lines, kernel->profile_count, by_source);
     qsort(lines, count, sizeof *lines, by_cycles);
     for (uint32_t i = 0; i < count; i++)
         all += warp_cycles(&lines[i].counts);

@@ -22,6 +22,15 @@ static void known_answers(void **unused)
     assert_true(metrics.stp == 0.8 && metrics.antt == 1.25 && metrics.fairness == 1);
 }
 
+static void of_a_case(void **unused)
+{
+    (void)unused;
+    const struct corun_case_application_result applications[] = {{.normalised_ipc = 0.5}, {.normalised_ipc = 0.25}};
+    struct corun_case_result result = {.application_count = 2, .applications = applications};
+    metrics_of_case(&result);
+    assert_true(result.stp == 0.75 && result.antt == 3.0 && result.fairness == 0.5);
+}
+
 static void one_that_did_nothing(void **unused)
 {
     (void)unused;
@@ -44,6 +53,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_answers),
+        cmocka_unit_test(of_a_case),
         cmocka_unit_test(one_that_did_nothing),
         cmocka_unit_test(unknown_stays_unknown),
     };
