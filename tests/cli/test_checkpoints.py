@@ -208,25 +208,32 @@ class Saved(InFolder):
     def bytes_of(self, name):
         return (self.folder / name).read_bytes()
 
-    def compare(self, case, points, cycles=CYCLES, jumps=False):
-        """Saves at each point, goes on from there, and looks at results and at the state in between. `jumps`: a step can lead past
-        the points, or to the end."""
-        whole = self.run_case(case, cycles=cycles)
-        for first in points:
-            with self.subTest(case=case, first=first):
-                second = first + (cycles - first) // 2
-                self.assertEqual(self.run_case(case, "--checkpoint", f"first@{first}", cycles=cycles), whole, "saving changes the run")
-                if jumps and not (self.folder / "first").exists():
+    def compare(self, points, run, end=CYCLES, jumps=False):
+        """Saves at each point, goes on from there, and looks at results and at the state half of the points later, which a run from the beginning has
+        saved too. run(*options): what is to be the same. `jumps`: a step can lead past the points, or to the end."""
+        whole = run()
+        known = [*points, points[0] + (end - points[0]) // 2] if len(points) == 1 else points
+        for point in known:
+            with self.subTest(saved=point):
+                self.assertEqual(run("--checkpoint", f"at-{point}@{point}"), whole, "saving changes the run")
+                self.assertTrue(jumps or (self.folder / f"at-{point}").exists())
+        for i, point in enumerate(points):
+            later = known[min(i + max(len(known) // 2, 1), len(known) - 1)]
+            with self.subTest(resumed=point, later=later):
+                if jumps and not (self.folder / f"at-{point}").exists():
                     continue
-                self.assertEqual(self.run_case(case, "--resume", "first", "--checkpoint", f"again@{second}", cycles=cycles), whole)
-                self.run_case(case, "--checkpoint", f"once@{second}", cycles=cycles)
-                names = ("again", "once")
-                self.assertTrue(jumps or all((self.folder / name).exists() for name in names))
-                states = [self.bytes_of(name) if (self.folder / name).exists() else None for name in names]
-                if SAME_BYTES and (all(states) or not jumps):
-                    self.assertTrue(states[0] == states[1], f"the states at {second} differ")
-                for name in ("first", *names):
-                    (self.folder / name).unlink(missing_ok=True)
+                saves = ("--checkpoint", f"again@{later}") if later > point else ()
+                self.assertEqual(run("--resume", f"at-{point}", *saves), whole)
+                states = [(self.folder / name) for name in ("again", f"at-{later}")]
+                if saves and SAME_BYTES and (not jumps or all(state.exists() for state in states)):
+                    self.assertTrue(states[0].read_bytes() == states[1].read_bytes(), f"the states at {later} differ")
+                states[0].unlink(missing_ok=True)
+        for point in known:
+            (self.folder / f"at-{point}").unlink(missing_ok=True)
+
+    def compare_results(self, case, points, cycles=CYCLES, jumps=False):
+        with self.subTest(case=case):
+            self.compare(points, lambda *options: self.run_case(case, *options, cycles=cycles), cycles, jumps)
 
 
 class Quick(Saved):
@@ -280,23 +287,23 @@ class Checkpoints(Saved):
     def test_ten_cycles_of_ten_runs(self):
         chance = random.Random(22)
         for case in RUNS:
-            self.compare(case, sorted(chance.sample(range(1, CYCLES - 1000), 10)))
+            self.compare_results(case, sorted(chance.sample(range(1, CYCLES - 1000), 10)))
 
     def test_thread_blocks_that_went_and_came_back(self):
-        self.compare(RUNS[4], [5539])
+        self.compare_results(RUNS[4], [5539])
 
     def test_products_under_way(self):
         """Groups of a warpgroup's products, and warps that wait for the others of theirs."""
         chance = random.Random(27)
         case = ("--gpu", "h100:sms=4", "--policy", "even", "gemm-wgmma@small", "histogram@small")
-        self.compare(case, sorted(chance.sample(range(1, CYCLES - 1000), 4)))
+        self.compare_results(case, sorted(chance.sample(range(1, CYCLES - 1000), 4)))
 
     def test_garbage_where_nothing_was_written(self):
         chance = random.Random(23)
         self.environment["MALLOC_PERTURB_"] = "165"
         try:
             for case in RUNS[:6]:
-                self.compare(case, [chance.randrange(1, CYCLES - 1000)])
+                self.compare_results(case, [chance.randrange(1, CYCLES - 1000)])
         finally:
             del self.environment["MALLOC_PERTURB_"]
 
@@ -322,14 +329,14 @@ class Checkpoints(Saved):
         (self.folder / "meeting.ptx").write_text(MEETING)
         (self.folder / "meeting.yaml").write_text(MEETING_DESCRIPTION)
         chance = random.Random(26)
-        self.compare(("--gpu", "gtx980:sms=1", "meeting.yaml"), sorted(chance.sample(range(1, CYCLES - 1000), 10)))
+        self.compare_results(("--gpu", "gtx980:sms=1", "meeting.yaml"), sorted(chance.sample(range(1, CYCLES - 1000), 10)))
 
     def test_sampled_runs(self):
         """Launches that are skipped, thread blocks that are, kinds of launches, and runs that begin anew."""
         chance, cycles = random.Random(29), 200000
         for case in SAMPLED:
             points = sorted(chance.sample(range(1, cycles - 1000), SAMPLED_POINTS))
-            self.compare(("--sample", *case), points, cycles, jumps=True)
+            self.compare_results(("--sample", *case), points, cycles, jumps=True)
         self.run_case(("--sample", *SAMPLED[0]), "--checkpoint", "kept@4K")
         self.refused(ARGUMENT, "its sampling was error=20000/1000000,every=128, and is none now", "--resume", "kept", *SAMPLED[0])
 
@@ -341,14 +348,14 @@ class Checkpoints(Saved):
         runs += [("trace:pathfinder",), ("--gpu", "quadro-v100:sms=8", "--policy", "spart", "trace:atax", "trace:stencil:start=1K")]
         chance = random.Random(27)
         for case in runs:
-            self.compare(case, [chance.randrange(1, CYCLES - 1000)])
+            self.compare_results(case, [chance.randrange(1, CYCLES - 1000)])
 
     def test_bulk_copies_under_way(self):
         (self.folder / "copying.ptx").write_text(COPYING)
         (self.folder / "copying.yaml").write_text(COPYING_DESCRIPTION)
         chance = random.Random(27)
-        self.compare(("--gpu", "h100:sms=4", "copying.yaml"), sorted(chance.sample(range(1, CYCLES - 1000), 10)))
-        self.compare(("--gpu", "h100:sms=4", "--policy", "spart", "copying.yaml", "sgemm@small:start=1K"), [2500, 5000])
+        self.compare_results(("--gpu", "h100:sms=4", "copying.yaml"), sorted(chance.sample(range(1, CYCLES - 1000), 10)))
+        self.compare_results(("--gpu", "h100:sms=4", "--policy", "spart", "copying.yaml", "sgemm@small:start=1K"), [2500, 5000])
         for case in (("--gpu", "h100:sms=4", "copying.yaml"), ("--policy", "smqos", "copying.yaml:goal=ipc=50", "sgemm@small")):
             one, three = self.run_case(case)[0], self.run_case((*case, "--threads", "3"))[0]
             self.assertEqual((one.pop("threads"), three.pop("threads")), (1, 3))
@@ -376,15 +383,8 @@ class Checkpoints(Saved):
     def test_timeline_and_trace(self):
         chance = random.Random(25)
         for case in RUNS:
-            whole = self.observed(case)
-            for first in sorted(chance.sample(range(1, CYCLES - 1000), 3)):
-                with self.subTest(case=case, first=first):
-                    second = first + (CYCLES - first) // 2
-                    self.assertEqual(self.observed(case, "--checkpoint", f"first@{first}"), whole)
-                    self.assertEqual(self.observed(case, "--resume", "first", "--checkpoint", f"again@{second}"), whole)
-                    self.run_case(case, "--checkpoint", f"once@{second}", "--timeline", "once.json", "--trace", "once.txt:2K-6K")
-                    if SAME_BYTES:
-                        self.assertTrue(self.bytes_of("again") == self.bytes_of("once"), f"the states at {second} differ")
+            with self.subTest(case=case):
+                self.compare(sorted(chance.sample(range(1, CYCLES - 1000), 3)), lambda *options: self.observed(case, *options))  # pylint: disable=cell-var-from-loop
 
     def test_a_timeline_that_is_thinned_out(self):
         case, files = RUNS[2], ("--timeline", "t.json:1K-7K", "--timeline-limit", "1K", "--timeline-interval", "200", "--trace", "t.txt")
