@@ -10,7 +10,9 @@ on the simulated GPU, and corun's runtime, shared or in place of the static one,
 """
 import functools
 import json
+import os
 import pathlib
+import pickle
 import random
 import re
 import subprocess
@@ -85,12 +87,18 @@ class Behind(Shimmed):
         super().setUp()
         self.environment["LD_AUDIT"] = str(LIBRARIES / "libcorun-static-runtime.so")
         self.trace = self.folder / "trace"
+        self.settings_of = {}
 
     def settings(self, command):
-        options = [option for option in command.options if option not in ("-q", "--keep-status")]
-        done = subprocess.run([CORUN, "exec", "-q", *options, "--", "/usr/bin/env", "-0"], env=self.environment, capture_output=True, check=True)
-        given = dict(line.split("=", 1) for line in done.stdout.decode().split("\0") if "=" in line)
-        return {name: given[name] for name in SETTINGS if name in given} | command.environment
+        options = tuple(option for option in command.options if option not in ("-q", "--keep-status"))
+        if options not in self.settings_of:  # most programs are run with the same few
+            done = subprocess.run([CORUN, "exec", "-q", *options, "--", "/usr/bin/env", "-0"], env=self.environment, capture_output=True, check=True)
+            given = dict(line.split("=", 1) for line in done.stdout.decode().split("\0") if "=" in line)
+            self.settings_of[options] = {name: given[name] for name in SETTINGS if name in given}
+        return self.settings_of[options] | command.environment
+
+    def run_plain(self, command):
+        return self.run_program(command.program, self.environment | self.settings(command), *command.words)
 
     def rewritten(self):
         """How many kernels had another form, and how many stayed whole."""
@@ -99,18 +107,31 @@ class Behind(Shimmed):
         return sum(len(line) == 2 for line in lines), sum(len(line) > 2 for line in lines)
 
 
+class Plain(Behind):
+    def test_plain(self):
+        """Without a shim, once for all that is compared with it: PLAIN_RUNS is the file for that."""
+        with open(os.environ["PLAIN_RUNS"], "wb") as file:
+            pickle.dump({command.name: self.run_plain(command) for command in all_commands()}, file)
+
+
 class Programs(Behind):
+    def plain_runs(self):
+        """What Plain has left; else each is run when it is asked for."""
+        if os.path.exists(os.environ.get("PLAIN_RUNS", "")):
+            with open(os.environ["PLAIN_RUNS"], "rb") as file:
+                return pickle.load(file)
+        return {}
+
     def compare(self, form, share, every):
         """The commands of the tests, or those with timing and static runtimes."""
-        compared, runtimes, kernels = 0, {"driver": 0, "shared": 0, "static": 0}, 0
+        compared, runtimes, kernels, known = 0, {"driver": 0, "shared": 0, "static": 0}, 0, self.plain_runs()
         for command in all_commands():
             if command.differs(form) or not (every or "--functional" not in command.options or command.runtime == "static"):
                 continue
             self.trace.write_text("")
             with self.subTest(command.name, form=form):
-                settings = self.settings(command)
-                plain = self.run_program(command.program, self.environment | settings, *command.words)
-                behind = share(command, settings | {"CORUN_SHIM_TRACE": str(self.trace)})
+                plain = known.get(command.name) or self.run_plain(command)
+                behind = share(command, self.settings(command) | {"CORUN_SHIM_TRACE": str(self.trace)})
                 self.assertEqual(behind[0], plain[0], (behind, plain))
                 if command.program.name not in TELLS_TIMES:
                     self.assertEqual(without_places(behind[1]), without_places(plain[1]))
