@@ -11,9 +11,15 @@
 #include "cuda/process.h"
 #include "cuda/ranges.h"
 
+#include "corun/source.h"
+
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+/* Above the devices' own addresses, below those of programs and their libraries. */
+#define FIRST_RESERVATION (UINT64_C(32) << CORUN_APPLICATION_SHIFT)
+#define LAST_RESERVATION (UINT64_C(80) << CORUN_APPLICATION_SHIFT)
 
 struct virtual_memory *virtual_memory_get(struct process *process)
 {
@@ -38,13 +44,24 @@ static void *reserve_pages(uint64_t address, uint64_t bytes, int how)
     return mmap((void *)(uintptr_t)address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | how, -1, 0);
 }
 
+/*
+ * Where the next reservation is wished for: behind the last one, in a part of the address space that the host gives to nobody by itself. So addresses, and with
+ * them cycles, do not depend on what else is in the process. Where something is in the way, the host gives another place.
+ */
+static uint64_t next_place(struct virtual_memory *all)
+{
+    if (!all->reservations.count || all->next < FIRST_RESERVATION || all->next >= LAST_RESERVATION)
+        all->next = FIRST_RESERVATION;
+    return all->next;
+}
+
 uint64_t virtual_reserve(struct process *process, uint64_t bytes, uint64_t alignment)
 {
     struct virtual_memory *all = virtual_memory_get(process);
     uint64_t whole;
     if (!all || __builtin_add_overflow(bytes, alignment, &whole))
         return 0;
-    uint8_t *block = reserve_pages(0, whole, 0);
+    uint8_t *block = reserve_pages(next_place(all), whole, 0);
     if (block == MAP_FAILED)
         return 0;
     uint64_t first = (uint64_t)(uintptr_t)block, address = (first + alignment - 1) / alignment * alignment;
@@ -56,6 +73,7 @@ uint64_t virtual_reserve(struct process *process, uint64_t bytes, uint64_t align
         munmap(block + (address - first), bytes);
         return 0;
     }
+    all->next = first + whole; /* apart from the next one, so that a kernel that goes beyond its end is noticed */
     return address;
 }
 

@@ -51,6 +51,7 @@ struct virtual_memory {
     VECTOR(struct mapping) mappings; /* in ascending address */
     VECTOR(struct adopted) adopted;
     size_t contexts_told; /* of the process, when mappings were last told */
+    uint64_t next;        /* where the next reservation is wished for; 0: there was none */
 };
 
 /* NULL when out of memory. */

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import unittest
 
-from test_hardware import CORUN, LIBRARIES, PROGRAMS, Client, Shimmed, without_places
+from test_hardware import CORUN, LIBRARIES, PROGRAMS, SHIM, Client, Shimmed, without_places
 from test_hardware_workers import ALL, Corund, part
 
 # What `corun exec` makes of its options, as far as it is of one process.
@@ -207,6 +207,25 @@ class Runtime(Behind):
             process = self.share(PROGRAMS / name, "--name", name)
             self.wait_for(lambda: self.clients().get(name, {"launches": 0})["launches"] > 0)  # pylint: disable=cell-var-from-loop
             self.assertEqual(self.end(process)[0], 0)
+
+    def cycles(self, program, *before):
+        """When its launches and copies began on the simulated GPU, and what they took."""
+        record = self.folder / "record.json"
+        environment = {name: value for name, value in self.environment.items() if not name.startswith("LD_")}
+        subprocess.run([CORUN, "exec", "-q", "--keep-status", "--json", record, "--", *before, program], env=environment, capture_output=True, timeout=300, check=True)
+        told = json.loads(record.read_text())
+        return sorted((one["start_cycle"], one["cycles"]) for one in told["launches"] + told["copies"])  # of several processes, whose order is the host's
+
+    def test_cycles(self):
+        """They are what they are without the shim, also where the driver chooses addresses among those of the host (cuMemAddressReserve), and with another environment."""
+        self.start_daemon()
+        behind = ("/usr/bin/env", f"LD_LIBRARY_PATH={SHIM}:{LIBRARIES}", f"CORUN_SHIM_DAEMON={self.socket}", f"CORUN_SHIM_DRIVER={LIBRARIES / 'libcuda.so.1'}")
+        for name in ("vector_add", "heat-static", "graph", "managed", "../cuda_virtual_memory"):
+            with self.subTest(name):
+                plain = self.cycles(PROGRAMS / name)
+                self.assertTrue(plain)
+                self.assertEqual(self.cycles(PROGRAMS / name, *behind), plain)
+                self.assertEqual(self.cycles(PROGRAMS / name, "/usr/bin/env", "MORE=" + "x" * 5000), plain)
 
     # A context that somebody gives back stays as long as others have it, and what is known of its kernels with it.
     CONTEXTS = """
