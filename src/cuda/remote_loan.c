@@ -5,6 +5,8 @@
  */
 #include "cuda/remote_link.h"
 
+#include "cuda/page_hold.h"
+
 #include <string.h>
 #include <sys/mman.h>
 
@@ -52,13 +54,15 @@ enum corun_status remote_lend(struct remote_space *space, uint64_t address, cons
         status = CORUN_MEMORY;
     off_t offset = (off_t)(loan.place & (((uint64_t)1 << CORUN_APPLICATION_SHIFT) - 1));
     if (status == CORUN_OK) {
-        /* The heap may have what it knows of its blocks in these pages: nothing is allocated from here on. */
+        struct page_hold hold;
+        page_hold_begin(&hold, loan.first, loan.bytes); /* the heap may have what it knows of its blocks there */
         memcpy(block, (const void *)(uintptr_t)loan.first, loan.bytes);
         if (mmap((void *)(uintptr_t)first, loan.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, space->file,
                  offset) == MAP_FAILED) {
             remote->loans.count--;
             status = CORUN_UNSUPPORTED;
         }
+        page_hold_end(&hold);
     }
     if (status != CORUN_OK)
         (void)corun_memory_free(space->memory, loan.place);
@@ -68,13 +72,16 @@ enum corun_status remote_lend(struct remote_space *space, uint64_t address, cons
 /* Pages with the same bytes take the place of those of the file. */
 static void take_back(const struct remote_loan *loan)
 {
+    struct page_hold hold;
     void *pages = mmap(NULL, loan->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED)
         return; /* they stay pages of the file, which nobody else has for long */
+    page_hold_begin(&hold, loan->first, loan->bytes);
     memcpy(pages, (const void *)(uintptr_t)loan->first, loan->bytes);
     if (mremap(pages, loan->bytes, loan->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)(uintptr_t)loan->first) ==
         MAP_FAILED)
         munmap(pages, loan->bytes);
+    page_hold_end(&hold);
 }
 
 void remote_return(struct remote_space *space, uint64_t address)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -374,11 +375,19 @@ static bool write_whole(int file, const uint8_t *data, size_t bytes)
     return true;
 }
 
+/* A file that becomes longer than it may is the end of a process that does not expect that signal; this one is the program's. */
+static bool may_write(size_t bytes)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && (limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur);
+}
+
 static void store(const struct rewrite_cache *cache, const char *path, const uint8_t *data, size_t bytes)
 {
     char temporary[PATH_BYTES];
     int length = snprintf(temporary, sizeof temporary, "%s/" UNFINISHED "XXXXXX", cache->folder);
-    if (length <= 0 || (size_t)length >= sizeof temporary || !cache_folder_make(cache->folder, 0700))
+    if (length <= 0 || (size_t)length >= sizeof temporary || !may_write(bytes) ||
+        !cache_folder_make(cache->folder, 0700))
         return;
     int file = mkostemp(temporary, O_CLOEXEC);
     if (file < 0)

@@ -8,12 +8,14 @@ Programs that share the simulated GPU of corund.
 PROGRAMS is the folder of the compiled tests/cuda/programs; what is built of them in plain C lies in the folder above. What a program finds under
 `corun exec` it finds here, and two programs that are expected have the same cycles in every run, whatever the host does meanwhile.
 """
+import ctypes
 import fcntl
 import json
 import os
 import pathlib
 import pty
 import re
+import resource
 import select
 import shutil
 import signal
@@ -40,6 +42,19 @@ EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "corund"
 # A python with what the package needs.
 NUMPY = next((python for python in (sys.executable, "/usr/bin/python3")
               if subprocess.run([python, "-c", "import numpy"], capture_output=True, check=False).returncode == 0), None)
+
+
+def holds_writers():
+    """Whether a process can make others of its threads wait that write to some pages."""
+    if os.uname().machine != "x86_64":
+        return False
+    file = ctypes.CDLL(None).syscall(323, os.O_CLOEXEC | 1)  # userfaultfd, for faults of the process's own code
+    if file >= 0:
+        os.close(file)
+    return file >= 0
+
+
+HOLDS_WRITERS = holds_writers()
 DRIVER = "driver_graph graph_changes driver_more driver_threads endings many_faults stream_values bulk_copies".split()
 # Prints times, and which of several threads comes first.
 TELLS_TIMES = {"cuda_bulk_copies", "cuda_driver_threads"}
@@ -153,6 +168,15 @@ class Programs(Daemon):
 
     def test_driver(self):
         self.compare([PROGRAMS.parent / f"cuda_{name}" for name in DRIVER])
+
+
+    @unittest.skipUnless(HOLDS_WRITERS, "this process gets no userfaultfd here")
+    def test_registered(self):
+        """Other threads write to memory of the heap while it is registered and given back: nothing of that is lost."""
+        self.start_daemon()
+        for name in ("registered", "registered-static"):
+            self.assertEqual(self.end(self.share(PROGRAMS / name, words=("50",))), (0, b"", b""))
+        self.stop_daemon()
 
 
 class Alone(Daemon):
@@ -1020,6 +1044,21 @@ class Configuration(Daemon):
         self.start_configured("simulate: gtx980\nmetrics: /dev/full/corund.prom\nmetrics_interval: 1s\n")
         self.assertIn("metrics cannot be written", self.daemon.stderr.readline())
         self.assertEqual(self.run_shared(PROGRAMS / "vector_add")[0], 0)
+        self.stop_daemon()
+
+    def test_short_files(self):
+        """A limit on the length of files (ulimit -f) is as a full disk: no signal ends corund, who runs has its results, and later ones are served again."""
+        journal = self.folder / "journal.json"
+        self.start_daemon("--policy", "even", "--journal", str(journal))
+        beside = self.share(PROGRAMS / "own_goal", words=("20",))
+        self.wait_for(lambda: any(client["launches"] for client in self.told()["clients"]))
+        before = resource.prlimit(self.daemon.pid, resource.RLIMIT_FSIZE, (journal.stat().st_size, resource.RLIM_INFINITY))
+        status, _, _ = self.run_shared(PROGRAMS / "vector_add")  # memory of contexts is a file, too
+        self.assertNotEqual(status, 0)
+        self.assertEqual(self.end(beside)[0], 0)
+        self.assertIsNone(self.daemon.poll())
+        resource.prlimit(self.daemon.pid, resource.RLIMIT_FSIZE, before)
+        self.assertEqual(self.run_shared(PROGRAMS / "vector_add"), self.run_alone(PROGRAMS / "vector_add"))
         self.stop_daemon()
 
     def test_handed_over(self):

@@ -7,11 +7,15 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -171,12 +175,75 @@ static void test_not_kept(void **state)
     assert_int_equal(remarks, 0);
 }
 
+/* All names in the folder but `.` and `..`. */
+static uint32_t names(const struct rig *rig)
+{
+    uint32_t count = 0;
+    DIR *folder = opendir(rig->folder);
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    if (folder)
+        closedir(folder);
+    return count;
+}
+
+/* A process whose files may not become as long as an entry goes on without a signal, and leaves no piece of one. */
+static void test_short_files(void **state)
+{
+    const struct rig *rig = *state;
+    int status = 1;
+    pid_t child = fork();
+    if (child == 0) {
+        const struct rlimit limit = {100, 100};
+        bool good = signal(SIGXFSZ, SIG_DFL) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &limit) == 0;
+        good = good && !comes(rig, first_text, "one") && !comes(rig, first_text, "one");
+        _exit(good && names(rig) == 0 ? 0 : 2);
+    }
+    assert_true(waitpid(child, &status, 0) == child);
+    assert_int_equal(status, 0);
+    assert_false(comes(rig, first_text, "one"));
+    assert_true(comes(rig, first_text, "one"));
+}
+
 static void write_file(const char *path, const void *data, size_t bytes)
 {
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     assert_int_equal(fwrite(data, 1, bytes, file), bytes);
     assert_int_equal(fclose(file), 0);
+}
+
+enum { NO_DISK = 77 };
+
+/* In a process of its own: a disk of one page, which somebody else has filled, and then has not. */
+static int use_full_disk(const struct rig *rig)
+{
+    char filler[160], page[4096] = "";
+    if (unshare(CLONE_NEWNS | (geteuid() ? CLONE_NEWUSER : 0)) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mount("none", rig->top, "tmpfs", 0, "size=4096"))
+        return NO_DISK;
+    snprintf(filler, sizeof filler, "%s/filler", rig->top);
+    write_file(filler, page, sizeof page);
+    if (comes(rig, first_text, "one") || comes(rig, first_text, "one") || names(rig) != 0)
+        return 2;
+    if (unlink(filler) || comes(rig, first_text, "one") || !comes(rig, first_text, "one") || names(rig) != 1)
+        return 3;
+    if (comes(rig, second_text, "two") || comes(rig, second_text, "two") || !comes(rig, first_text, "one"))
+        return 4; /* the second one has no room beside the first */
+    return names(rig) == 1 && remarks == 0 ? 0 : 5;
+}
+
+/* Where the disk is full, nothing is kept, nothing is left behind, and what is there already is found. */
+static void test_full_disk(void **state)
+{
+    int status = 1;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(use_full_disk(*state));
+    assert_true(waitpid(child, &status, 0) == child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == NO_DISK)
+        skip(); /* this user may have no disk of its own here */
+    assert_int_equal(status, 0);
 }
 
 /* Entries that are cut off, damaged, or no files are told of, made anew, and found from then on. */
@@ -332,6 +399,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_kept, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_not_kept, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_short_files, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_full_disk, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_damaged, set_up, tear_down),
                                        cmocka_unit_test(test_every_byte),
                                        cmocka_unit_test_setup_teardown(test_limit, set_up, tear_down),

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * registered [ROUNDS]: memory of the heap that is registered and given back again and again, while other threads write to it: nothing that they have written is lost.
+ */
+#include "check.h"
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+__global__ void add(int *numbers, int count)
+{
+    int i = threadIdx.x;
+    if (i < count)
+        numbers[i] += i + 1;
+}
+
+static std::atomic<bool> ends(false);
+
+/* Each thread is the only one that writes there. */
+static void count_up(volatile unsigned long *place, unsigned long *lost, unsigned long *written)
+{
+    unsigned long last = 0;
+    while (!ends) {
+        for (int i = 0; i < 1000; i++) {
+            *lost += *place != last;
+            *place = ++last;
+        }
+        std::this_thread::yield();
+    }
+    *written = last;
+}
+
+int main(int argc, char **argv)
+{
+    const int pages = 1024, words = 4096 / sizeof(unsigned long), count = 16, rounds = argc > 1 ? atoi(argv[1]) : 20;
+    unsigned long *memory = (unsigned long *)malloc(pages * 4096), lost[2] = {0, 0}, written[2] = {0, 0};
+    for (int i = 0; i < pages * words; i++)
+        memory[i] = 0;
+    unsigned long *places[2] = {memory + 1, memory + (pages - 1) * words - 1};
+    int *numbers = (int *)(memory + pages / 2 * words);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 2; i++)
+        threads.emplace_back(count_up, places[i], &lost[i], &written[i]);
+    for (int round = 1; round <= rounds; round++) {
+        CHECK(cudaHostRegister(memory, pages * 4096, cudaHostRegisterMapped));
+        add<<<1, 32>>>(numbers, count);
+        CHECK(cudaDeviceSynchronize());
+        CHECK(cudaHostUnregister(memory));
+        for (int i = 0; i < count; i++)
+            EXPECT(numbers[i] == round * (i + 1));
+    }
+    ends = true;
+    for (std::thread &thread : threads)
+        thread.join();
+    for (int i = 0; i < 2; i++) {
+        EXPECT(written[i] > 0 && *places[i] == written[i]);
+        EXPECT(lost[i] == 0);
+    }
+    free(memory);
+    return 0;
+}
