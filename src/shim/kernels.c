@@ -11,8 +11,8 @@
 #include "shim/below.h"
 #include "shim/govern.h"
 #include "shim/memory.h"
+#include "shim/tables.h"
 #include "shim/variables.h"
-#include "shim/workers.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -41,11 +41,13 @@ struct image {
     const void *image;
     char *text;
     bool is_library;
-    bool read; /* text is all that there is */
-    const void *context;
-    void *module;      /* the rewritten one */
+    bool read;                       /* text is all that there is */
+    const void *home;                /* the context of a module; NULL: a library, which has none */
+    struct cached_module *rewritten; /* the other form; NULL: nobody has asked, or there is none */
+    const void *context;             /* where it was loaded last, */
+    void *module;                    /* as that; NULL: it is not there any more, */
+    bool fails;                      /* or cannot be */
     struct lent *lent; /* the variables that it borrows. Lives for ever: a launch in another thread may look at it */
-    struct cached_module *rewritten; /* its text; NULL: nobody has asked, or there is none */
 };
 
 static struct {
@@ -55,8 +57,9 @@ static struct {
     pthread_once_t once;
     enum kernels_form form;
     char folder[CACHE_PATH_BYTES]; /* of the cache; "": nothing is kept */
+    pthread_mutex_t primary_lock;  /* one that has ended is not had again before that is known */
     void *primary[DEVICES];        /* contexts of devices, which have no other name */
-} state = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT, .primary_lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void read_settings(void)
 {
@@ -113,6 +116,14 @@ static char *text_of(const void *image)
     return text;
 }
 
+/* NULL: there is none. */
+static void *current_context(void)
+{
+    int (*current)(void **) = (int (*)(void **))below_find("cuCtxGetCurrent");
+    void *context = NULL;
+    return current && current(&context) == BELOW_OK ? context : NULL;
+}
+
 /* Under the lock. */
 static void keep(const void *handle, const void *data, bool is_library)
 {
@@ -123,6 +134,7 @@ static void keep(const void *handle, const void *data, bool is_library)
     image->handle = handle;
     image->image = data;
     image->is_library = is_library;
+    image->home = is_library ? NULL : current_context();
     image->read = dladdr(data, &where) == 0; /* it may be gone when it is needed */
     if (image->read)
         image->text = text_of(data);
@@ -178,14 +190,15 @@ void kernel_took(struct kernel *kernel, uint64_t blocks, uint64_t ns)
     atomic_store(&kernel->block_ps, now > before ? now : before - (before - now) / 8);
 }
 
-/* Under the lock. */
-static void keep_kernel(const void *handle, struct image *image, const char *name)
+/* Under the lock. `home`: the context to which the handle belongs; NULL: none. */
+static void keep_kernel(const void *handle, struct image *image, const char *name, const void *home)
 {
     struct kernel *kernel = image && !find(handle) ? calloc(1, sizeof *kernel) : NULL;
     if (!kernel)
         return;
     kernel->handle = handle;
     kernel->image = image;
+    kernel->home = home;
     kernel->name = strdup(name);
     if (!kernel->name) {
         free(kernel);
@@ -200,20 +213,17 @@ static void found(int error, void *const *function, const void *module, const ch
     if (error != BELOW_OK || !function || !name || kernels_form() == KERNELS_WHOLE)
         return;
     pthread_mutex_lock(&state.lock);
-    keep_kernel(*function, image_of(module), name);
+    struct image *image = image_of(module);
+    keep_kernel(*function, image, name, image ? image->home : NULL);
     pthread_mutex_unlock(&state.lock);
 }
 
 /* Handles of what is gone are given again. Records stay: a launch in another thread may look at one. */
-static void forget(const struct image *image)
+static void forget(struct kernel *kernel)
 {
-    for (size_t i = 0; i < PLACES; i++)
-        for (struct kernel *kernel = state.kernels[i]; kernel; kernel = kernel->next)
-            if (kernel->image == image || !image) {
-                kernel->handle = NULL;
-                kernel->function = NULL;
-                kernel->whole = true;
-            }
+    kernel->handle = NULL;
+    kernel->function = NULL;
+    kernel->whole = true;
 }
 
 /* The rewritten module goes first: what is under way of it uses the variables of the other one. */
@@ -223,8 +233,11 @@ static void unloaded(const void *handle)
     void *module = NULL;
     pthread_mutex_lock(&state.lock);
     struct image *image = handle ? image_of(handle) : NULL;
+    for (size_t i = 0; image && i < PLACES; i++)
+        for (struct kernel *kernel = state.kernels[i]; kernel; kernel = kernel->next)
+            if (kernel->image == image)
+                forget(kernel);
     if (image) {
-        forget(image);
         image->handle = NULL;
         module = image->module;
         image->module = NULL;
@@ -234,13 +247,31 @@ static void unloaded(const void *handle)
         (void)unload(module);
 }
 
-/* A context is gone, with its modules, its memory and whatever was under way. */
+/* Under the lock: handles that belong to the context are gone, and so is what was made in it of others, which is made anew elsewhere. */
+static void forget_context(const void *context)
+{
+    for (size_t i = 0; i < PLACES; i++)
+        for (struct kernel *kernel = state.kernels[i]; kernel; kernel = kernel->next)
+            if (!context || kernel->home == context)
+                forget(kernel);
+            else if (kernel->context == context)
+                kernel->function = NULL;
+    for (size_t i = 0; i < state.images.count; i++) {
+        struct image *image = state.images.data[i];
+        if (!context || image->home == context)
+            image->handle = NULL;
+        if (!context || image->context == context) {
+            image->module = NULL;
+            image->fails = false;
+        }
+    }
+}
+
+/* A context is gone, with its modules, its memory and whatever was under way. NULL: it is not known which. */
 static void context_ended(const void *context)
 {
     pthread_mutex_lock(&state.lock);
-    forget(NULL);
-    for (size_t i = 0; i < state.images.count; i++)
-        state.images.data[i]->module = NULL;
+    forget_context(context);
     pthread_mutex_unlock(&state.lock);
     govern_context_ended();
     memory_context_ended(context);
@@ -271,7 +302,8 @@ static bool load_beside(struct image *image)
     int (*load)(void **, const void *) = below(LOOKED_AT_cuModuleLoadData);
     int (*unload)(void *) = below(LOOKED_AT_cuModuleUnload);
     const struct lender lender = {image->handle, image->is_library};
-    image->lent = calloc(image->rewritten->borrowed_count + (size_t)1, sizeof *image->lent);
+    if (!image->lent)
+        image->lent = calloc(image->rewritten->borrowed_count + (size_t)1, sizeof *image->lent);
     if (!image->lent || load(&image->module, image->rewritten->text) != BELOW_OK) {
         image->module = NULL;
         return false;
@@ -287,18 +319,20 @@ static bool load_rewritten(struct image *image, const void *context)
 {
     int (*capture_mode)(int *) = (int (*)(int *))below_find("cuThreadExchangeStreamCaptureMode");
     int mode = CAPTURE_RELAXED;
+    if (image->fails || !capture_mode)
+        return false;
     if (!image->read)
         image->text = text_of(image->image);
     image->read = true;
-    if (!image->text || image->rewritten || !capture_mode)
-        return false;
-    rewrite(image);
+    if (image->text && !image->rewritten)
+        rewrite(image);
+    image->context = context;
+    image->fails = true;
     if (!image->rewritten || capture_mode(&mode) != BELOW_OK)
         return false;
-    bool loaded = load_beside(image);
+    image->fails = !load_beside(image);
     (void)capture_mode(&mode);
-    image->context = context;
-    return loaded;
+    return !image->fails;
 }
 
 /* The driver knows all variables that it needs; those that are copied are noted. */
@@ -336,7 +370,7 @@ static bool make_rewritten(struct kernel *kernel, const void *context)
 {
     struct image *image = kernel->image;
     int (*get)(void **, void *, const char *) = below(LOOKED_AT_cuModuleGetFunction);
-    if ((!image->module && !load_rewritten(image, context)) || image->context != context)
+    if (!image->module && !load_rewritten(image, context))
         return false;
     const struct cached_kernel *made = cached_kernel_find(image->rewritten, kernel->name);
     if (!made || made->refused || (made->only_before_volta && architecture() >= VOLTA) ||
@@ -362,12 +396,17 @@ static bool measure(struct kernel *kernel, uint32_t block_threads, uint32_t shar
     return kernel->wave != 0;
 }
 
+/* Under the lock. The other form of a library is in one context at a time. */
+static bool can_be_in(const struct kernel *kernel, const void *context)
+{
+    return context && !kernel->whole && (!kernel->image->module || kernel->image->context == context);
+}
+
 uint32_t kernel_rewritten(struct kernel *kernel, uint32_t block_threads, uint32_t shared_bytes)
 {
-    int (*current)(void **) = (int (*)(void **))below_find("cuCtxGetCurrent");
-    void *context = NULL;
+    const void *context = current_context();
     pthread_mutex_lock(&state.lock);
-    bool can = !kernel->whole && current && current(&context) == BELOW_OK && context;
+    bool can = can_be_in(kernel, context);
     if (can && !kernel->function) {
         can = make_rewritten(kernel, context) && measure(kernel, block_threads, shared_bytes);
         if (!can)
@@ -464,7 +503,7 @@ int cuKernelGetFunction(void **function, void *kernel)
     pthread_mutex_lock(&state.lock);
     const struct kernel *of = error == BELOW_OK && function ? find(kernel) : NULL;
     if (of)
-        keep_kernel(*function, of->image, of->name);
+        keep_kernel(*function, of->image, of->name, current_context());
     pthread_mutex_unlock(&state.lock);
     return error;
 }
@@ -474,8 +513,9 @@ int cuKernelGetFunction(void **function, void *kernel)
     int symbol(void *context) \
     { \
         int (*real)(void *) = below(LOOKED_AT_##symbol); \
-        workers_context_ends(); \
+        tables_context_leaves(context); \
         int error = real(context); \
+        tables_context_left(context, error == BELOW_OK); \
         if (error == BELOW_OK) \
             context_ended(context); \
         return error; \
@@ -488,20 +528,12 @@ SHIM_EXPORT int cuDevicePrimaryCtxRetain(void **context, int device);
 int cuDevicePrimaryCtxRetain(void **context, int device)
 {
     int (*real)(void **, int) = below(LOOKED_AT_cuDevicePrimaryCtxRetain);
+    pthread_mutex_lock(&state.primary_lock);
     int error = real(context, device);
-    pthread_mutex_lock(&state.lock);
     if (error == BELOW_OK && context && device >= 0 && device < DEVICES)
         state.primary[device] = *context;
-    pthread_mutex_unlock(&state.lock);
+    pthread_mutex_unlock(&state.primary_lock);
     return error;
-}
-
-static void primary_ended(int device)
-{
-    pthread_mutex_lock(&state.lock);
-    const void *context = device >= 0 && device < DEVICES ? state.primary[device] : NULL;
-    pthread_mutex_unlock(&state.lock);
-    context_ended(context);
 }
 
 /* Whoever gives it back may not be the last one who has it. */
@@ -513,16 +545,25 @@ static bool primary_is_there(int device)
     return ask && ask(device, &flags, &active) == BELOW_OK && active;
 }
 
+static int end_primary(int (*real)(int), int device, bool may_stay)
+{
+    pthread_mutex_lock(&state.primary_lock);
+    const void *context = device >= 0 && device < DEVICES ? state.primary[device] : NULL;
+    tables_context_leaves(context);
+    int error = real(device);
+    bool gone = error == BELOW_OK && !(may_stay && primary_is_there(device));
+    tables_context_left(context, gone);
+    if (gone)
+        context_ended(context);
+    pthread_mutex_unlock(&state.primary_lock);
+    return error;
+}
+
 #define ENDS_PRIMARY(symbol, may_stay) \
     SHIM_EXPORT int symbol(int device); \
     int symbol(int device) \
     { \
-        int (*real)(int) = below(LOOKED_AT_##symbol); \
-        workers_context_ends(); \
-        int error = real(device); \
-        if (error == BELOW_OK && !((may_stay) && primary_is_there(device))) \
-            primary_ended(device); \
-        return error; \
+        return end_primary(below(LOOKED_AT_##symbol), device, may_stay); \
     }
 ENDS_PRIMARY(cuDevicePrimaryCtxReset, false)
 ENDS_PRIMARY(cuDevicePrimaryCtxReset_v2, false)

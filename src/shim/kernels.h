@@ -14,6 +14,7 @@
 struct kernel {
     struct kernel *next; /* of those whose handles have the same place */
     const void *handle;
+    const void *home; /* the context to which the handle belongs; NULL: none */
     struct image *image;
     char *name;
     _Atomic uint64_t block_ps; /* the time of a launch over its thread blocks, in picoseconds; 0: not known */

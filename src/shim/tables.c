@@ -45,6 +45,7 @@ static struct {
     pthread_once_t once;
     pthread_mutex_t lock;
     struct crew *crews; /* of contexts that are there */
+    struct crew *spare; /* of those that are gone */
     bool watched;
     atomic_bool rests; /* the thread that watches, for want of something to see */
     int (*current)(void **), (*push)(void *), (*pop)(void **), (*capture_mode)(int *);
@@ -204,7 +205,8 @@ static void look(struct board_sheet *sheet, uint32_t written)
     uint32_t sms = first ? (uint32_t)first->sms : 0;
     bool counts = board_sms_is_listed(written), good = counts && first;
     for (struct crew *crew = state.crews; crew && counts; crew = crew->next) {
-        if (state.push(crew->context) != BELOW_OK)
+        good &= !crew->leaves;
+        if (crew->leaves || state.push(crew->context) != BELOW_OK)
             continue;
         bool copied = crew->written == written && copy_tables(crew);
         good &= copied;
@@ -243,7 +245,7 @@ static void *watch(void *user)
         sms = sms ? newest(sms) : sms;
         uint32_t wanted = sms ? sms : board_sms(0, BOARD_SMS);
         for (struct crew *crew = state.crews; crew; crew = crew->next) {
-            if (crew->written == wanted || state.push(crew->context) != BELOW_OK)
+            if (crew->leaves || crew->written == wanted || state.push(crew->context) != BELOW_OK)
                 continue;
             rewrite_limits(crew, wanted);
             (void)state.pop(&(void *){NULL});
@@ -316,6 +318,24 @@ static bool fill(struct crew *crew, uint32_t sms)
     return false;
 }
 
+/* Under the lock: one for a context that has none. NULL when out of memory. */
+static struct crew *make_crew(void)
+{
+    struct crew *crew = state.spare;
+    if (!crew)
+        return calloc(1, sizeof *crew);
+    state.spare = crew->next;
+    memset(crew, 0, sizeof *crew);
+    return crew;
+}
+
+/* Under the lock. */
+static void put_aside(struct crew *crew)
+{
+    crew->next = state.spare;
+    state.spare = crew;
+}
+
 /* Under the lock: that of the current context; NULL: there can be none. */
 static struct crew *crew_of(uint32_t sms)
 {
@@ -328,15 +348,15 @@ static struct crew *crew_of(uint32_t sms)
         crew = crew->next;
     if (crew)
         return crew;
-    crew = calloc(1, sizeof *crew);
-    if (!crew || !start_watching() || state.capture_mode(&mode) != BELOW_OK) {
-        free(crew);
+    if (!start_watching() || !(crew = make_crew()))
         return NULL;
+    bool good = state.capture_mode(&mode) == BELOW_OK;
+    if (good) {
+        good = fill(crew, sms);
+        (void)state.capture_mode(&mode);
     }
-    bool good = fill(crew, sms);
-    (void)state.capture_mode(&mode);
     if (!good) {
-        free(crew);
+        put_aside(crew);
         return NULL;
     }
     crew->context = context;
@@ -346,10 +366,28 @@ static struct crew *crew_of(uint32_t sms)
     return crew;
 }
 
-void tables_context_ends(void)
+void tables_context_leaves(const void *context)
 {
     pthread_mutex_lock(&state.lock);
-    state.crews = NULL;
+    for (struct crew *crew = state.crews; crew; crew = crew->next)
+        crew->leaves |= !context || crew->context == context;
+    pthread_mutex_unlock(&state.lock);
+}
+
+void tables_context_left(const void *context, bool gone)
+{
+    pthread_mutex_lock(&state.lock);
+    for (struct crew **at = &state.crews; *at;) {
+        struct crew *crew = *at;
+        bool meant = !context || crew->context == context;
+        crew->leaves &= !meant;
+        if (meant && gone) {
+            *at = crew->next;
+            put_aside(crew);
+        } else {
+            at = &crew->next;
+        }
+    }
     pthread_mutex_unlock(&state.lock);
 }
 

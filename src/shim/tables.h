@@ -23,10 +23,11 @@ struct queue {
     pthread_mutex_t lock; /* while a launch is made of several */
 };
 
-/* Of a context. Lives for ever. */
+/* Of a context. Lives for ever, and has the next one when its own has ended. */
 struct crew {
     struct crew *next;
     void *context;
+    bool leaves;  /* the context may be gone: nobody goes there but launches of the program */
     void *writer; /* a stream */
     uint64_t all, places,
         sms; /* addresses of tables: one in which every SM owes everything, and that of the program; SMs of the device */
@@ -46,7 +47,9 @@ bool tables_take(void *stream, bool per_thread, uint32_t sms, struct crew **crew
 void tables_rewrite(struct crew *crew, uint32_t sms);
 /* Something is under way by now. */
 void tables_launched(void);
-/* A context may be gone soon: none is used any more without the program's launching into it. */
-void tables_context_ends(void);
+/* A context may be gone soon: its tables are used no more without the program's launching into it. NULL: it is not known which. */
+void tables_context_leaves(const void *context);
+/* Whether it is gone by now, or stays. */
+void tables_context_left(const void *context, bool gone);
 
 #endif

@@ -30,11 +30,6 @@ static void find_calls(void)
     state.write_thread = (write_value *)below_find("cuStreamWriteValue32_v2_ptsz");
 }
 
-void workers_context_ends(void)
-{
-    tables_context_ends();
-}
-
 static int launch_workers(const struct launch *launch, const struct kernel *kernel, uint32_t workers,
                           const struct worker_arguments *arguments)
 {

@@ -13,7 +13,5 @@ struct launch;
 
 /* Makes the launch as workers, and *error is what the driver says. False: nothing was done, it has to be made whole. */
 bool workers_launch(const struct launch *launch, int *error);
-/* A context may be gone soon: none is used any more without the program's launching into it. */
-void workers_context_ends(void);
 
 #endif

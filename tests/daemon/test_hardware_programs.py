@@ -247,6 +247,88 @@ print(good)
         self.assertEqual(done[:2], (0, str([0] * 9).encode() + b"\n"), done)
         self.assertEqual(self.rewritten(), (1, 0))
 
+    # What a program of several contexts keeps: a function for each word, and what all of them gave.
+    ENDINGS = """
+import ctypes as c, sys
+d, v = c.CDLL("libcuda.so.1"), c.c_void_p
+text = b".version 6.0\\n.target sm_50\\n.address_size 64\\n.visible .entry %s() { ret; }\\n"
+failed = [d.cuInit(0)]
+def do(name, *words):
+    failed.append(getattr(d, name)(*words))
+def context():
+    new = v()
+    do("cuCtxCreate_v2", c.byref(new), 0, 0)
+    return new
+def kernel(name):
+    module, function = v(), v()
+    do("cuModuleLoadData", c.byref(module), text % name)
+    do("cuModuleGetFunction", c.byref(function), module, name)
+    return function
+def library(name):
+    new, handle = v(), v()
+    do("cuLibraryLoadData", c.byref(new), text % name, None, None, 0, None, None, 0)
+    do("cuLibraryGetKernel", c.byref(handle), new, name)
+    return handle
+def launch(function):
+    do("cuLaunchKernel", function, 5000, 1, 1, 32, 1, 1, 0, None, None, None)
+    do("cuCtxSynchronize")
+def free():
+    left, all = c.c_size_t(), c.c_size_t()
+    do("cuMemGetInfo_v2", c.byref(left), c.byref(all))
+    return left.value
+def modules():
+    first, = context(),
+    one = kernel(b"one")
+    second = context()
+    two, three = kernel(b"two"), kernel(b"three")
+    launch(two)
+    do("cuCtxSetCurrent", first)
+    launch(one)
+    before = free()
+    do("cuCtxDestroy_v2", second)
+    second = context()
+    four = kernel(b"four")
+    launch(four)
+    do("cuCtxSetCurrent", first)
+    launch(kernel(b"five"))
+    print(free() == before)
+def libraries():
+    shared = library(b"shared")
+    for _ in range(3): # corun's driver has a library in one context at a time
+        launching = context()
+        launch(shared)
+        launch(shared)
+        do("cuCtxDestroy_v2", launching)
+def primary():
+    first, again = v(), v()
+    do("cuDevicePrimaryCtxRetain", c.byref(first), 0)
+    do("cuCtxSetCurrent", first)
+    function = kernel(b"kept")
+    launch(function)
+    before = free()
+    for _ in range(3):
+        do("cuDevicePrimaryCtxRetain", c.byref(again), 0)
+        do("cuDevicePrimaryCtxRelease_v2", 0)
+        launch(function)
+    print(free() == before)
+globals()[sys.argv[1]]()
+print(any(failed), failed if any(failed) else "")
+"""
+
+    def test_endings(self):
+        """A context that ends takes its own kernels and tables with it, and those of no other one; a library's are made anew; one that stays keeps its tables."""
+        self.corund = Corund(self.socket, lambda: part(0, ALL // 2))
+        self.addCleanup(self.corund.close)
+        environment = self.shimmed(CORUN_SHIM_DAEMON=str(self.socket), CORUN_SHIM_WORKERS="1", CORUN_SHIM_TRACE=str(self.trace))
+        for what, out, kernels in (("modules", b"True\nFalse \n", ["two", "one", "four", "five"]), ("libraries", b"False \n", ["shared"] * 3),
+                                   ("primary", b"True\nFalse \n", ["kept"])):
+            with self.subTest(what):
+                self.trace.write_text("")
+                done = self.run_program("/usr/bin/python3", environment, "-c", self.ENDINGS, what)
+                self.assertEqual(done, (0, out, b""))
+                lines = [line.split()[1:] for line in self.trace.read_text().splitlines()]
+                self.assertEqual([line[1:] for line in lines if line[0] == "workers"], [[name] for name in kernels])
+
     # Words: a kind of allocation and KiB, `free`, `reset`; what each gives is a line.
     MEMORY = """
 import ctypes as c, sys

@@ -300,6 +300,20 @@ class Workers(Shimmed):
             self.assertIn(f" rewritten {how}", self.trace.read_text())
             self.assertNotIn("not found", self.trace.read_text())
 
+    def test_hidden_variables(self):
+        """A kernel whose variable the driver does not know by name stays whole, and uses the program's; others of the module are workers."""
+        program = PROGRAMS / "module_variables"
+        self.corund(lambda: part(0, ALL // 2))
+        plain = self.run_program(program, self.environment, "1")
+        below = str(PROGRAMS / "hidden_names.so")
+        for hidden, ran, stayed in (("nobody", {"count", "speak", "idle"}, {"sample"}), ("place", {"speak", "idle"}, {"count", "sample"}),
+                                    ("digits", {"speak", "idle"}, {"count", "sample"})):
+            with self.subTest(hidden):
+                done = self.run_program(program, self.manned(CORUN_SHIM_DRIVER=below, HIDDEN_NAME=hidden), "1")
+                self.assertEqual(done, plain)
+                self.assertEqual(self.kernels(), (ran, stayed))
+                self.assertEqual(f" variable {hidden} not found" in self.trace.read_text(), hidden != "nobody")
+
     def test_workers_are_kept(self):
         """The other form of a module is made once, beside those for slices."""
         corund = self.corund(lambda: part(0, ALL // 2))
