@@ -61,6 +61,10 @@ struct corun_application_description {
     uint32_t run_launch_count;
     uint64_t start_cycle; /* when it arrives */
     /*
+     * The SMs that it may be on: so many from the first one on; 0: all. On an opened GPU that has no policy: a policy would say so itself.
+     */
+    uint32_t first_sm, sm_count;
+    /*
      * Grid `index` (0, 1, …) of the current run, or NULL when the run has ended. Must give at least one grid per run. Called
      * in order, once per index and run, when grid index - 1 has completed and its stores are visible: copies between
      * launches happen in it. NULL: see corun_gpu_open.
@@ -100,7 +104,8 @@ static inline uint32_t corun_application_slot(uint32_t application)
 /*
  * Copies the description; *application is the handle. LIMIT if there are CORUN_MAX_APPLICATIONS already, or no slot is free.
  * On an opened GPU the lowest free slot is taken; the application arrives at its start_cycle, or at once if that has come, and then what
- * the policy answers to ARRIVE is returned. ARGUMENT: corun_gpu_run has begun, or a step of the GPU is under way.
+ * the policy answers to ARRIVE is returned. ARGUMENT: corun_gpu_run has begun, or a step of the GPU is under way; it names SMs that are not
+ * there, or where a policy has the say.
  */
 enum corun_status corun_gpu_add(struct corun_gpu *gpu, const struct corun_application_description *description,
                                 uint32_t *application);

@@ -11,6 +11,7 @@
 #include "cuda/engine.h"
 #include "cuda/graph.h"
 #include "cuda/graph_memory.h"
+#include "cuda/green.h"
 #include "cuda/interprocess.h"
 #include "cuda/module.h"
 #include "cuda/occupancy.h"
@@ -129,6 +130,21 @@ int api_launch_request(const struct api_launch *launch, struct launch_request *r
     return error;
 }
 
+/* In a stream that has fewer SMs than the device: what has to be there at once, is. Where on them a cluster would find room, nobody has worked out. */
+static int check_green(const struct api_launch *launch, const struct launch_request *request, const struct green *green)
+{
+    uint32_t fits = 0, threads = launch->block.x * launch->block.y * launch->block.z;
+    if (!green ||
+        (!launch->cooperative && request->cluster.shape.x * request->cluster.shape.y * request->cluster.shape.z <= 1))
+        return CUDA_SUCCESS;
+    if (!launch->cooperative)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    int error = occupancy_of_function(launch->function, threads, launch->dynamic_shared_bytes, &fits);
+    uint64_t tbs = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
+    return error == CUDA_SUCCESS && tbs > (uint64_t)fits * green->sm_count ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
+                                                                           : error;
+}
+
 int api_launch(struct call *call, const struct api_launch *launch)
 {
     struct stream *stream;
@@ -140,10 +156,11 @@ int api_launch(struct call *call, const struct api_launch *launch)
         error = api_launch_request(launch, &request);
     if (error != CUDA_SUCCESS)
         return error;
-    struct task *task = task_create(TASK_LAUNCH);
+    error = check_green(launch, &request, stream->green);
+    struct task *task = error == CUDA_SUCCESS ? task_create(TASK_LAUNCH) : NULL;
     if (!task) {
         free(request.parameters);
-        return CUDA_ERROR_OUT_OF_MEMORY;
+        return error == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : error;
     }
     task->launch.request = request;
     if (!stream->capture)

@@ -7,6 +7,7 @@
 #include "cuda/device.h"
 #include "cuda/engine.h"
 #include "cuda/graph_memory.h"
+#include "cuda/green.h"
 #include "cuda/machine.h"
 #include "cuda/mipmap.h"
 #include "cuda/module.h"
@@ -68,6 +69,7 @@ static void release(struct process *process, struct context *dead)
     vector_free(&dead->image_modules);
     pointer_map_free(&dead->functions);
     vector_free(&dead->streams);
+    green_free_all(process, dead);
     vector_free(&dead->group.queues);
     machine_memory_destroy(process, dead);
     process->memories_used &= ~(1u << dead->memory_index);

@@ -11,6 +11,7 @@
 
 struct device;
 struct graph_memory;
+struct green;
 struct module;
 struct process;
 struct stream;
@@ -36,6 +37,7 @@ struct context {
     struct stream *legacy;
     struct stream_group group;             /* the queues of the streams */
     VECTOR(struct stream *) streams;       /* legacy first */
+    VECTOR(struct green *) greens;         /* of a primary one */
     VECTOR(struct module *) modules;       /* also unloaded ones: the machine may know their code */
     VECTOR(struct module *) image_modules; /* by index of the image; NULL: not used yet */
     struct pointer_map functions;          /* host stub → struct function */

@@ -20,6 +20,7 @@ struct abi_driver_texture;
 struct abi_view;
 struct abi_location;
 struct abi_old_properties;
+struct abi_resource;
 struct abi_stream_operation;
 
 /* driver_array.c */
@@ -140,6 +141,18 @@ ENTRY(int, cuMemFreeAsync, void *pointer, void *stream);
 /* runtime_graph.c */
 ENTRY(int, cuGraphLaunch, void *executable, void *stream);
 
+/* driver_green.c */
+ENTRY(int, cuDeviceGetDevResource, int device, struct abi_resource *resource, int kind);
+ENTRY(int, cuCtxGetDevResource, void *context, struct abi_resource *resource, int kind);
+ENTRY(int, cuGreenCtxGetDevResource, void *green, struct abi_resource *resource, int kind);
+ENTRY(int, cuDevSmResourceSplitByCount, struct abi_resource *groups, unsigned *count, const struct abi_resource *from,
+      struct abi_resource *rest, unsigned flags, unsigned least);
+ENTRY(int, cuDevResourceGenerateDesc, uint64_t *description, const struct abi_resource *resources, unsigned count);
+ENTRY(int, cuGreenCtxCreate, void **green, uint64_t description, int device, unsigned flags);
+ENTRY(int, cuGreenCtxDestroy, void *green);
+ENTRY(int, cuGreenCtxStreamCreate, void **stream, void *green, unsigned flags, int priority);
+ENTRY(int, cuGreenCtxGetId, void *green, unsigned long long *id);
+
 /* driver_graph.c */
 ENTRY(int, cuGraphKernelNodeGetParams_v2, void *handle, struct abi_driver_kernel_node *values);
 ENTRY(int, cuGraphAddKernelNode_v2, void **result, void *graph, void *const *nodes, size_t count,
@@ -229,6 +242,7 @@ ENTRY(int, cuTexRefSetFlags, void *handle, unsigned flags);
 
 /* driver_stream.c */
 ENTRY(int, cuStreamGetCtx, void *handle, void **context);
+ENTRY(int, cuStreamGetGreenCtx, void *handle, void **green);
 ENTRY(int, cuStreamGetCtx_v2, void *handle, void **context, void **green);
 ENTRY(int, cuStreamWaitValue32, void *stream, uint64_t address, uint32_t value, unsigned flags);
 ENTRY(int, cuStreamWaitValue64, void *stream, uint64_t address, uint64_t value, unsigned flags);

@@ -19,11 +19,22 @@ ENTRY(int, cuStreamGetCtx, void *handle, void **context)
     return call_end(&call);
 }
 
+ENTRY(int, cuStreamGetGreenCtx, void *handle, void **green)
+{
+    struct call call;
+    if (driver_begin(&call)) {
+        struct stream *stream;
+        call.error = green ? stream_of_handle(&call, handle, &stream) : CUDA_ERROR_INVALID_VALUE;
+        if (call.error == CUDA_SUCCESS)
+            *green = stream->green;
+    }
+    return call_end(&call);
+}
+
 ENTRY(int, cuStreamGetCtx_v2, void *handle, void **context, void **green)
 {
-    if (green)
-        *green = NULL; /* contexts over a part of the device are not there */
-    return corun_cuStreamGetCtx(handle, context);
+    int error = green ? corun_cuStreamGetGreenCtx(handle, green) : CUDA_SUCCESS;
+    return error == CUDA_SUCCESS ? corun_cuStreamGetCtx(handle, context) : error;
 }
 
 /* CUstreamBatchMemOpType */

@@ -19,6 +19,7 @@
 #include "cuda/device_runtime.h"
 #include "cuda/failure.h"
 #include "cuda/graph_condition.h"
+#include "cuda/green.h"
 #include "cuda/interprocess.h"
 #include "cuda/machine.h"
 #include "cuda/module.h"
@@ -320,44 +321,25 @@ static void start_copy(struct process *process, struct device *device, struct ta
         failure_of_launch(process, task->stream->context, CORUN_MEMORY);
 }
 
-/* A context is an application of its device's machine from its first launch on, until it fails or is destroyed. */
-static enum corun_status join_machine(struct context *context)
-{
-    struct corun_application_description description = {.name = "program", .print = print_device_text};
-    if (context->application != CORUN_NO_APPLICATION)
-        return CORUN_OK;
-    const struct stream_machine *machine = &context->device->scheduler.machine;
-    return machine->operations->add(machine->machine, &description, context->memory_index, &context->application);
-}
-
-/* What it has in flight there is dropped; the machine names nothing of it any more. */
-static void leave_machine(struct context *context)
-{
-    const struct stream_machine *machine = &context->device->scheduler.machine;
-    profile_record(process_get(), context);
-    if (context->application != CORUN_NO_APPLICATION)
-        (void)machine->operations->leave(machine->machine, context->application);
-    context->application = CORUN_NO_APPLICATION;
-}
-
 static void start_launch(struct process *process, struct device *device, struct task *task, uint64_t since)
 {
     struct context *context = task->stream->context;
     struct corun_grid *grid = NULL;
+    uint32_t application = CORUN_NO_APPLICATION;
     enum corun_status status = machine_open(process, device) ? CORUN_OK : CORUN_MEMORY;
     if (status == CORUN_OK)
         status = make_grid(process, task, &grid);
     if (status == CORUN_OK)
-        status = join_machine(context);
+        status = green_join_machine(context, task->stream->green, &application);
     task->launch.grid = grid;
     if (status == CORUN_OK)
-        status = stream_start_launch(&device->scheduler, &task->queued, context->application, grid, since);
+        status = stream_start_launch(&device->scheduler, &task->queued, application, grid, since);
     if (status != CORUN_OK) {
         failure_of_launch(process, context, status);
         return;
     }
     const struct stream_machine *machine = &device->scheduler.machine;
-    machine->operations->counters(machine->machine, context->application, task->queued.number, &task->launch.before);
+    machine->operations->counters(machine->machine, application, task->queued.number, &task->launch.before);
 }
 
 /* A part has ended, and another one follows, as a launch of its own in the same stream, which the host has asked for as well. */
@@ -737,7 +719,7 @@ static void abandon(struct process *process, struct device *device, struct task 
 
 void engine_abandon(struct process *process, struct context *context)
 {
-    leave_machine(context);
+    green_leave_machine(context);
     nested_abandon(process, &context->device->nested, context);
     for (size_t s = 0; s < context->streams.count; s++) {
         struct stream_queue *queue = &context->streams.data[s]->queue;
@@ -770,7 +752,7 @@ void engine_close(struct process *process, struct device *device)
     record_sampled(process, device);
     for (size_t c = 0; c < process->contexts.count; c++)
         if (process->contexts.data[c]->device == device)
-            profile_record(process, process->contexts.data[c]);
+            profile_record_all(process, process->contexts.data[c]);
     if (machine->operations)
         machine->operations->close(machine->machine);
     *machine = (struct stream_machine){NULL, NULL};
@@ -782,5 +764,5 @@ void engine_close(struct process *process, struct device *device)
     vector_free(&device->scheduler.transfers);
     for (size_t c = 0; c < process->contexts.count; c++)
         if (process->contexts.data[c]->device == device)
-            process->contexts.data[c]->application = CORUN_NO_APPLICATION;
+            green_forget_machine(process->contexts.data[c]);
 }

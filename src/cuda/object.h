@@ -24,7 +24,8 @@ enum object_kind {
     OBJECT_ARRAY,
     OBJECT_MIPMAPPED_ARRAY,
     OBJECT_TEXTURE_REFERENCE,
-    OBJECT_PHYSICAL
+    OBJECT_PHYSICAL,
+    OBJECT_GREEN
 };
 
 /* The first member of everything that a program has a handle of. */

@@ -87,7 +87,7 @@ static __attribute__((destructor)) void finish(void)
     for (uint32_t i = 0; i < instance.device_count; i++)
         record_sampled(&instance, &instance.devices[i]);
     for (size_t i = 0; i < instance.contexts.count; i++)
-        profile_record(&instance, instance.contexts.data[i]);
+        profile_record_all(&instance, instance.contexts.data[i]);
     record_close(instance.record);
     instance.record = NULL;
     capture_close(&instance);

@@ -3,6 +3,7 @@
 #include "cuda/profile.h"
 
 #include "cuda/context.h"
+#include "cuda/green.h"
 #include "cuda/module.h"
 #include "cuda/process.h"
 #include "cuda/record.h"
@@ -29,12 +30,13 @@ static void record_line(void *user, const struct corun_profile_line *line)
     record_profile(recorded->process, recorded->device, recorded->kernel, line);
 }
 
-static void record_kernel(struct process *process, const struct context *context, const char *name, uint32_t number)
+static void record_kernel(struct process *process, const struct context *context, uint32_t application,
+                          const char *name, uint32_t number)
 {
     uint32_t count;
     const struct corun_instruction *code;
-    const struct corun_profile_row *rows = corun_gpu_kernel_profile(context->device->scheduler.machine.machine,
-                                                                    context->application, number, &count, &code);
+    const struct corun_profile_row *rows =
+        corun_gpu_kernel_profile(context->device->scheduler.machine.machine, application, number, &count, &code);
     const struct module *module = rows ? module_of(context, code) : NULL;
     struct recorded recorded = {process, context->device, name};
     if (module)
@@ -42,16 +44,23 @@ static void record_kernel(struct process *process, const struct context *context
                                  &recorded);
 }
 
-void profile_record(struct process *process, const struct context *context)
+void profile_record(struct process *process, const struct context *context, uint32_t application)
 {
-    if (!process->profiles || process->remote || context->application == CORUN_NO_APPLICATION || !process->record)
+    if (!process->profiles || process->remote || application == CORUN_NO_APPLICATION || !process->record)
         return;
     struct corun_gpu *gpu = context->device->scheduler.machine.machine;
     struct corun_application_result result;
-    corun_gpu_application(gpu, context->application, &result);
+    corun_gpu_application(gpu, application, &result);
     for (uint32_t k = 0; k < result.kernel_count; k++) {
         struct corun_kernel_result kernel;
-        corun_gpu_kernel(gpu, context->application, k, &kernel);
-        record_kernel(process, context, kernel.name, k);
+        corun_gpu_kernel(gpu, application, k, &kernel);
+        record_kernel(process, context, application, kernel.name, k);
     }
+}
+
+void profile_record_all(struct process *process, const struct context *context)
+{
+    profile_record(process, context, context->application);
+    for (size_t g = 0; g < context->greens.count; g++)
+        profile_record(process, context, context->greens.data[g]->application);
 }

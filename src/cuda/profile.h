@@ -6,7 +6,11 @@
 struct context;
 struct process;
 
-/* Records what the kernels of a context have done on the machine so far: once, before it leaves the machine or the process ends. */
-void profile_record(struct process *process, const struct context *context);
+#include <stdint.h>
+
+/* Records what an application of a context has done on the machine so far: once, before it leaves the machine or the process ends. */
+void profile_record(struct process *process, const struct context *context, uint32_t application);
+/* The same of all that the context is: itself, and its green contexts. */
+void profile_record_all(struct process *process, const struct context *context);
 
 #endif

@@ -13,8 +13,6 @@
 
 #include <string.h>
 
-enum { LEAST_PRIORITY = 0, GREATEST_PRIORITY = -5 };
-
 static struct stream *begin_with_stream(struct call *call, void *handle, const void *result)
 {
     struct stream *stream = NULL;
@@ -33,10 +31,7 @@ static int create_stream(void **handle, unsigned flags, int priority)
         if (!handle || flags > STREAM_NON_BLOCKING) {
             call.error = CUDA_ERROR_INVALID_VALUE;
         } else {
-            priority = priority < GREATEST_PRIORITY ? GREATEST_PRIORITY
-                       : priority > LEAST_PRIORITY  ? LEAST_PRIORITY
-                                                    : priority;
-            *handle = stream_create(call.process, call.context, flags, priority);
+            *handle = stream_create(call.process, call.context, flags, stream_priority(priority));
             call.error = *handle ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
         }
     }

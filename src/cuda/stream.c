@@ -18,6 +18,12 @@
 
 #include <stdlib.h>
 
+int stream_priority(int priority)
+{
+    int least = priority < LEAST_PRIORITY ? priority : LEAST_PRIORITY;
+    return least > GREATEST_PRIORITY ? least : GREATEST_PRIORITY;
+}
+
 struct stream *stream_create(struct process *process, struct context *context, unsigned flags, int priority)
 {
     struct stream *stream = calloc(1, sizeof *stream);

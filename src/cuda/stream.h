@@ -11,6 +11,7 @@ struct call;
 struct context;
 struct graph;
 struct graph_node;
+struct green;
 struct process;
 struct shared_counts;
 struct task;
@@ -18,6 +19,7 @@ struct task;
 struct stream {
     struct object object;
     struct context *context;
+    struct green *green; /* its kernels run on these SMs alone; NULL: on all */
     struct stream_queue queue;
     unsigned flags;
     uint64_t id;
@@ -43,6 +45,8 @@ struct event {
     uint64_t recorded_here; /* the last of the calls in this process, if it is shared */
 };
 
+/* The nearest one that there is. */
+int stream_priority(int priority);
 /* NULL when out of memory. */
 struct stream *stream_create(struct process *process, struct context *context, unsigned flags, int priority);
 /* With the tasks that are still in it. */

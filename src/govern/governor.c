@@ -60,6 +60,18 @@ enum corun_status governor_seat(struct governor *governor, uint32_t slot,
     return CORUN_OK;
 }
 
+enum corun_status governor_confine(struct governor *governor, uint32_t slot, uint32_t first_sm, uint32_t sm_count)
+{
+    uint32_t sms = governor->machine.sm_count;
+    if (!governor->open || governor->policy || slot >= governor->application_count || !sm_count || sm_count > sms ||
+        first_sm > sms - sm_count)
+        return CORUN_ARGUMENT;
+    for (uint32_t s = 0; s < sms; s++)
+        if (s < first_sm || s >= first_sm + sm_count)
+            governor->allowances.tb_limit[s * governor->application_count + slot] = 0;
+    return CORUN_OK;
+}
+
 void governor_unseat(struct governor *governor, uint32_t slot)
 {
     struct governor_application *member = &governor->members[slot].application;

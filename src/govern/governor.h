@@ -53,6 +53,11 @@ enum corun_status governor_add(struct governor *governor, const struct governor_
  */
 enum corun_status governor_seat(struct governor *governor, uint32_t slot,
                                 const struct governor_application *application);
+/*
+ * Without a policy: an application that has been seated may be on so many SMs from `first_sm` on, and on no other, until it is unseated. ARGUMENT: there is
+ * a policy, or it is not open, or there are no such SMs.
+ */
+enum corun_status governor_confine(struct governor *governor, uint32_t slot, uint32_t first_sm, uint32_t sm_count);
 /* It has left, and what was told of it beforehand (speed-ups, launches) may go; its name stays in use until the slot is taken again. */
 void governor_unseat(struct governor *governor, uint32_t slot);
 /*

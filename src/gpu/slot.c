@@ -77,6 +77,8 @@ enum corun_status slot_fill(struct corun_gpu *gpu, uint32_t slot,
     struct governor_application agreed = agreed_on(description, name);
     enum corun_status status =
         gpu->opened ? governor_seat(gpu->governor, slot, &agreed) : governor_add(gpu->governor, &agreed);
+    if (status == CORUN_OK && description->sm_count)
+        status = governor_confine(gpu->governor, slot, description->first_sm, description->sm_count);
     if (status != CORUN_OK) {
         free(name);
         return status;
