@@ -14,12 +14,16 @@ GPU = "gtx980:sms=4"
 PAIR = ["hotspot@small:goal=60%", "pathfinder@small"]
 
 
-def run(*arguments):
-    return subprocess.run([CORUN, "run", "-g", GPU, "--no-cache", *arguments], capture_output=True, text=True, timeout=300)
+# Of runs alone, for all tests: that these change nothing is test_runs_alone_that_are_kept.
+KEPT = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
 
 
-def result(*arguments):
-    done = run("--json", "-", *arguments)
+def run(*arguments, cache=("--cache", KEPT.name)):
+    return subprocess.run([CORUN, "run", "-g", GPU, *cache, *arguments], capture_output=True, text=True, timeout=300, check=False)
+
+
+def result(*arguments, **more):
+    done = run("--json", "-", *arguments, **more)
     if done.returncode:
         raise AssertionError(done.stderr)
     return json.loads(done.stdout)
@@ -47,7 +51,7 @@ class Machine(unittest.TestCase):
 
     def test_the_same_again(self):
         arguments = ("-m", "software", "-p", "smqos:gate=off", "--epoch", "20K", "-c", "300K", *PAIR)
-        first, second = result(*arguments), result(*arguments)
+        first, second = (result(*arguments, cache=("--no-cache",)) for _ in range(2))
         del first["wall_seconds"], second["wall_seconds"]
         self.assertEqual(first, second)
 

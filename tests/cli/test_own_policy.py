@@ -372,23 +372,29 @@ class Campaigns(OwnPolicy):
                 self.assertRegex(found[0][1], f"./{name}|policy mine")
                 self.assertEqual([row[1] for row in rows if row[0].startswith("even")], ["finished"])
 
-    def test_one_that_does_not_come_back(self):
+    def cannot_be_loaded(self, name, deed, text):
+        source = self.folder / "early.c"
+        source.write_text("#include <stdlib.h>\n#include <unistd.h>\n__attribute__((constructor)) static void early(void) { " + deed + " }\n")
+        self.compile(source, name)
+        (self.folder / "early.yaml").write_text(self.CAMPAIGN.format(f"./{name}"))
+        result = self.run_corun("campaign", "--results", "early.db", "early.yaml")
+        self.assertEqual(result.returncode, POLICY, result.stdout)
+        self.assertIn(text, result.stderr)
+        self.assertIn("early.yaml:3:", result.stderr)
+
+    def test_ones_that_do_not_come_back(self):
+        """From a call, which computes, and from being loaded, which sleeps: ten seconds each, at the same time."""
         self.build("hang.so", decide="for (;;) ;")
-        self.fails("hang.so", "failed", "one call of it did not return within 10 seconds")
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            loaded = pool.submit(self.cannot_be_loaded, "early3.so", "for (;;) sleep(60);", "policy ./early3.so was not loaded within 10 seconds")
+            self.fails("hang.so", "failed", "one call of it did not return within 10 seconds")
+            loaded.result()
 
     def test_ones_that_cannot_be_loaded(self):
         for name, deed, text in (("early0.so", "_Exit(0);", "policy ./early0.so ended the process while it was loaded, with status 0"),
                                  ("early1.so", "exit(0);", "policy ./early1.so ended the process while it was loaded, with status 0"),
-                                 ("early2.so", "abort();", "policy ./early2.so crashed while it was loaded: signal 6"),
-                                 ("early3.so", "for (;;) ;", "policy ./early3.so was not loaded within 10 seconds")):
-            source = self.folder / "early.c"
-            source.write_text("#include <stdlib.h>\n__attribute__((constructor)) static void early(void) { " + deed + " }\n")
-            self.compile(source, name)
-            (self.folder / "early.yaml").write_text(self.CAMPAIGN.format(f"./{name}"))
-            result = self.run_corun("campaign", "--results", "early.db", "early.yaml")
-            self.assertEqual(result.returncode, POLICY, result.stdout)
-            self.assertIn(text, result.stderr)
-            self.assertIn("early.yaml:3:", result.stderr)
+                                 ("early2.so", "abort();", "policy ./early2.so crashed while it was loaded: signal 6")):
+            self.cannot_be_loaded(name, deed, text)
 
 
 if __name__ == "__main__":

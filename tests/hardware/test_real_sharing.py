@@ -77,7 +77,7 @@ class Sharing(Case):
     def test_pairs(self):
         done = self.run_script("real_sharing.py", "--corun", CORUN, "--simulated", "--seconds", "250", "--cycles", "200K", "--sms", "4", "--shares", "50",
                                "--no-processes", "pairs", "hotspot@small:50", "pathfinder@small", "--more", "--gpu", "gtx980:sms=4",
-                               "--no-cache")
+                               "--cache", "alone")
         self.assertEqual((done.returncode, done.stderr), (OK, ""))
         rows = {row["way"]: row for row in self.rows("sharing.csv")}
         self.assertEqual(list(rows), ["smqos", "static-smqos", "even", "streams", "streams with priority", "green contexts, 50 %"])

@@ -92,26 +92,37 @@ static void test_slices(void **unused)
     }
 }
 
-static struct serve_result *serve_with(const char *gpu_text, const char *const *kernels, uint32_t count,
-                                       const char *scheduler_text, struct serve_request request)
+enum { MOST_SCHEDULERS = 3 };
+
+/* Kernels are measured once for all schedulers. */
+static struct serve_result *serve_with_each(const char *gpu_text, const char *const *kernels, uint32_t count,
+                                            const char *const *scheduler_texts, uint32_t scheduler_count,
+                                            struct serve_request request)
 {
     struct corun_gpu_config gpu;
     struct arena *arena = arena_create();
-    struct serve_scheduler scheduler;
+    struct serve_scheduler schedulers[MOST_SCHEDULERS];
     struct serve_result *result;
     load_gpu(gpu_text, &gpu);
-    assert_int_equal(specify_scheduler(scheduler_text, arena, NULL, &scheduler), CORUN_OK);
+    for (uint32_t i = 0; i < scheduler_count; i++)
+        assert_int_equal(specify_scheduler(scheduler_texts[i], arena, NULL, &schedulers[i]), CORUN_OK);
     request.gpu = &gpu;
     request.kernels = kernels;
     request.kernel_count = count;
-    request.schedulers = &scheduler;
-    request.scheduler_count = 1;
+    request.schedulers = schedulers;
+    request.scheduler_count = scheduler_count;
     request.data_directory = data;
     request.slicing_cost = 0.02;
     request.seed = 1;
     assert_int_equal(serve(&request, NULL, &result), CORUN_OK);
     arena_destroy(arena);
     return result;
+}
+
+static struct serve_result *serve_with(const char *gpu_text, const char *const *kernels, uint32_t count,
+                                       const char *scheduler_text, struct serve_request request)
+{
+    return serve_with_each(gpu_text, kernels, count, &scheduler_text, 1, request);
 }
 
 /*
@@ -122,22 +133,22 @@ static void test_events_and_cycles(void **unused)
 {
     (void)unused;
     static const char *const kernels[] = {"tea@small,bytes=200K", "pc@small,threads=15000", "bs@small,blocks=150"};
-    static const char *const schedulers[] = {"sequential", "base", "kernelet"};
-    static const double most[] = {0.1, 0.1, 0.15};
-    for (int i = 0; i < 3; i++) {
-        struct serve_request request = {.load = {.instances = 3}};
-        struct serve_result *events = serve_with("gtx980:sms=2", kernels, 3, schedulers[i], request);
-        request.full = true;
-        struct serve_result *full = serve_with("gtx980:sms=2", kernels, 3, schedulers[i], request);
-        double by_events = (double)events->runs[0].result->makespan_ticks,
-               in_full = (double)full->runs[0].result->makespan_ticks;
+    static const char *const schedulers[MOST_SCHEDULERS] = {"sequential", "base", "kernelet"};
+    static const double most[MOST_SCHEDULERS] = {0.1, 0.1, 0.15};
+    struct serve_request request = {.load = {.instances = 3}};
+    struct serve_result *events = serve_with_each("gtx980:sms=2", kernels, 3, schedulers, MOST_SCHEDULERS, request);
+    request.full = true;
+    struct serve_result *full = serve_with_each("gtx980:sms=2", kernels, 3, schedulers, MOST_SCHEDULERS, request);
+    for (int i = 0; i < MOST_SCHEDULERS; i++) {
+        double by_events = (double)events->runs[i].result->makespan_ticks,
+               in_full = (double)full->runs[i].result->makespan_ticks;
         print_message("%s: %.0f cycles by events, %.0f in full\n", schedulers[i], by_events, in_full);
         assert_true(fabs(by_events / in_full - 1) < most[i]);
         for (int k = 0; k < 3; k++)
-            assert_int_equal(full->runs[0].result->kinds[k].launches, 3);
-        serve_result_destroy(events);
-        serve_result_destroy(full);
+            assert_int_equal(full->runs[i].result->kinds[k].launches, 3);
     }
+    serve_result_destroy(events);
+    serve_result_destroy(full);
 }
 
 /* All ratios are measured, and what computes beside what waits saves time. */

@@ -79,15 +79,27 @@ static void even_follows_arrivals(void **state)
     stage_end(&stage);
 }
 
-/* The share that each reaches of what it does alone. */
+/* What a kernel does alone in a nanosecond: the same in each run, so it is run once for each of the two kernels. */
 static double alone(uint32_t spin)
 {
+    static struct {
+        uint32_t spin;
+        double rate;
+    } known[2];
+    uint32_t place = 0;
+    while (place < 2 && known[place].spin && known[place].spin != spin)
+        place++;
+    assert_true(place < 2);
+    if (known[place].spin)
+        return known[place].rate;
     struct stage stage = stage_begin();
     stage_add(&stage, 600, spin, 1);
     stage.options.launching = SOFTWARE_WHOLE;
     stage_run(&stage, &(struct software_limits){.runs = 8});
     double rate = (double)stage.results[0].progress / (double)stage.results[0].ended_ns;
     stage_end(&stage);
+    known[place].spin = spin;
+    known[place].rate = rate;
     return rate;
 }
 
