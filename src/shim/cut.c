@@ -15,8 +15,6 @@
 
 #include <string.h>
 
-enum { MOST_PARAMETERS = 1024 };
-
 static int make(const struct launch *launch, void *function, const unsigned grid[3], void **parameters,
                 struct kernel *kernel, struct governed *governed)
 {
@@ -36,7 +34,7 @@ static uint64_t slice_blocks(const struct launch *launch, struct kernel *kernel,
         launch->grid[0] > SLICE_MOST_BLOCKS)
         return total;
     uint32_t wave = kernel_rewritten(kernel, (uint32_t)threads, launch->shared_bytes);
-    if (!wave || kernel->parameters >= MOST_PARAMETERS || (kernel->parameters && !launch->parameters))
+    if (!wave || kernel->parameters >= LAUNCH_MOST_PARAMETERS || (kernel->parameters && !launch->parameters))
         return total;
     uint64_t blocks = bound_ns * 1000 / 2 / block_ps;
     if (blocks < wave)
@@ -48,7 +46,7 @@ static int make_slices(const struct launch *launch, struct kernel *kernel, uint6
 {
     static _Atomic uint64_t launches;
     uint64_t number = atomic_fetch_add(&launches, 1) + 1;
-    void *parameters[MOST_PARAMETERS + 1];
+    void *parameters[LAUNCH_MOST_PARAMETERS + 1];
     struct slice_arguments arguments;
     struct governed governed;
     int error = BELOW_OK;

@@ -7,6 +7,8 @@
 
 struct kernel;
 
+#define LAUNCH_MOST_PARAMETERS 1024u /* of a kernel that is launched in another form */
+
 /* cuLaunchKernel, and what it is given. */
 typedef int launch_function(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                             unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **parameters,

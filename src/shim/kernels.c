@@ -243,8 +243,10 @@ static void unloaded(const void *handle)
         image->module = NULL;
     }
     pthread_mutex_unlock(&state.lock);
-    if (module)
+    if (module) {
+        tables_forget_kernels();
         (void)unload(module);
+    }
 }
 
 /* Under the lock: handles that belong to the context are gone, and so is what was made in it of others, which is made anew elsewhere. */
@@ -365,6 +367,24 @@ static uint32_t wave_of(void *function, uint32_t block_threads, uint32_t shared_
     return (uint32_t)(blocks * sms);
 }
 
+/* As drivers from CUDA 12.4 on tell. What another thread may look at stays. */
+static void measure_parameters(struct kernel *kernel)
+{
+    int (*tell)(void *, size_t, size_t *, size_t *) =
+        (int (*)(void *, size_t, size_t *, size_t *))below_find("cuFuncGetParamInfo");
+    uint32_t *all = tell ? calloc(kernel->parameters + (size_t)1, sizeof *all) : NULL;
+    size_t offset, bytes;
+    kernel->parameter_bytes = NULL;
+    for (uint32_t i = 0; all && i < kernel->parameters; i++) {
+        if (tell(kernel->function, i, &offset, &bytes) != BELOW_OK) {
+            free(all);
+            return;
+        }
+        all[i] = (uint32_t)bytes;
+    }
+    kernel->parameter_bytes = all;
+}
+
 /* Under the lock. */
 static bool make_rewritten(struct kernel *kernel, const void *context)
 {
@@ -379,6 +399,7 @@ static bool make_rewritten(struct kernel *kernel, const void *context)
     kernel->parameters = made->parameter_index;
     kernel->context = context;
     kernel->wave = 0;
+    measure_parameters(kernel);
     return true;
 }
 

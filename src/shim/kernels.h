@@ -21,11 +21,12 @@ struct kernel {
     /* of the context in which it was made, under the lock */
     const void *context;
     void *function;
-    uint32_t wave, per_sm;          /* thread blocks that the GPU holds at once, and one SM, */
-    uint32_t threads, shared_bytes; /* of this shape, that of the launch before; 0: not known */
-    uint32_t parameters;            /* before the one that was added */
-    bool whole;                     /* it has no other form */
-    const struct lent **copied;     /* variables that are copied in front of each launch of that: variables.h */
+    uint32_t wave, per_sm;           /* thread blocks that the GPU holds at once, and one SM, */
+    uint32_t threads, shared_bytes;  /* of this shape, that of the launch before; 0: not known */
+    uint32_t parameters;             /* before the one that was added */
+    const uint32_t *parameter_bytes; /* of each of them; NULL: the driver does not tell */
+    bool whole;                      /* it has no other form */
+    const struct lent **copied;      /* variables that are copied in front of each launch of that: variables.h */
     uint32_t copied_count;
 };
 

@@ -8,13 +8,16 @@
 
 #include "shim/below.h"
 #include "shim/govern.h"
+#include "shim/growth.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_NS UINT64_C(1000000)  /* between two looks while something of the program is under way */
-#define REST_NS UINT64_C(50000000) /* and while nothing is */
+#define LOOK_NS UINT64_C(1000000)     /* between two looks while something of the program is under way */
+#define REST_NS UINT64_C(50000000)    /* and while nothing is */
+#define GROWS_NS UINT64_C(1000000)    /* after a limit has risen, until it is looked whether there is room left */
+#define GROWN_NS UINT64_C(1000000000) /* and it is not looked after so long */
 enum {
     CAPTURE_RELAXED = 2,
     MULTIPROCESSORS = 16,
@@ -109,7 +112,11 @@ static void fill_limits(struct crew *crew, uint32_t sms)
 /* Under the lock, in the crew's context. The rows are read when the copy is made: later ones may come in their place. */
 static bool write_limits(struct crew *crew, uint64_t table, uint32_t sms)
 {
+    uint16_t before[BOARD_PLACES];
+    memcpy(before, crew->limits, sizeof before);
     fill_limits(crew, sms);
+    for (uint32_t i = 0; i < BOARD_PLACES; i++)
+        crew->rose |= crew->limits[i] > before[i];
     const struct rows rows = {.from_kind = ON_HOST,
                               .from_host = crew->limits,
                               .from_pitch = sizeof *crew->limits,
@@ -223,6 +230,32 @@ static void look(struct board_sheet *sheet, uint32_t written)
     atomic_store(&sheet->looked_ns, govern_now());
 }
 
+/*
+ * Under the lock, in the crew's context. Long launches that are under way get further workers when a limit has risen, and again after longer and longer times
+ * where there is room left: others may have been in the places, or SMs that are not the program's have had more room.
+ */
+static void grow(struct crew *crew)
+{
+    bool rose = crew->rose;
+    uint64_t time = govern_now();
+    int mode = CAPTURE_RELAXED;
+    crew->rose = false;
+    if (rose) {
+        crew->due_ns = time;
+        crew->wait_ns = GROWS_NS;
+    }
+    if (!crew->wait_ns || time < crew->due_ns)
+        return;
+    crew->due_ns = time + crew->wait_ns;
+    crew->wait_ns = crew->wait_ns < GROWN_NS ? 2 * crew->wait_ns : 0;
+    if (!growth_is_running(crew->growth) || state.capture_mode(&mode) != BELOW_OK)
+        return;
+    bool known = rose ? state.stream_wait(crew->writer) == BELOW_OK : copy_tables(crew);
+    if (known)
+        growth_send(crew->growth, crew->limits, rose ? NULL : crew->looked[1], (uint32_t)crew->sms);
+    (void)state.capture_mode(&mode);
+}
+
 /* Whether a look would show what corund does not know. */
 static bool is_to_look(bool *moved)
 {
@@ -231,25 +264,37 @@ static bool is_to_look(bool *moved)
     return busy || was;
 }
 
+/* Under the lock: the tables, and launches under way, as corund says. Whether they are to be looked at again soon. */
+static bool bring_up(struct crew *crew, uint32_t wanted)
+{
+    if (crew->leaves || (crew->written == wanted && !crew->rose && !crew->wait_ns) ||
+        state.push(crew->context) != BELOW_OK)
+        return false;
+    if (crew->written != wanted)
+        rewrite_limits(crew, wanted);
+    if (crew->growth)
+        grow(crew);
+    crew->rose = false;
+    (void)state.pop(&(void *){NULL});
+    return crew->wait_ns != 0;
+}
+
 /* Whatever corund says, until the process ends. */
 static void *watch(void *user)
 {
     uint32_t sms = 0;
-    bool moved = true;
+    bool moved = true, grows = false;
     (void)user;
     for (;;) {
-        bool listed = board_sms_is_listed(sms) || sms == board_sms(0, BOARD_SMS);
-        atomic_store(&state.rests, !(listed && moved));
-        sms = govern_sms_after(sms, listed && moved ? LOOK_NS : REST_NS);
+        bool listed = board_sms_is_listed(sms) || sms == board_sms(0, BOARD_SMS), soon = (listed && moved) || grows;
+        atomic_store(&state.rests, !soon);
+        sms = govern_sms_after(sms, soon ? LOOK_NS : REST_NS);
         pthread_mutex_lock(&state.lock);
         sms = sms ? newest(sms) : sms;
         uint32_t wanted = sms ? sms : board_sms(0, BOARD_SMS);
-        for (struct crew *crew = state.crews; crew; crew = crew->next) {
-            if (crew->leaves || crew->written == wanted || state.push(crew->context) != BELOW_OK)
-                continue;
-            rewrite_limits(crew, wanted);
-            (void)state.pop(&(void *){NULL});
-        }
+        grows = false;
+        for (struct crew *crew = state.crews; crew; crew = crew->next)
+            grows |= bring_up(crew, wanted);
         struct board_sheet *sheet = govern_sheet();
         if (sheet && is_to_look(&moved))
             look(sheet, wanted);
@@ -325,13 +370,18 @@ static struct crew *make_crew(void)
     if (!crew)
         return calloc(1, sizeof *crew);
     state.spare = crew->next;
+    struct growth *before = crew->before;
     memset(crew, 0, sizeof *crew);
+    crew->before = before;
     return crew;
 }
 
 /* Under the lock. */
 static void put_aside(struct crew *crew)
 {
+    if (crew->growth)
+        crew->before = crew->growth;
+    crew->growth = NULL;
     crew->next = state.spare;
     state.spare = crew;
 }
@@ -421,6 +471,30 @@ bool tables_take(void *stream, bool per_thread, uint32_t sms, struct crew **crew
         rewrite_limits(*crew, sms);
     pthread_mutex_unlock(&state.lock);
     return *queue != NULL;
+}
+
+struct growth *tables_growth(struct crew *crew)
+{
+    int mode = CAPTURE_RELAXED;
+    pthread_mutex_lock(&state.lock);
+    if (!crew->grown && state.capture_mode(&mode) == BELOW_OK) {
+        crew->growth = growth_create(crew->before);
+        crew->before = NULL;
+        crew->grown = true;
+        (void)state.capture_mode(&mode);
+    }
+    struct growth *growth = crew->growth;
+    pthread_mutex_unlock(&state.lock);
+    return growth;
+}
+
+void tables_forget_kernels(void)
+{
+    pthread_mutex_lock(&state.lock);
+    for (struct crew *crew = state.crews; crew; crew = crew->next)
+        if (crew->growth)
+            growth_forget(crew->growth);
+    pthread_mutex_unlock(&state.lock);
 }
 
 void tables_launched(void)

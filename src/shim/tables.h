@@ -23,6 +23,8 @@ struct queue {
     pthread_mutex_t lock; /* while a launch is made of several */
 };
 
+struct growth;
+
 /* Of a context. Lives for ever, and has the next one when its own has ended. */
 struct crew {
     struct crew *next;
@@ -34,6 +36,12 @@ struct crew {
     uint32_t threads_per_sm, most_tbs;
     uint32_t written; /* what corund said when `places` was written last */
     uint16_t limits[BOARD_PLACES];
+    bool rose; /* a limit, since it was looked at last */
+    uint64_t due_ns,
+        wait_ns; /* when it is looked at next whether launches have room to grow, and how long after that again; 0: not at all */
+    struct growth *growth;                       /* NULL: there is none, or there can be none */
+    bool grown;                                  /* that has been tried */
+    struct growth *before;                       /* of a context that has ended */
     struct worker_place looked[2][BOARD_PLACES]; /* the tables as they were at the last look, in that order */
     uint32_t done[2][BOARD_PLACES];              /* what of them corund knows */
     struct queue queues[TABLES_STREAMS];
@@ -45,6 +53,10 @@ bool tables_usable(void);
 bool tables_take(void *stream, bool per_thread, uint32_t sms, struct crew **crew, struct queue **queue);
 /* A launch waited at the gate: what corund says may be something else by now. */
 void tables_rewrite(struct crew *crew, uint32_t sms);
+/* What launches need that may grow, in the current context; NULL: they cannot. */
+struct growth *tables_growth(struct crew *crew);
+/* No thread launches any kernel of the program until it has made a launch of it once more. */
+void tables_forget_kernels(void);
 /* Something is under way by now. */
 void tables_launched(void);
 /* A context may be gone soon: its tables are used no more without the program's launching into it. NULL: it is not known which. */

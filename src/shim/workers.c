@@ -7,6 +7,7 @@
 #include "shim/below.h"
 #include "shim/cut.h"
 #include "shim/govern.h"
+#include "shim/growth.h"
 #include "shim/kernels.h"
 #include "shim/tables.h"
 #include "shim/variables.h"
@@ -14,7 +15,7 @@
 #include <string.h>
 
 /* LONG_ROUNDS: of thread blocks that the GPU holds at once. A launch that finds nothing to do takes as long as one or two of these. */
-enum { MOST_PARAMETERS = 1024, LONG_ROUNDS = 32 };
+enum { LONG_ROUNDS = 32 };
 
 typedef int write_value(void *stream, uint64_t address, uint32_t value, unsigned flags);
 
@@ -33,7 +34,7 @@ static void find_calls(void)
 static int launch_workers(const struct launch *launch, const struct kernel *kernel, uint32_t workers,
                           const struct worker_arguments *arguments)
 {
-    void *parameters[MOST_PARAMETERS + 1];
+    void *parameters[LAUNCH_MOST_PARAMETERS + 1];
     if (kernel->parameters)
         memcpy(parameters, launch->parameters, kernel->parameters * sizeof *parameters);
     parameters[kernel->parameters] = (void *)(uintptr_t)arguments;
@@ -47,41 +48,102 @@ struct shape {
     uint32_t per_sm, threads; /* thread blocks that an SM holds; of each */
 };
 
-/*
- * Under the queue's lock. Behind workers that obey come some that do not, for what those have left; unless all thread blocks had a worker to begin with. In a long grid others that
- * obey come in between: when all SMs of the first ones are taken away, the second ones go where the program may be then.
- */
-static int make_launches(const struct launch *launch, const struct kernel *kernel, const struct crew *crew,
-                         struct queue *queue, const struct shape *shape, bool *begun)
+/* Before the first workers draw, in the order of the stream. */
+static int set_queue(const struct launch *launch, struct queue *queue, const struct worker_queue *first)
 {
     write_value *write = launch->per_thread ? state.write_thread : state.write;
-    bool everywhere = shape->sms == board_sms(0, BOARD_SMS);
-    struct worker_arguments arguments;
-    struct worker_queue first;
-    worker_arguments_set(&arguments, launch->grid, everywhere ? WORKERS_SEATED : 0);
-    worker_queue_set(&first, &arguments, shape->workers);
-    arguments.queue = queue->address;
-    arguments.places = crew->places;
-    arguments.grid_id = atomic_fetch_add(&state.launches, 1) + 1;
-    *begun = false;
-    bool can = write && variables_copy(kernel->copied, kernel->copied_count, launch->stream, launch->per_thread);
-    int error = can ? BELOW_OK : BELOW_NOT_SUPPORTED;
-    if (error == BELOW_OK && queue->total != shape->total) {
-        error = write(launch->stream, queue->address + offsetof(struct worker_queue, total), shape->total, 0);
-        queue->total = error == BELOW_OK ? shape->total : 0;
+    int error = BELOW_OK;
+    if (!write)
+        return BELOW_NOT_SUPPORTED;
+    if (queue->total != first->total) {
+        error = write(launch->stream, queue->address + offsetof(struct worker_queue, total), first->total, 0);
+        queue->total = error == BELOW_OK ? first->total : 0;
     }
+    return error != BELOW_OK
+               ? error
+               : write(launch->stream, queue->address + offsetof(struct worker_queue, next), first->next, 0);
+}
+
+/* A launch being made: what of it is in the stream already. */
+struct making {
+    const struct launch *launch;
+    const struct kernel *kernel;
+    const struct crew *crew;
+    struct queue *queue;
+    const struct shape *shape;
+    struct worker_arguments arguments; /* of the first workers */
+    struct worker_queue first;
+    bool is_long;
+    bool begun; /* some thread blocks run */
+};
+
+/*
+ * Behind workers that obey come some that do not, for what those have left; unless all thread blocks had a worker to begin with. In a long grid others that obey come in
+ * between: when all SMs of the first ones are taken away, the second ones go where the program may be then.
+ */
+static int make_chain(struct making *making)
+{
+    const struct shape *shape = making->shape;
+    struct worker_arguments arguments = making->arguments;
+    arguments.queue = making->queue->address;
+    int error = set_queue(making->launch, making->queue, &making->first);
     if (error == BELOW_OK)
-        error = write(launch->stream, queue->address + offsetof(struct worker_queue, next), first.next, 0);
-    if (error == BELOW_OK)
-        error = launch_workers(launch, kernel, shape->workers, &arguments);
-    *begun = error == BELOW_OK;
-    if (error != BELOW_OK || first.next >= shape->total)
+        error = launch_workers(making->launch, making->kernel, shape->workers, &arguments);
+    making->begun = error == BELOW_OK;
+    if (error != BELOW_OK || making->first.next >= shape->total)
         return error;
     arguments.flags &= ~(uint32_t)WORKERS_SEATED;
-    if (shape->total / LONG_ROUNDS >= shape->workers)
-        error = launch_workers(launch, kernel, shape->workers, &arguments);
-    arguments.places = crew->all;
-    return error != BELOW_OK ? error : launch_workers(launch, kernel, shape->workers, &arguments);
+    if (making->is_long)
+        error = launch_workers(making->launch, making->kernel, shape->workers, &arguments);
+    arguments.places = making->crew->all;
+    return error != BELOW_OK ? error : launch_workers(making->launch, making->kernel, shape->workers, &arguments);
+}
+
+/*
+ * The same, and it may grow: the guard lies in front of the last ones, and behind it nobody else runs.
+ */
+static int make_growing(struct making *making, struct growth *growth, uint32_t place)
+{
+    const struct launch *launch = making->launch;
+    const struct shape *shape = making->shape;
+    struct worker_arguments arguments = making->arguments;
+    arguments.queue = growth_queue(growth, place);
+    int error = growth_open(growth, place, launch, &making->first);
+    if (error == BELOW_OK)
+        error = launch_workers(launch, making->kernel, shape->workers, &arguments);
+    making->begun = error == BELOW_OK;
+    arguments.flags &= ~(uint32_t)WORKERS_SEATED;
+    if (error == BELOW_OK)
+        error = launch_workers(launch, making->kernel, shape->workers, &arguments);
+    if (error == BELOW_OK)
+        error = growth_close(growth, place, launch, making->queue->address, shape->total);
+    if (error != BELOW_OK)
+        return error;
+    making->queue->total = shape->total;
+    arguments.queue = making->queue->address;
+    arguments.places = making->crew->all;
+    error = launch_workers(launch, making->kernel, shape->workers, &arguments);
+    if (error == BELOW_OK)
+        growth_keep(growth, place, launch, making->kernel, shape->workers, &making->arguments);
+    return error;
+}
+
+/* Under the queue's lock. */
+static int make_launches(struct making *making, struct crew *crew)
+{
+    const struct launch *launch = making->launch;
+    const struct shape *shape = making->shape;
+    bool everywhere = shape->sms == board_sms(0, BOARD_SMS);
+    making->is_long = shape->total / LONG_ROUNDS >= shape->workers;
+    worker_arguments_set(&making->arguments, launch->grid, everywhere ? WORKERS_SEATED : 0);
+    worker_queue_set(&making->first, &making->arguments, shape->workers);
+    making->arguments.places = crew->places;
+    making->arguments.grid_id = atomic_fetch_add(&state.launches, 1) + 1;
+    if (!variables_copy(making->kernel->copied, making->kernel->copied_count, launch->stream, launch->per_thread))
+        return BELOW_NOT_SUPPORTED;
+    struct growth *growth = making->is_long ? tables_growth(crew) : NULL;
+    uint32_t place = growth ? growth_take(growth) : GROWTH_NONE;
+    return place != GROWTH_NONE ? make_growing(making, growth, place) : make_chain(making);
 }
 
 /* Whether the launch can be workers at all; its shape. */
@@ -93,7 +155,7 @@ static bool find_shape(const struct launch *launch, struct kernel *kernel, struc
         govern_is_captured(launch->stream, launch->per_thread))
         return false;
     uint32_t wave = kernel_rewritten(kernel, (uint32_t)threads, launch->shared_bytes);
-    if (!wave || kernel->parameters >= MOST_PARAMETERS || (kernel->parameters && !launch->parameters))
+    if (!wave || kernel->parameters >= LAUNCH_MOST_PARAMETERS || (kernel->parameters && !launch->parameters))
         return false;
     shape->total = (uint32_t)total;
     shape->per_sm = kernel->per_sm;
@@ -114,7 +176,6 @@ bool workers_launch(const struct launch *launch, int *error)
     struct governed governed;
     struct crew *crew;
     struct queue *queue;
-    bool begun;
     pthread_once(&state.once, find_calls);
     if (!shape.sms || !state.write || !tables_usable())
         return false;
@@ -129,11 +190,13 @@ bool workers_launch(const struct launch *launch, int *error)
         tables_rewrite(crew, now);
     }
     govern_tell_shape(shape.per_sm, shape.threads);
+    struct making making = {
+        .launch = launch, .kernel = kernel, .crew = crew, .queue = queue, .shape = &shape, .begun = false};
     pthread_mutex_lock(&queue->lock);
-    *error = make_launches(launch, kernel, crew, queue, &shape, &begun);
+    *error = make_launches(&making, crew);
     pthread_mutex_unlock(&queue->lock);
-    governed.counted = begun;
-    if (!begun) /* the program is to hear what its own launch gives */
+    governed.counted = making.begun;
+    if (!making.begun) /* the program is to hear what its own launch gives */
         *error = launch->real(launch->function, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
                               launch->block[1], launch->block[2], launch->shared_bytes, launch->stream,
                               launch->parameters, launch->extra);

@@ -20,7 +20,7 @@ import threading
 import time
 import unittest
 
-from test_hardware import (BOTH, DRIVER, FILE_BYTES, GATE, GATES, LIMITS, LOOKED_NS, NUMBER, OBEYED, SHEET_SMS, OBEYS, PROGRAMS, SMS, STARTING, TELLS_TIMES, Client, Shimmed, without_places)
+from test_hardware import (ASKED, BOTH, DRIVER, FILE_BYTES, GATE, GATES, LIMITS, LOOKED_NS, NUMBER, OBEYED, SHEET_SMS, OBEYS, PROGRAMS, SMS, STARTING, TELLS_TIMES, Client, Shimmed, without_places)
 
 ALL = 1024
 LOOKED = 8  # struct board_front
@@ -36,7 +36,7 @@ class Corund(threading.Thread):
 
     def __init__(self, path, choose, pause=0.002):
         super().__init__(daemon=True)
-        self.choose, self.pause, self.ends, self.obeys = choose, pause, False, set()
+        self.choose, self.pause, self.ends, self.obeys, self.boards = choose, pause, False, set(), None
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(str(path))
         self.listener.listen()
@@ -60,7 +60,7 @@ class Corund(threading.Thread):
         file = os.memfd_create("boards", os.MFD_ALLOW_SEALING)
         os.ftruncate(file, FILE_BYTES)
         fcntl.fcntl(file, SEALS, SHRINK_AND_GROW)
-        boards = mmap.mmap(file, FILE_BYTES)
+        self.boards = boards = mmap.mmap(file, FILE_BYTES)
         struct.pack_into("I", boards, 4096 + GATE, GATES.index("COUNTED"))
         struct.pack_into("I", boards, 4096 + SMS, self.choose())
         socket.send_fds(client, [struct.pack("IIII", NUMBER["BOARD"], 8, 0, 0)], [file])
@@ -178,6 +178,34 @@ class Workers(Shimmed):
         self.assertEqual((process.wait(), len(ended), ended[0]), (0, 7, list(range(4))))
         self.assertLessEqual({sm for sms in ended for sm in sms}, {*range(4), *range(12, 16)})
         self.assertIn([*range(4), *range(12, 16)], ended)
+
+    def test_launch_grows(self):
+        """A launch that is under way has the SMs that its program gets, as soon as it gets them."""
+        seen = []
+
+        def choose():
+            if corund.boards and struct.unpack_from("I", corund.boards, 4096 + ASKED)[0]:
+                seen.append(time.monotonic())
+            return part(0, ALL) if seen and seen[-1] - seen[0] > 0.1 else part(0, ALL // 4)
+        corund = self.corund(choose)
+        status, out, err = self.run_program(PROGRAMS / "where_blocks", self.manned(), "1", "60000", "60")
+        self.assertEqual((status, err), (0, b""), out)
+        self.assertEqual(self.sms(out.splitlines()[0]), list(range(16)))
+        self.assertTrue(out.endswith(b"1 launches of 60000 thread blocks\n"))
+
+    def test_launches_grow_at_random(self):
+        """Launches of several streams, asked for one behind the other, that read what those before have written, while SMs come and go all the time."""
+        seed = random.randrange(1 << 30)
+        drawn = random.Random(seed)
+
+        def choose():
+            first = drawn.randrange(ALL)
+            return drawn.choice([part(0, ALL), part(0, ALL // 4), part(3 * ALL // 4, ALL), part(first, drawn.randint(first + 1, ALL))])
+        self.corund(choose, pause=0.0005)
+        status, out, err = self.run_program(PROGRAMS / "growing_launches", self.manned(), "3", "4", "20000", "40")
+        self.assertEqual((status, err), (0, b""), seed)
+        self.assertTrue(out.startswith(b"3 streams of 4 launches of 20000 thread blocks"))
+        self.assertGreater(self.trace.read_text().count(" further step"), 3)
 
     def test_without_corund(self):
         """One that is killed leaves a program with what it had, and then with everything."""
