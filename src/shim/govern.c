@@ -10,22 +10,20 @@
 
 #include "cuda/settings.h"
 #include "shim/below.h"
+#include "shim/board.h"
 #include "shim/kernels.h"
 #include "shim/memory.h"
 #include "wire/board.h"
 #include "wire/wire.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -64,9 +62,12 @@ static struct {
     atomic_bool several;
     uint64_t tried, again_ns; /* to reach corund; and how long after that once more */
     _Atomic uint32_t looks;
-    bool told;        /* that it cannot be reached, or is gone */
-    bool mute;        /* the driver cannot write values in the order of streams */
-    uint64_t address; /* of the board, for the GPU; 0: it is not registered */
+    bool told;             /* that it cannot be reached, or is gone */
+    bool chosen;           /* device: there was a context */
+    bool watched;          /* a thread asks for SMs (govern_sms_after) */
+    struct board *carried; /* of a corund that is gone: what is under way there keeps the program busy */
+    bool mute;             /* the driver cannot write values in the order of streams */
+    uint64_t address;      /* of the board, for the GPU; 0: it is not registered */
     struct key keys[BOARD_LANES];
     /* how long a launch takes, from what was seen while something waited for it */
     uint64_t each_ns, seen_ns, seen_under_way;
@@ -102,32 +103,11 @@ static void say(const char *text, const char *more)
     state.told = true;
 }
 
-static void fill_name(char *name)
-{
-    char path[4096];
-    const char *given = getenv(setting_NAME), *slash;
-    ssize_t bytes = readlink("/proc/self/exe", path, sizeof path - 1);
-    path[bytes > 0 ? bytes : 0] = 0;
-    slash = strrchr(path, '/');
-    snprintf(name, WIRE_NAME_BYTES, "%.63s", given && *given ? given : slash ? slash + 1 : "program");
-}
-
-/* All boards. NULL: they did not come, or the file has another length: behind its end lies nothing, and a look there would be the end. */
-static struct board_front *map_boards(const struct wire_link *link)
-{
-    struct stat file;
-    if (link->file < 0 || fstat(link->file, &file) != 0 || file.st_size != BOARD_FILE_BYTES ||
-        (fcntl(link->file, F_GET_SEALS) & F_SEAL_SHRINK) == 0)
-        return NULL;
-    void *pages = mmap(NULL, BOARD_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, link->file, 0);
-    return pages == MAP_FAILED ? NULL : pages;
-}
-
 static struct board *take_board(const struct wire_frame *frame)
 {
     struct wire_attached attached;
     wire_body(frame, &attached);
-    struct board_front *front = attached.number < BOARD_CLIENTS ? map_boards(&state.link) : NULL;
+    struct board_front *front = attached.number < BOARD_CLIENTS ? board_map(&state.link) : NULL;
     if (!front)
         return NULL;
     state.front = front;
@@ -138,9 +118,11 @@ static struct board *take_board(const struct wire_frame *frame)
 /* The device of the program's first launch or allocation; before there is a context, the first one that it sees. */
 static void choose_device(uint8_t uuid[WIRE_UUID_BYTES])
 {
-    int count = 1, device = 0;
-    if (!state.driver.device || state.driver.device(&device) != BELOW_OK)
-        device = 0;
+    int count = 1, device = atomic_load(&state.device);
+    if (!state.chosen) { /* whoever comes again may be the shim's thread, which has no context */
+        state.chosen = state.driver.device && state.driver.device(&device) == BELOW_OK;
+        device = state.chosen ? device : 0;
+    }
     if (!state.driver.devices || state.driver.devices(&count) != BELOW_OK)
         count = 1;
     atomic_store(&state.device, device);
@@ -155,6 +137,28 @@ static bool is_elsewhere(void)
     int device;
     return atomic_load(&state.several) && state.driver.device && state.driver.device(&device) == BELOW_OK &&
            device != atomic_load(&state.device);
+}
+
+/*
+ * Under the lock: the program comes to another corund while what it has asked for before is under way, whose end the GPU writes to the board of that time. It is busy for as
+ * long, where a thread notices the end (put_down).
+ */
+static void carry(struct board *before, struct board *board)
+{
+    if (before && board_under_way(before))
+        state.carried = before;
+    if (!state.watched || !state.carried || !board_under_way(state.carried))
+        state.carried = NULL;
+    if (state.carried)
+        atomic_fetch_add(&board->starting, 1);
+}
+
+static void put_down(struct board *board)
+{
+    if (!board || !state.carried || board_under_way(state.carried))
+        return;
+    state.carried = NULL;
+    atomic_fetch_sub(&board->starting, 1);
 }
 
 /* Under the lock. A board that was there before stays mapped: the GPU may still write to it. */
@@ -176,7 +180,7 @@ static void attach(void)
         attach.goal = wire_goal_kind(kind);
         attach.goal_value = strtod(goal, NULL);
     }
-    fill_name(attach.name);
+    board_fill_name(attach.name);
     choose_device(attach.gpu);
     state.again_ns = AGAIN_NS;
     int problem = wire_connect(&state.link, state.socket);
@@ -208,6 +212,7 @@ static void attach(void)
     atomic_store(&board->obeys, kernels_form() == KERNELS_WORKERS);
     state.address = 0;
     state.told = false;
+    carry(state.before, board);
     state.before = board;
     atomic_store(&state.board, board);
 }
@@ -361,11 +366,18 @@ static void see(uint64_t under_way, bool closely)
     state.seen_under_way = under_way;
 }
 
-/* Under the lock: what was under way will never be written to have ended, as its context is in error. */
-static void forget(struct board *board)
+static void end_all(struct board *board)
 {
     for (uint32_t i = 0; i < BOARD_LANES; i++)
         atomic_store(&board->lanes[i].ended, atomic_load(&board->lanes[i].asked));
+}
+
+/* Under the lock: what was under way will never be written to have ended, as its context is in error. */
+static void forget(struct board *board)
+{
+    end_all(board);
+    if (state.carried)
+        end_all(state.carried);
 }
 
 /*
@@ -614,6 +626,12 @@ void govern_end(struct governed *launch, int error)
     pthread_mutex_unlock(&state.lock);
 }
 
+struct board *govern_board(void)
+{
+    pthread_once(&state.once, begin);
+    return atomic_load_explicit(&state.board, memory_order_acquire);
+}
+
 /* ---- SMs ---- */
 
 uint32_t govern_sms(void)
@@ -632,11 +650,14 @@ uint32_t govern_sms_after(uint32_t seen, uint64_t patience_ns)
     else if (!board)
         nanosleep(&patience, NULL);
     pthread_mutex_lock(&state.lock);
+    state.watched = true;
     board = atomic_load(&state.board);
-    if (board && is_gone()) {
+    if (board && is_gone())
         detach(false);
-        board = NULL;
-    }
+    else if (!board && state.socket[0] && now() - state.tried > state.again_ns)
+        attach(); /* the program may have nothing more to ask for */
+    board = atomic_load(&state.board);
+    put_down(board);
     pthread_mutex_unlock(&state.lock);
     return board ? atomic_load(&board->sms) : 0;
 }
@@ -741,29 +762,6 @@ bool govern_room(uint64_t bytes, uint64_t *limit, uint64_t *used)
 }
 
 /* ---- what programs tell (corun/client.h) ---- */
-
-SHIM_EXPORT uint64_t corun_shim_begin_run(void);
-uint64_t corun_shim_begin_run(void)
-{
-    pthread_once(&state.once, begin);
-    return atomic_load(&state.board) ? now() : 0;
-}
-
-SHIM_EXPORT enum corun_status corun_shim_end_run(uint64_t begun);
-enum corun_status corun_shim_end_run(uint64_t begun)
-{
-    pthread_once(&state.once, begin);
-    struct board *board = atomic_load(&state.board);
-    uint64_t time = now();
-    if (!board)
-        return CORUN_UNSUPPORTED;
-    if (!begun || begun > time)
-        return CORUN_ARGUMENT;
-    atomic_fetch_add(&board->run_ns, time - begun);
-    uint64_t number = atomic_fetch_add(&board->runs, 1);
-    atomic_store(&board->last_runs[number % BOARD_RUNS], time - begun);
-    return CORUN_OK;
-}
 
 SHIM_EXPORT enum corun_status corun_shim_set_goal(enum corun_goal_kind kind, double value);
 enum corun_status corun_shim_set_goal(enum corun_goal_kind kind, double value)

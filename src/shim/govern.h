@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct board;
 struct board_lane;
 struct board_sheet;
 struct kernel;
@@ -32,6 +33,8 @@ struct board_sheet *govern_sheet(void);
 bool govern_is_busy(void);
 /* Of a launch of workers: thread blocks that an SM holds, and the threads of one. */
 void govern_tell_shape(uint32_t tbs_per_sm, uint32_t tb_threads);
+/* The program's; NULL: there is no corund. It stays mapped. */
+struct board *govern_board(void);
 /* Nanoseconds of CLOCK_MONOTONIC. */
 uint64_t govern_now(void);
 

@@ -222,6 +222,28 @@ class Workers(Shimmed):
         self.assertIn(b"corund is gone, the program runs on ungoverned", err)
         self.assertEqual(self.sms(out.splitlines()[-2]), list(range(16)))
 
+    def test_another_corund_within_a_launch(self):
+        """A program that asks for nothing more comes to the next corund by itself, busy with what is under way, and obeys it."""
+        def given(corund, offset):
+            return struct.unpack_from("I", corund.boards, 4096 + offset)[0] if corund.boards else 0
+        first = self.corund(lambda: part(0, ALL // 8))
+        # pylint: disable=consider-using-with
+        process = subprocess.Popen([PROGRAMS / "where_blocks", "2", "60000", "80"], env=self.manned(), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.wait_for(lambda: given(first, ASKED))
+        first.close()
+        self.socket.unlink()
+        second = self.corund(lambda: part(ALL // 2, ALL // 2 + 64))
+        self.wait_for(lambda: given(second, STARTING) == 1)
+        self.assertIsNone(process.poll())
+        self.assertEqual(given(second, ASKED), 0)
+        self.wait_for(lambda: given(second, ASKED) and given(second, STARTING) == 0)
+        out, err = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertTrue(out.endswith(b"2 launches of 60000 thread blocks\n"))
+
     def test_partition(self):
         """Who is alone has all SMs, in whole launches; who wants the GPU beside another one has those that its goal promises, or half of them."""
         self.start_daemon("--policy", "partition:window=50")
