@@ -165,12 +165,14 @@ static void add_hardware_row(struct columns *columns, const struct top_view *vie
     columns_set(columns, 8, PAINT_NONE, row->sms ? "%.0f%%" : "-", 100 * board_sms_share(row->sms));
     columns_set(columns, 9, PAINT_NONE, "%s", bars(view, client, 1, line, sizeof line));
     columns_set(columns, 10, PAINT_NONE, "%llu", (unsigned long long)row->launches);
-    columns_set(columns, 11, PAINT_NONE, "%llu", (unsigned long long)row->held);
-    columns_set(columns, 12, PAINT_NONE, "%s", duration(row->held_ns, node->core_clock_khz, time, sizeof time));
-    columns_set(columns, 13, PAINT_NONE, "%llu", (unsigned long long)row->runs);
-    columns_set(columns, 14, PAINT_NONE, "%s", duration(row->run_p50_cycles, node->core_clock_khz, time, sizeof time));
-    columns_set(columns, 15, PAINT_NONE, "%s", duration(row->run_p99_cycles, node->core_clock_khz, time, sizeof time));
-    columns_set(columns, 16, PAINT_NONE, "%s", report_size(row->bytes, size));
+    columns_set(columns, 11, PAINT_NONE, "%s", duration(row->p50_cycles, node->core_clock_khz, time, sizeof time));
+    columns_set(columns, 12, PAINT_NONE, "%s", duration(row->p99_cycles, node->core_clock_khz, time, sizeof time));
+    columns_set(columns, 13, PAINT_NONE, "%llu", (unsigned long long)row->held);
+    columns_set(columns, 14, PAINT_NONE, "%s", duration(row->held_ns, node->core_clock_khz, time, sizeof time));
+    columns_set(columns, 15, PAINT_NONE, "%llu", (unsigned long long)row->runs);
+    columns_set(columns, 16, PAINT_NONE, "%s", duration(row->run_p50_cycles, node->core_clock_khz, time, sizeof time));
+    columns_set(columns, 17, PAINT_NONE, "%s", duration(row->run_p99_cycles, node->core_clock_khz, time, sizeof time));
+    columns_set(columns, 18, PAINT_NONE, "%s", report_size(row->bytes, size));
 }
 
 static void print_head(const struct daemon_list *now, const struct wire_node *node, size_t programs, FILE *stream)
@@ -209,8 +211,8 @@ static bool print_gpu(const struct top_view *view, const struct daemon_list *now
         "<name",          "pid",      "<state", "goal", "of goal", "IPC", "of alone", "SMs",
         "<SMs over time", "launches", "P50",    "P99",  "runs",    "P50", "P99",      "memory"};
     static const char *const hardware[] = {
-        "<name",          "pid",      "<state", "goal", "of goal", "behind", "launches/s", "of alone", "SMs",
-        "<SMs over time", "launches", "held",   "for",  "runs",    "P50",    "P99",        "memory"};
+        "<name",    "pid", "<state", "goal", "of goal", "behind", "launches/s", "of alone", "SMs",   "<SMs over time",
+        "launches", "P50", "P99",    "held", "for",     "runs",   "P50",        "P99",      "memory"};
     const char *const *titles = node->hardware ? hardware : simulated;
     size_t count = (node->hardware ? sizeof hardware : sizeof simulated) / sizeof *titles;
     struct arena *arena = arena_create();

@@ -250,6 +250,21 @@ static void describe_runs(const struct board *board, struct wire_client *row)
     lengths_tell(&lengths, &row->run_p50_cycles, &row->run_p99_cycles);
 }
 
+/* A program may write there what it likes. */
+static void describe_launches(const struct board *board, struct wire_client *row)
+{
+    struct lengths lengths = {.count = 0};
+    uint64_t timed = atomic_load(&board->timed);
+    for (uint64_t i = 0; i < BOARD_TIMES && i < timed; i++) {
+        uint32_t bits = atomic_load(&board->last_times[i]);
+        float milliseconds;
+        memcpy(&milliseconds, &bits, sizeof milliseconds);
+        if (milliseconds > 0 && milliseconds < 1e9F)
+            lengths_add(&lengths, (uint64_t)((double)milliseconds * 1e6), false);
+    }
+    lengths_tell(&lengths, &row->p50_cycles, &row->p99_cycles);
+}
+
 void hardware_describe(const struct client *client, struct wire_client *row)
 {
     struct board *board = client->board;
@@ -274,6 +289,7 @@ void hardware_describe(const struct client *client, struct wire_client *row)
                              .sms = hardware_sms_of(client),
                              .bytes = atomic_load(&board->bytes)};
     describe_runs(board, row);
+    describe_launches(board, row);
     memcpy(row->name, client->attach.name, sizeof row->name);
 }
 

@@ -31,6 +31,10 @@
 #define TENANT_METRICS(T) \
     T(launches_total, counter, (double)row->launches, "launches that have ended") \
     T(launches_in_flight, gauge, row->in_flight, "launches that have not ended") \
+    T(launch_p50_seconds, gauge, (double)row->p50_cycles / hz, \
+      "of the last 1000 launches, from when they could begin to their end; on a GPU of hardware of the last 256 that " \
+      "were timed, from when the program asked; 0: none") \
+    T(launch_p99_seconds, gauge, (double)row->p99_cycles / hz, "the same") \
     T(runs_total, counter, (double)row->runs, "runs of the program that have ended") \
     T(run_p50_seconds, gauge, (double)row->run_p50_cycles / hz, \
       "of the last 1000 runs, on a GPU of hardware of the last 256; 0: none") \
@@ -39,9 +43,6 @@
 
 /* Of a program on a simulated GPU. */
 #define SIMULATED_TENANT_METRICS(T) \
-    T(launch_p50_seconds, gauge, (double)row->p50_cycles / hz, \
-      "of the last 1000 launches, from when they could begin to their end; 0: none") \
-    T(launch_p99_seconds, gauge, (double)row->p99_cycles / hz, "the same") \
     T(thread_instructions_total, counter, (double)row->thread_instructions, "since its first launch") \
     T(gpu_cycles_total, counter, (double)row->cycles, "cycles of the GPU since its first launch") \
     T(sm_cycles_total, counter, (double)row->sm_cycles, "of each SM while thread blocks of it were there, summed up") \

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The file of boards, and what the board says of how long runs of the program took, as the program tells (corun/client.h). */
+/*
+ * The file of boards, and what the board says of how long runs and launches of the program took: runs as the program tells (corun/client.h), launches as the shim has
+ * timed them.
+ */
 #include "shim/board.h"
 
 #include "corun/status.h"
@@ -34,6 +37,17 @@ struct board_front *board_map(const struct wire_link *link)
         return NULL;
     void *pages = mmap(NULL, BOARD_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, link->file, 0);
     return pages == MAP_FAILED ? NULL : pages;
+}
+
+void govern_tell_time(float milliseconds)
+{
+    struct board *board = govern_board();
+    uint32_t bits;
+    if (!board)
+        return;
+    memcpy(&bits, &milliseconds, sizeof bits);
+    uint64_t number = atomic_fetch_add(&board->timed, 1);
+    atomic_store(&board->last_times[number % BOARD_TIMES], bits);
 }
 
 SHIM_EXPORT uint64_t corun_shim_begin_run(void);

@@ -10,6 +10,7 @@
 #include "shim/below.h"
 #include "shim/govern.h"
 #include "shim/kernels.h"
+#include "shim/times.h"
 #include "shim/variables.h"
 #include "shim/workers.h"
 
@@ -63,7 +64,7 @@ static int make_slices(const struct launch *launch, struct kernel *kernel, uint6
     return error;
 }
 
-int launch_make(const struct launch *launch)
+static int make_some_way(const struct launch *launch)
 {
     struct governed governed;
     int made;
@@ -80,5 +81,13 @@ int launch_make(const struct launch *launch)
     int error = make(launch, launch->function, launch->grid, launch->parameters, kernel, &governed);
     if (kernel && error == BELOW_OK && !atomic_load(&kernel->block_ps))
         govern_measure(&governed);
+    return error;
+}
+
+int launch_make(const struct launch *launch)
+{
+    uint32_t timed = times_begin(launch->stream, launch->per_thread);
+    int error = make_some_way(launch);
+    times_end(timed, launch->stream, launch->per_thread, error);
     return error;
 }

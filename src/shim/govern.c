@@ -632,6 +632,11 @@ struct board *govern_board(void)
     return atomic_load_explicit(&state.board, memory_order_acquire);
 }
 
+bool govern_is_timed(void)
+{
+    return govern_board() && !is_elsewhere();
+}
+
 /* ---- SMs ---- */
 
 uint32_t govern_sms(void)

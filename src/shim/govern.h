@@ -35,6 +35,10 @@ bool govern_is_busy(void);
 void govern_tell_shape(uint32_t tbs_per_sm, uint32_t tb_threads);
 /* The program's; NULL: there is no corund. It stays mapped. */
 struct board *govern_board(void);
+/* Whether launches of the current device are told of. */
+bool govern_is_timed(void);
+/* A launch took so long. */
+void govern_tell_time(float milliseconds);
 /* Nanoseconds of CLOCK_MONOTONIC. */
 uint64_t govern_now(void);
 

@@ -12,6 +12,7 @@
 #include "shim/govern.h"
 #include "shim/memory.h"
 #include "shim/tables.h"
+#include "shim/times.h"
 #include "shim/variables.h"
 
 #include <dlfcn.h>
@@ -276,6 +277,7 @@ static void context_ended(const void *context)
     forget_context(context);
     pthread_mutex_unlock(&state.lock);
     govern_context_ended();
+    times_context_ended(context);
     memory_context_ended(context);
 }
 

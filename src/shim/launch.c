@@ -3,6 +3,7 @@
 #include "shim/below.h"
 #include "shim/cut.h"
 #include "shim/govern.h"
+#include "shim/times.h"
 
 #include <stdint.h>
 
@@ -56,9 +57,12 @@ struct launch_configuration {
                 .per_thread = (own)}; \
             return launch_make(&launch); \
         } \
-        govern_begin(&governed, configuration ? configuration->stream : NULL, own, NULL, 0); \
+        void *stream = configuration ? configuration->stream : NULL; \
+        uint32_t timed = times_begin(stream, own); \
+        govern_begin(&governed, stream, own, NULL, 0); \
         int error = real(configuration, function, parameters, extra); \
         govern_end(&governed, error); \
+        times_end(timed, stream, own, error); \
         return error; \
     }
 LAUNCH_EX(cuLaunchKernelEx, cuLaunchKernel, false)
@@ -74,10 +78,12 @@ LAUNCH_EX(cuLaunchKernelEx_ptsz, cuLaunchKernel_ptsz, true)
         int (*real)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **) = \
             below(LOOKED_AT_##symbol); \
         struct governed launch; \
+        uint32_t timed = times_begin(stream, per_thread); \
         govern_begin(&launch, stream, per_thread, NULL, 0); \
         int error = \
             real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, parameters); \
         govern_end(&launch, error); \
+        times_end(timed, stream, per_thread, error); \
         return error; \
     }
 LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel, false)
@@ -89,9 +95,11 @@ LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz, true)
     { \
         int (*real)(void *, void *) = below(LOOKED_AT_##symbol); \
         struct governed launch; \
+        uint32_t timed = times_begin(stream, per_thread); \
         govern_begin(&launch, stream, per_thread, NULL, 0); \
         int error = real(graph, stream); \
         govern_end(&launch, error); \
+        times_end(timed, stream, per_thread, error); \
         return error; \
     }
 LAUNCH_GRAPH(cuGraphLaunch, false)

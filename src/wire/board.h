@@ -17,6 +17,7 @@
 #define BOARD_LANES 64u
 #define BOARD_CLIENTS 64u
 #define BOARD_RUNS 256u
+#define BOARD_TIMES 256u
 #define BOARD_PLACES 1024u /* numbers of SMs (%smid) are below that */
 #define BOARD_RING 1024u   /* launches of a lane whose thread blocks are known: no driver takes more ahead */
 
@@ -61,6 +62,9 @@ struct board {
     /* corund's: the SMs on which workers of the program may be (board_sms); 0: launches stay whole. A futex */
     _Atomic uint32_t sms;
     _Atomic uint32_t obeys; /* the program's: its launches become workers where `sms` says so */
+    /* The program's: how many of its launches it has timed, and how long the last ones took, the bits of a float, milliseconds; i in place i modulo their number */
+    _Atomic uint64_t timed;
+    _Atomic uint32_t last_times[BOARD_TIMES];
 };
 _Static_assert(sizeof(struct board) <= BOARD_BYTES, "a board is a page");
 

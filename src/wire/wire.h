@@ -14,7 +14,7 @@
 #include "corun/policy.h"
 #include "corun/texture.h"
 
-#define WIRE_VERSION 9u
+#define WIRE_VERSION 10u
 #define WIRE_UUID_BYTES 16u
 #define WIRE_NAME_BYTES 64u
 #define WIRE_MOST_TEXT (UINT32_C(64) << 20)

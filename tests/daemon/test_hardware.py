@@ -112,7 +112,9 @@ NUMBER = {name: number for number, (name, _) in enumerate(MESSAGES)}
 VERSION = int(re.search(r"WIRE_VERSION (\d+)u", (ROOT / "src" / "wire" / "wire.h").read_text())[1])
 GATES = re.findall(r"G\((\w+), \"", (ROOT / "src" / "wire" / "board.h").read_text())
 GATE, STARTING, RUNS, RUN_NS, BYTES, ASKED = 0, 20, 56, 64, 72, 80  # struct board
-BOARD_BYTES = 80 + 64 * 8 + 256 * 8 + 16 + 8
+TIMED = 80 + 64 * 8 + 256 * 8 + 16 + 8
+LAST_TIMES = TIMED + 8
+BOARD_BYTES = LAST_TIMES + 256 * 4
 LAST_RUNS = 80 + 64 * 8
 SMS = LAST_RUNS + 256 * 8 + 16
 OBEYS = SMS + 4
@@ -429,6 +431,42 @@ input()
         status, _, err = self.run_program(PROGRAMS / "vector_add", environment)
         self.assertNotEqual(status, 0)
         self.assertIn(b"this corund shares a GPU of hardware", err)
+
+
+class Times(Shimmed):
+    """How long launches take, in every list."""
+
+    def test_times_of_launches(self):
+        """Of a program that nobody holds up, and whose launches are not even noted: the times are those on the GPU."""
+        self.start_daemon("--policy", "left-over")
+        process = self.share(PROGRAMS / "many_launches", "--name", "train", words=["4000000"])
+        self.wait_for(lambda: self.clients().get("train", {"launch_p99_cycles": None})["launch_p99_cycles"])
+        row = self.clients()["train"]
+        # a launch of one thread block, on a simulated GPU, from when it was asked for
+        self.assertTrue(100 < row["launch_p50_cycles"] <= row["launch_p99_cycles"] < 1_000_000_000, row)
+        process.kill()
+
+    def test_what_a_program_tells(self):
+        """It may write there what it likes; what is no time is none."""
+        metrics = self.folder / "metrics"
+        file = self.folder / "corund.yaml"
+        file.write_text(f"hardware: true\nmetrics: {metrics}\nmetrics_interval: 1s\n")
+        self.start_daemon("--configuration", str(file))
+        server = Client(self.socket, name=b"server")
+        self.assertIsNone(self.clients()["server"]["launch_p50_cycles"])
+        for i, milliseconds in enumerate((4.0, 0.5, float("nan"), -1.0, float("inf"), 2.0)):
+            server.put(LAST_TIMES + 4 * i, milliseconds, "f")
+        server.put(TIMED, 6, "Q")
+        row = self.clients()["server"]
+        self.assertEqual((row["launch_p50_cycles"], row["launch_p99_cycles"]), (2_000_000, 4_000_000))
+        self.assertIn("0  2.0 ms  4.0 ms     0", self.ask("top", "--once").stdout)
+        self.wait_for(lambda: metrics.exists() and "launch_p50_seconds{" in metrics.read_text())
+        text = metrics.read_text()
+        self.assertRegex(text, r'corun_client_launch_p50_seconds\{[^}]*name="server"[^}]*\} 0\.002')
+        self.assertRegex(text, r'corun_client_launch_p99_seconds\{[^}]*name="server"[^}]*\} 0\.004')
+        server.put(TIMED, 1 << 63, "Q")
+        self.assertEqual(self.clients()["server"]["launch_p99_cycles"], 4_000_000)
+        server.close()
 
 
 class Goals(Shimmed):

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* Events around some launches. */
+#include "shim/times.h"
+
+#include "shim/below.h"
+#include "shim/govern.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+/* FIRST: launches of which each is timed; SHIFT: behind those, one of so many, as a power of two. */
+enum { PAIRS = 8, FIRST = 32, SHIFT = 3, CAPTURE_RELAXED = 2, NON_BLOCKING = 1 };
+#define GOLDEN \
+    2654435769u /* 2^32 times the golden section: its multiples are evenly spread, whatever a program does in turns */
+
+/* What becomes of a pair of events. */
+enum use { FREE, TAKEN, RECORDED };
+
+struct pair {
+    void *asked, *ended;
+    enum use use;
+};
+
+static struct {
+    pthread_once_t once;
+    pthread_mutex_t lock;
+    _Atomic uint32_t launches;
+    void *context; /* of the events; NULL: there are none */
+    void *stream;
+    struct pair pairs[PAIRS];
+    int (*current)(void **), (*capture_mode)(int *);
+    int (*create)(void **, unsigned), (*stream_create)(void **, unsigned);
+    int (*record)(void *, void *), (*record_thread)(void *, void *);
+    int (*query)(void *), (*elapsed)(float *, void *, void *);
+    bool usable;
+} state = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void find_calls(void)
+{
+    state.current = (int (*)(void **))below_find("cuCtxGetCurrent");
+    state.capture_mode = (int (*)(int *))below_find("cuThreadExchangeStreamCaptureMode");
+    state.create = (int (*)(void **, unsigned))below_find("cuEventCreate");
+    state.stream_create = (int (*)(void **, unsigned))below_find("cuStreamCreate");
+    state.record = (int (*)(void *, void *))below_find("cuEventRecord");
+    state.record_thread = (int (*)(void *, void *))below_find("cuEventRecord_ptsz");
+    state.query = (int (*)(void *))below_find("cuEventQuery");
+    state.elapsed = (int (*)(float *, void *, void *))below_find("cuEventElapsedTime");
+    state.usable = state.current && state.capture_mode && state.create && state.stream_create && state.record &&
+                   state.record_thread && state.query && state.elapsed;
+}
+
+/* Under the lock, captures relaxed: events of the current context. False: there are none. */
+static bool has_events(void)
+{
+    void *context = NULL;
+    if (state.current(&context) != BELOW_OK || !context || (state.context && state.context != context))
+        return false;
+    if (state.context)
+        return true;
+    bool good = state.stream_create(&state.stream, NON_BLOCKING) == BELOW_OK;
+    for (uint32_t i = 0; i < PAIRS && good; i++) {
+        state.pairs[i] = (struct pair){.use = FREE};
+        good = state.create(&state.pairs[i].asked, 0) == BELOW_OK && state.create(&state.pairs[i].ended, 0) == BELOW_OK;
+    }
+    state.usable = good;
+    state.context = good ? context : NULL;
+    return good;
+}
+
+/* Under the lock. What has ended is told, and its events are free. */
+static void take_ended(void)
+{
+    for (uint32_t i = 0; i < PAIRS; i++) {
+        float milliseconds;
+        struct pair *pair = &state.pairs[i];
+        if (pair->use != RECORDED || state.query(pair->ended) != BELOW_OK)
+            continue;
+        pair->use = FREE;
+        if (state.elapsed(&milliseconds, pair->asked, pair->ended) == BELOW_OK)
+            govern_tell_time(milliseconds);
+    }
+}
+
+/* Under the lock, captures relaxed. */
+static uint32_t begin(void)
+{
+    if (!has_events())
+        return TIMES_NONE;
+    take_ended();
+    for (uint32_t i = 0; i < PAIRS; i++)
+        if (state.pairs[i].use == FREE && state.record(state.pairs[i].asked, state.stream) == BELOW_OK) {
+            state.pairs[i].use = TAKEN;
+            return i;
+        }
+    return TIMES_NONE;
+}
+
+uint32_t times_begin(void *stream, bool per_thread)
+{
+    uint32_t launch = atomic_fetch_add_explicit(&state.launches, 1, memory_order_relaxed), timed = TIMES_NONE;
+    int mode = CAPTURE_RELAXED;
+    if ((launch >= FIRST && launch * GOLDEN >> (32 - SHIFT)) || !govern_is_timed())
+        return TIMES_NONE;
+    pthread_once(&state.once, find_calls);
+    if (!state.usable || govern_is_captured(stream, per_thread) || state.capture_mode(&mode) != BELOW_OK)
+        return TIMES_NONE;
+    pthread_mutex_lock(&state.lock);
+    timed = begin();
+    pthread_mutex_unlock(&state.lock);
+    (void)state.capture_mode(&mode);
+    return timed;
+}
+
+void times_end(uint32_t timed, void *stream, bool per_thread, int error)
+{
+    if (timed == TIMES_NONE)
+        return;
+    pthread_mutex_lock(&state.lock);
+    struct pair *pair = &state.pairs[timed];
+    if (state.context) {
+        int (*record)(void *, void *) = per_thread ? state.record_thread : state.record;
+        pair->use = error == BELOW_OK && record(pair->ended, stream) == BELOW_OK ? RECORDED : FREE;
+    }
+    pthread_mutex_unlock(&state.lock);
+}
+
+void times_context_ended(const void *context)
+{
+    pthread_mutex_lock(&state.lock);
+    if (!context || state.context == context)
+        state.context = NULL;
+    pthread_mutex_unlock(&state.lock);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How long launches of the program take, for whoever looks at the list (`corun top`): from when the program asked, held back or not, until the last thread block has ended, on
+ * the GPU's clock. An event in a stream of the shim's, in which there is never anything else, says when the program asked, and one behind the launch when it has
+ * ended. The first launches are timed, and then about every eighth, while few enough of those have not ended. Nobody is woken, and nothing is waited for: what has
+ * ended is seen when a later launch is timed.
+ */
+#ifndef CORUN_SHIM_TIMES_H
+#define CORUN_SHIM_TIMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TIMES_NONE UINT32_MAX
+
+/* The program asks for a launch into the stream. Which one of those that are timed it is; TIMES_NONE: it is not. */
+uint32_t times_begin(void *stream, bool per_thread);
+/* All of the launch is in the stream, or it could not be made. */
+void times_end(uint32_t timed, void *stream, bool per_thread, int error);
+/* The context is gone, and its events; NULL: it is not known which. */
+void times_context_ended(const void *context);
+
+#endif
