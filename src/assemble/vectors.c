@@ -2,6 +2,7 @@
 /* Loads of neighbouring words of shared memory: one load of up to 16 bytes, where the address is certainly aligned for that. */
 #include "assemble/code.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -245,6 +246,7 @@ static bool combine_at(struct code *code, const struct proof *proof, uint32_t in
     const struct ptx_instruction *load = &code->instructions[index];
     uint32_t bytes = ptx_types[load->types[0]].bits / 8;
     int64_t offset = load->operands[1].offset;
+    assert(bytes == 4 || bytes == 8); /* it is a candidate */
     uint32_t known =
         load->operands[1].kind == PTX_OPERAND_ADDRESS_VARIABLE ? MOST_ZEROES : zeroes_of(proof, &load->operands[1]);
     for (uint32_t width = 1u << known; width > bytes; width /= 2) {

@@ -199,7 +199,7 @@ ENTRY(int, cuMemGetInfo_v2, size_t *available, size_t *total)
 /* Of CUDA before 3.2. */
 ENTRY(int, cuMemGetInfo, unsigned *available, unsigned *total)
 {
-    size_t left, all;
+    size_t left = 0, all = 0;
     int error = corun_cuMemGetInfo_v2(&left, &all);
     if (error == CUDA_SUCCESS && available)
         *available = abi_size_of_32_bits(left);
