@@ -32,7 +32,7 @@ check: ## everything is built with both compilers and passes its tests
 	$(CONFIGURE)
 	cmake --build $(BUILD) --parallel $(JOBS) --target all corun_libraries bench_programs
 	cmake --preset clang
-	cmake --build build-clang --parallel $(JOBS) --target corun corun_kernels corun_gpu_files
+	cmake --build build-clang --parallel $(JOBS) --target corun
 	ctest --test-dir $(BUILD) --parallel $(JOBS) --output-on-failure --no-tests=error
 
 check-full: build ## every workload in every size against its reference; continues where it was interrupted

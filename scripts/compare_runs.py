@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Runs the same cases with two builds of the command and compares what they print, byte for byte apart from wall time.
 
-    compare_runs.py BUILD OTHER_BUILD [--drawn N] [--policy NAME…] [--capture FILE…] [--cycles N] [--jobs N]
+    compare_runs.py BUILD OTHER_BUILD [--drawn N] [--policy NAME…] [--capture FILE…] [--cycles N] [--jobs N] [--data DIR]
 
 With neither --drawn nor --capture it runs a few cases of its own. --drawn runs N cases with each policy (all that BUILD has, or
 those that are named): small workloads, GPUs of few SMs, goals, arrivals and settings are drawn, the same ones every time.
---capture runs each captured program with each policy, beside a workload.
+--capture runs each captured program with each policy, beside a workload. --data names kernels and GPUs for both; without it, each
+build has its own.
 
 A case that both builds refuse alike is counted, and is the same. Members of the JSON that an older build calls by another
 name are renamed before they are compared; counters that only one of the builds has are left out. Ends with 1 if anything differs, with 77 (skipped) if the other build is not there.
@@ -85,10 +86,10 @@ def with_capture(file, policy, cycles):
             draw.choice(WORKLOADS) + "@small"]
 
 
-def run(build, case, home):
+def run(build, case, home, data):
     """JSON text of one run, times blanked, or its refusal. Each build has its own cache: no baseline is handed on."""
     cache = os.path.join(home, re.sub(r"\W", "_", os.path.abspath(build)))
-    environment = {**os.environ, "XDG_CACHE_HOME": cache, "HOME": cache}
+    environment = {**os.environ, "XDG_CACHE_HOME": cache, "HOME": cache, **({"CORUN_DATA": os.path.abspath(data)} if data else {})}
     result = subprocess.run([os.path.join(build, "corun"), "run", *case, "--json", "-", "--quiet"], capture_output=True, text=True,
                             env=environment, check=False)
     if result.returncode < 0:
@@ -128,6 +129,7 @@ def parse(arguments):
     parser.add_argument("--capture", nargs="+", default=[], metavar="FILE", help="captured programs to run with each policy")
     parser.add_argument("--cycles", default="20K", help="window of the cases that are drawn [20K]")
     parser.add_argument("--jobs", type=int, default=1, help="cases side by side [1]")
+    parser.add_argument("--data", metavar="DIR", help="kernels and GPUs for both builds [those of each]")
     parser.add_argument("builds", nargs=2, metavar="BUILD")
     options = parser.parse_args(arguments)
     if options.policy and not (options.drawn or options.capture):
@@ -149,7 +151,7 @@ def main(arguments):
         cases += [with_capture(file, policy, options.cycles) for file in options.capture]
     same = refused = different = 0
     with tempfile.TemporaryDirectory() as home, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        both = pool.map(lambda case: (case, run(first, case, home), run(second, case, home)), cases)
+        both = pool.map(lambda case: (case, *(run(build, case, home, options.data) for build in (first, second))), cases)
         for case, left, right in both:
             if left != right:
                 left, right = without_new_counters(left, right)

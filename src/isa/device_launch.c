@@ -34,11 +34,6 @@ void device_launch_set_depth(struct corun_grid *grid, uint32_t depth)
     ((struct launch *)grid)->depth = depth;
 }
 
-uint32_t device_launch_depth(const struct corun_grid *grid)
-{
-    return ((const struct launch *)grid)->depth;
-}
-
 void device_launches_free(struct device_launches *launches)
 {
     for (size_t i = 0; i < launches->made.count; i++)

@@ -100,7 +100,6 @@ bool device_launch_take(struct corun_module_instance *instance, struct device_la
 void device_launch_begun(struct corun_module_instance *instance, uint64_t slot);
 /* How deep a grid is among grids that launch each other; 0 at first. */
 void device_launch_set_depth(struct corun_grid *grid, uint32_t depth);
-uint32_t device_launch_depth(const struct corun_grid *grid);
 
 /* corun_source_operations.launched */
 bool device_launched(const struct corun_grid *grid);
