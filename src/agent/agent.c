@@ -16,7 +16,8 @@
 #define MOST_EVENTS 64
 #define LOOK_NS UINT64_C(1000000000) /* for processes that ended without a word, and for whoever watches */
 
-uint64_t agent_clock(void)
+/* CLOCK_MONOTONIC, the only clock of an agent */
+static uint64_t agent_clock(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

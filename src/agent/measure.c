@@ -95,7 +95,8 @@ enum corun_status measure_load_models(struct agent *agent)
 
 /* ---- queries ---- */
 
-double measure_cpu(const struct query *query)
+/* Processor time of the threads of a query. */
+static double measure_cpu(const struct query *query)
 {
     pid_t pid = query->connection->process.pid;
     double ns = 0;

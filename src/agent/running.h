@@ -143,7 +143,6 @@ struct agent {
     char first_failure[200];
 };
 
-uint64_t agent_clock(void); /* CLOCK_MONOTONIC, the only clock of an agent */
 /* The first status that is not OK stays, and ends the run. */
 void agent_keep(struct agent *agent, enum corun_status status);
 /* Something that the kernel refused: counted, the first one in words. */
@@ -196,8 +195,6 @@ enum corun_status measure_load_models(struct agent *agent);
 double measure_query(void *user, uint32_t entry);
 double measure_tenant(void *user, uint32_t tenant);
 double measure_traffic(void *user, uint32_t tenant);
-/* Processor time of the threads of a query. */
-double measure_cpu(const struct query *query);
 struct work measure_all(struct agent *agent, uint32_t tenant);
 void measure_started(struct agent *agent, struct query *query);
 void measure_ended(struct agent *agent, struct query *query, uint64_t ended_ns);

@@ -151,8 +151,6 @@ error_t checkpoint_option(int key, const char *value, struct argp_state *state, 
 
 /* For struct argp.help_filter: ends a help text with the list of exit statuses. */
 char *command_help_filter(int key, const char *text, void *input);
-/* The list of exit statuses, one per line. */
-void command_print_statuses(FILE *stream);
 
 /* Prints errors and warnings to stderr as FILE:LINE:COLUMN: text. Returns the exit status for `status`. */
 int output_diagnostics(const struct corun_diagnostics *list, enum corun_status status);

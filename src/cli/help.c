@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-void command_print_statuses(FILE *stream)
+/* The list of exit statuses, one per line. */
+static void command_print_statuses(FILE *stream)
 {
     fputs("Exit status:\n", stream);
 #define STATUS_LINE(name, exit_status, meaning) fprintf(stream, "  %3d  %s\n", exit_status, meaning);

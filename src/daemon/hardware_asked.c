@@ -132,7 +132,7 @@ static void answer(struct client *client, enum wire_type type, const void *body,
     answer_with(client, type, body, text, text ? strlen(text) : 0);
 }
 
-void hardware_refuse(struct client *client, enum corun_status status, const char *text)
+static void hardware_refuse(struct client *client, enum corun_status status, const char *text)
 {
     const struct wire_done body = {status};
     answer(client, WIRE_REFUSED, &body, text);

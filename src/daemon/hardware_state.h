@@ -92,7 +92,6 @@ void hardware_look(struct hardware *hardware);
 void hardware_receive(struct client *client, const void *data, size_t bytes);
 /* Carries out what a client asks; the answer lies in its buffer then. */
 void hardware_serve(struct client *client, const struct wire_frame *frame);
-void hardware_refuse(struct client *client, enum corun_status status, const char *text);
 /* What a client that has attached did alone is kept under its name; the client is gone. */
 void hardware_keep_known(struct hardware *hardware, const struct client *client);
 void hardware_leave(struct hardware *hardware, struct client *client);

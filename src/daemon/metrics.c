@@ -165,7 +165,7 @@ static void print_hardware(const struct metrics *told, FILE *stream)
     HARDWARE_TENANT_METRICS(PRINT_TENANTS)
 }
 
-void metrics_print(const struct metrics *told, FILE *stream)
+static void metrics_print(const struct metrics *told, FILE *stream)
 {
     bool hardware = told->gpu_count && told->heads[0].hardware;
     print_node(told, stream);

@@ -17,7 +17,6 @@ struct metrics {
     uint64_t refused; /* connections that were turned away */
 };
 
-void metrics_print(const struct metrics *told, FILE *stream);
 /* Into a file, which is replaced as a whole. 0, or the error; then what was there stays. */
 int metrics_write(const struct metrics *told, const char *path);
 /* The same of a node. */

@@ -37,7 +37,8 @@ void host_forget(struct host_known *known)
     known->predictor = NULL;
 }
 
-double host_percentile(const double *ascending, size_t count, double percent)
+/* The value below which `percent` of the values lie: the one of rank ceil(percent / 100 * count), values in ascending order. */
+static double host_percentile(const double *ascending, size_t count, double percent)
 {
     size_t rank = (size_t)ceil(percent / 100 * (double)count - 1e-9);
     return count ? ascending[rank ? rank - 1 : 0] : 0;
@@ -189,8 +190,9 @@ static uint32_t most_instances(const struct host_setting *setting)
     return most;
 }
 
-enum corun_status host_colocate(const struct host_setting *setting, struct corun_diagnostics *list,
-                                struct host_outcome *outcome)
+/* POLICY, ARGUMENT, MEMORY. The same setting gives the same digits. */
+static enum corun_status host_colocate(const struct host_setting *setting, struct corun_diagnostics *list,
+                                       struct host_outcome *outcome)
 {
     if (!setting->search_instances)
         return colocate(setting, list, outcome);

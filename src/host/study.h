@@ -76,14 +76,8 @@ struct host_outcome {
 enum corun_status host_policy_parse(const char *words, const struct corun_host_policy *(*at)(size_t index),
                                     struct corun_diagnostics *list, struct host_setting *setting);
 
-/* POLICY, ARGUMENT, MEMORY. The same setting gives the same digits. */
-enum corun_status host_colocate(const struct host_setting *setting, struct corun_diagnostics *list,
-                                struct host_outcome *outcome);
 /* So many settings, on so many threads (0: all processors); the first that fails decides the status. */
 enum corun_status host_colocate_all(const struct host_setting *settings, size_t count, uint32_t jobs,
                                     struct corun_diagnostics *list, struct host_outcome *outcomes);
-
-/* The value below which `percent` of the values lie: the one of rank ceil(percent / 100 * count), values in ascending order. */
-double host_percentile(const double *ascending, size_t count, double percent);
 
 #endif

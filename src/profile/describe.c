@@ -97,7 +97,7 @@ enum corun_status profile_size_make(const struct profile_report *report, const s
     return status;
 }
 
-const struct profile_size *profile_mean_size(const struct profile_description *description)
+static const struct profile_size *profile_mean_size(const struct profile_description *description)
 {
     const struct profile_size *nearest = &description->sizes[0];
     for (uint32_t i = 1; i < description->size_count; i++)

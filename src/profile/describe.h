@@ -58,7 +58,6 @@ struct profile_costs {
     double overlap, cycles_per_instruction, stall_share;
 };
 struct profile_costs profile_costs(const struct profile_description *description, const struct profile_size *size);
-const struct profile_size *profile_mean_size(const struct profile_description *description);
 
 /* Bytes per second that the query reads and writes back on so many cores with so much cache, alone; `curve` is an index. */
 double profile_bandwidth(const struct profile_description *description, const struct profile_size *size, uint32_t curve,

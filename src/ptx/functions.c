@@ -13,8 +13,9 @@ void parser_note_shared(struct parser *parser, struct symbol *symbol)
     parser_push(parser, &parser->shared, symbol->variable);
 }
 
-bool parse_parameters(struct parser *parser, enum ptx_declared declared, bool anonymous,
-                      const struct ptx_variable *const **list, uint32_t *count)
+/* (a, b) of a signature; the opening parenthesis is the current token. */
+static bool parse_parameters(struct parser *parser, enum ptx_declared declared, bool anonymous,
+                             const struct ptx_variable *const **list, uint32_t *count)
 {
     parser->parameters.count = 0;
     if (!parser_expect(parser, '(', "'('"))

@@ -169,15 +169,10 @@ bool parse_variables(struct parser *parser, enum ptx_linkage linkage);
 /* One parameter of a function, prototype or entry, without bindings; `_` is allowed as its name in prototypes. */
 bool parse_parameter(struct parser *parser, enum ptx_declared declared, bool anonymous,
                      struct ptx_variable **parameter);
-/* A type word; NONE after an error was reported. */
-enum ptx_type parse_type(struct parser *parser);
 
 /* functions.c */
 /* At .entry or .func. */
 bool parse_function(struct parser *parser, enum ptx_linkage linkage);
-/* (a, b) of a signature; the opening parenthesis is the current token. */
-bool parse_parameters(struct parser *parser, enum ptx_declared declared, bool anonymous,
-                      const struct ptx_variable *const **list, uint32_t *count);
 /* The body names or declares a variable: if it is shared memory, the function needs it. */
 void parser_note_shared(struct parser *parser, struct symbol *symbol);
 

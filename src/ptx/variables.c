@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-enum ptx_type parse_type(struct parser *parser)
+/* A type word; NONE after an error was reported. */
+static enum ptx_type parse_type(struct parser *parser)
 {
     enum ptx_type type = parser->token.kind == TOKEN_DOT ? parser->token.name->type : PTX_TYPE_NONE;
     if (type == PTX_TYPE_NONE) {

@@ -88,7 +88,8 @@ bool block_index_says(const struct block_index *index, uint32_t instruction)
     return instruction == index->moves[0] || instruction == index->moves[1] || instruction == index->moves[2];
 }
 
-void block_index_registers(struct block_index *index, const struct code *code)
+/* Makes registers for what has none yet: x, what is read, and what lies between. */
+static void block_index_registers(struct block_index *index, const struct code *code)
 {
     static const char *const names[] = {"block_x", "block_y", "block_z"};
     bool reads_z = index->reads & 1u << GRID_CTAID_Z, reads_y = reads_z || index->reads & 1u << GRID_CTAID_Y;

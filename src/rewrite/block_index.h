@@ -20,8 +20,6 @@ struct block_index {
 struct block_index block_index_plan(const struct ptx_function *function, uint32_t reads);
 /* Whether an instruction of the source says no more than those registers do. */
 bool block_index_says(const struct block_index *index, uint32_t instruction);
-/* Makes registers for what has none yet: x, what is read, and what lies between. */
-void block_index_registers(struct block_index *index, const struct code *code);
 /* Writes it from the parameter of slices (slice.h). */
 void block_index_write(struct block_index *index, const struct code *code, const struct ptx_variable *slice);
 

@@ -30,7 +30,8 @@ void code_binary(const struct code *code, struct code_guard guard, enum ptx_opco
     ptx_body_emit(code->builder, instruction, 3, (struct ptx_operand[]){ptx_register(to), left, right});
 }
 
-void code_high_product(const struct code *code, uint32_t to, uint32_t left, uint32_t right)
+/* The high 32 bits of a product. */
+static void code_high_product(const struct code *code, uint32_t to, uint32_t left, uint32_t right)
 {
     struct ptx_instruction product = ptx_make(PTX_OP_MUL, PTX_TYPE_U32);
     product.half = PTX_HALF_HI;

@@ -25,8 +25,6 @@ void code_move(const struct code *code, struct code_guard guard, enum ptx_type t
 /* to = left OPCODE right; mul is that of the low half */
 void code_binary(const struct code *code, struct code_guard guard, enum ptx_opcode opcode, enum ptx_type type,
                  uint32_t to, struct ptx_operand left, struct ptx_operand right);
-/* The high 32 bits of a product. */
-void code_high_product(const struct code *code, uint32_t to, uint32_t left, uint32_t right);
 /* A new predicate: left COMPARISON right. */
 uint32_t code_compare(const struct code *code, const char *name, enum ptx_suffix comparison, enum ptx_type type,
                       struct ptx_operand left, struct ptx_operand right);

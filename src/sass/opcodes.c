@@ -66,7 +66,8 @@ static bool is_word(const char *part, size_t length, const char *word)
     return length == strlen(word) && memcmp(part, word, length) == 0;
 }
 
-bool sass_has_modifier(const char *opcode, size_t bytes, const char *word)
+/* Whether the opcode has `word` behind one of its dots. */
+static bool sass_has_modifier(const char *opcode, size_t bytes, const char *word)
 {
     const char *part;
     size_t length;

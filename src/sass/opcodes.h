@@ -19,8 +19,6 @@ struct sass_operands {
 /* The operation of a barrier at which its warp does not wait (BAR.ARV). */
 #define SASS_BARRIER_ARRIVES CORUN_OPERATION_MAX
 
-/* Whether the opcode has `word` behind one of its dots. */
-bool sass_has_modifier(const char *opcode, size_t bytes, const char *word);
 /*
  * Unit, latency class, space and registers; a name stands for as many registers as its operand has. False: an unknown opcode, or one whose
  * work a trace does not tell (textures, bulk copies, products of several warps).

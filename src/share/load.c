@@ -106,7 +106,9 @@ static enum corun_status check_variables(const struct corun_policy *policy, cons
     return CORUN_OK;
 }
 
-enum corun_status policy_check(const struct corun_policy *policy, const char *where, struct corun_diagnostics *list)
+/* The checks alone; `where` is quoted in messages. */
+static enum corun_status policy_check(const struct corun_policy *policy, const char *where,
+                                      struct corun_diagnostics *list)
 {
     if (policy->version != CORUN_POLICY_VERSION) /* nothing else can be relied on */
         return corun_report(list, CORUN_POLICY, CORUN_NOWHERE,

@@ -16,8 +16,6 @@ size_t policy_path_length(const char *text);
  * loaded until the process ends.
  */
 enum corun_status policy_load(const char *path, struct corun_diagnostics *list, const struct corun_policy **policy);
-/* The checks alone; `where` is quoted in messages. */
-enum corun_status policy_check(const struct corun_policy *policy, const char *where, struct corun_diagnostics *list);
 
 /* The same for a table of parameters, of whatever has one: POLICY after a message that begins with `where`. */
 enum corun_status policy_check_parameters(const struct corun_policy_parameter *rows, uint32_t count, const char *where,

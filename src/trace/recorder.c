@@ -46,7 +46,8 @@ void recorder_task(struct recorder *recorder, uint32_t query, uint32_t phase, ui
         recorder->leaders[w] = UINT64_MAX;
 }
 
-void recorder_thin(struct recorder *recorder, uint64_t threshold)
+/* Samples of lines at or above that threshold are dropped. */
+static void recorder_thin(struct recorder *recorder, uint64_t threshold)
 {
     size_t from = 0, kept = 0;
     recorder->threshold = threshold;

@@ -28,8 +28,6 @@ void recorder_begin(struct recorder *recorder, uint32_t thread, uint32_t rate, s
 void recorder_free(struct recorder *recorder);
 void recorder_task(struct recorder *recorder, uint32_t query, uint32_t phase, uint32_t task);
 void recorder_access(struct recorder *recorder, uint64_t address, uint32_t bytes, bool store);
-/* Samples of lines at or above that threshold are dropped. */
-void recorder_thin(struct recorder *recorder, uint64_t threshold);
 /* All of them as one file, at the lowest of their thresholds. False if it could not be written, or a recorder has failed. */
 bool recorders_write(struct recorder *const *recorders, size_t count, FILE *file);
 
