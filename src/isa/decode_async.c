@@ -111,6 +111,52 @@ static struct operation *emit_copy_load(struct decoder *decoder, const struct de
     return op;
 }
 
+/* The last operation is for all lanes, also for those that the guard of the instruction holds back. */
+static void free_of_guard(struct decoder *decoder)
+{
+    if (decoder->code.count)
+        decoder->code.data[decoder->code.count - 1].guard = NO_PREDICATE;
+}
+
+/* limit = predicate ? a : b, for all lanes */
+static uint16_t emit_choice(struct decoder *decoder, uint16_t predicate, bool negated, uint16_t limit, uint16_t a,
+                            uint16_t b)
+{
+    struct operation *op = emit_lanes(decoder, PTX_OP_SELP, PTX_TYPE_B32, PTX_TYPE_NONE, limit, a, b);
+    op->predicate_in = predicate;
+    op->predicate_in_negated = negated;
+    free_of_guard(decoder);
+    decode_reads(decode_last(decoder), decoder->kernel->register_slots + predicate, false);
+    return limit;
+}
+
+static bool is_predicate(const struct decoder *decoder, const struct ptx_operand *operand)
+{
+    return operand->kind == PTX_OPERAND_REGISTER &&
+           decoder->function->ptx->registers[operand->index].type == PTX_TYPE_PRED;
+}
+
+/*
+ * How many bytes a lane reads. The last operand is a number, or a predicate that says that there are none. There are none either where the guard
+ * holds the lane back.
+ */
+static uint16_t emit_limit(struct decoder *decoder, const struct ptx_operand *last, uint64_t bytes)
+{
+    const struct ptx_instruction *instruction = decoder->instruction;
+    uint16_t zero = decode_constant(decoder, 0, false, NULL), limit;
+    bool chosen = is_predicate(decoder, last), guarded = instruction->guard != PTX_NONE;
+    uint16_t scratch = chosen || guarded ? decode_temporary(decoder) : 0;
+    if (chosen)
+        limit = emit_choice(decoder, decode_predicate(decoder, last->index), last->negated, scratch, zero,
+                            decode_constant(decoder, bytes, false, NULL));
+    else
+        limit = decode_source(decoder, last, 32);
+    if (guarded)
+        limit = emit_choice(decoder, decode_predicate(decoder, instruction->guard), instruction->guard_negated, scratch,
+                            limit, zero);
+    return limit;
+}
+
 /* Only the first `limit` bytes are read: word by word, by the lanes that have some of it. */
 static void emit_partial_load(struct decoder *decoder, struct decoded_place from, const uint16_t *data, uint32_t words,
                               uint16_t limit)
@@ -122,6 +168,7 @@ static void emit_partial_load(struct decoder *decoder, struct decoded_place from
         emit_lanes(decoder, PTX_OP_AND, PTX_TYPE_B32, PTX_TYPE_NONE, data[i], zero, zero);
         /* Lanes that the guard holds back keep a predicate from before: so all of them compute it. */
         emit_comparison(decoder, PTX_COMPARISON_GT, PTX_TYPE_U32, inside, limit, before);
+        free_of_guard(decoder);
         struct operation *op = emit_copy_load(decoder, &from, &data[i], 1);
         op->guard = inside;
         op->guard_negated = 0;
@@ -141,17 +188,13 @@ static void emit_copy(struct decoder *decoder)
     uint32_t words = (uint32_t)operands[2].bits / 4;
     bool partial = instruction->operand_count > 3 &&
                    !(operands[3].kind == PTX_OPERAND_INTEGER && operands[3].bits >= operands[2].bits);
-    if (partial && instruction->guard != PTX_NONE) {
-        decode_error(decoder, CORUN_UNSUPPORTED, "not supported: cp.async with a guard and a number of bytes");
-        return;
-    }
     assert(words >= 1 && words <= 4); /* the front end has refused others */
     struct decoded_place to = decode_place(decoder, &operands[0], PTX_SPACE_SHARED);
     struct decoded_place from = decode_place(decoder, &operands[1], PTX_SPACE_GLOBAL);
     uint16_t low = decode_temporary(decoder), high = decode_temporary(decoder);
     uint16_t data[4] = {low, (uint16_t)(low + 1), high, (uint16_t)(high + 1)};
     if (partial) {
-        emit_partial_load(decoder, from, data, words, decode_source(decoder, &operands[3], 32));
+        emit_partial_load(decoder, from, data, words, emit_limit(decoder, &operands[3], operands[2].bits));
     } else {
         emit_copy_load(decoder, &from, data, words);
         take_token(decoder);

@@ -17,6 +17,13 @@ EXTREME(maximum_f32, float, uint32_t, >, &)
 EXTREME(minimum_f64, double, uint64_t, <, |)
 EXTREME(maximum_f64, double, uint64_t, >, &)
 
+/* .xorsign.abs: what was made of two magnitudes, with the sign of the product of both; NaN has none. */
+static inline float with_both_signs(float magnitude, float a, float b)
+{
+    uint32_t sign = (bits_of_f32(a) ^ bits_of_f32(b)) & 0x80000000u;
+    return magnitude != magnitude ? magnitude : f32_of_bits(bits_of_f32(magnitude) | sign);
+}
+
 /* What .ftz leaves of a rounded result: nothing if it is below the smallest normal number when 24 bits are kept of it. */
 static inline float flush_tiny(double exact, enum rounding rounding, float rounded)
 {

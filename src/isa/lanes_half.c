@@ -51,6 +51,15 @@ static double extreme(const struct operation *op, double a, double b, bool large
     return (a < b) == largest ? b : a;
 }
 
+static uint32_t smallest_or_largest(const struct operation *op, uint32_t x, uint32_t y, bool largest)
+{
+    double a = half_load(op, x), b = half_load(op, y);
+    if (!(op->variant & HALF_XORSIGN))
+        return half_finish(op, extreme(op, a, b, largest));
+    uint32_t bits = half_finish(op, extreme(op, __builtin_fabs(a), __builtin_fabs(b), largest));
+    return bits == HALF_NAN ? bits : bits | ((x ^ y) & 0x8000u);
+}
+
 static uint32_t compute(const struct operation *op, uint32_t x, uint32_t y, uint32_t z)
 {
     double a = half_load(op, x), b = half_load(op, y);
@@ -68,9 +77,9 @@ static uint32_t compute(const struct operation *op, uint32_t x, uint32_t y, uint
     case HALF_ABS:
         return a != a ? HALF_NAN : (op->variant & HALF_FLUSH ? flush_half(x, format_of(op)) : x) & 0x7fffu;
     case HALF_MIN:
-        return half_finish(op, extreme(op, a, b, false));
+        return smallest_or_largest(op, x, y, false);
     case HALF_MAX:
-        return half_finish(op, extreme(op, a, b, true));
+        return smallest_or_largest(op, x, y, true);
     case HALF_EX2:
         return half_finish(op, approximate_ex2((float)a));
     default:

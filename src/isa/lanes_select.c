@@ -406,8 +406,12 @@ static uint32_t select_f32(const struct ptx_instruction *i)
     case PTX_OP_TANH:
         return LANE_tanh_approx_f32;
     case PTX_OP_MIN:
+        if (i->xorsign)
+            return (i->nan ? LANE_min_xorsign_nan_f32 : LANE_min_xorsign_f32) + (i->ftz != 0);
         return (i->nan ? LANE_min_nan_f32 : LANE_min_f32) + (i->ftz != 0);
     case PTX_OP_MAX:
+        if (i->xorsign)
+            return (i->nan ? LANE_max_xorsign_nan_f32 : LANE_max_xorsign_f32) + (i->ftz != 0);
         return (i->nan ? LANE_max_nan_f32 : LANE_max_f32) + (i->ftz != 0);
     case PTX_OP_ABS:
         return LANE_abs_f32 + (i->ftz != 0);
@@ -642,7 +646,8 @@ static uint8_t half_flags(const struct ptx_instruction *i, uint32_t type)
     bool brain = type == PTX_TYPE_BF16 || type == PTX_TYPE_BF16X2;
     bool pair = type == PTX_TYPE_F16X2 || type == PTX_TYPE_BF16X2;
     return (uint8_t)((brain ? HALF_BRAIN : 0) | (pair ? HALF_PAIR : 0) | (i->ftz ? HALF_FLUSH : 0) |
-                     (i->sat ? HALF_CLAMP : 0) | (i->relu ? HALF_RELU : 0) | (i->nan ? HALF_NANS : 0));
+                     (i->sat ? HALF_CLAMP : 0) | (i->relu ? HALF_RELU : 0) | (i->nan ? HALF_NANS : 0) |
+                     (i->xorsign ? HALF_XORSIGN : 0));
 }
 
 static uint32_t select_half_conversion(const struct ptx_instruction *i, struct operation *op)

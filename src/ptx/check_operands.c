@@ -398,9 +398,17 @@ static bool check_fragment(struct parser *parser, const struct ptx_instruction *
     return mismatch(parser, operand, text);
 }
 
+static bool is_predicate(const struct parser *parser, const struct parsed_operand *operand)
+{
+    return operand->operand.kind == PTX_OPERAND_REGISTER &&
+           parser->registers.data[operand->operand.index].type == PTX_TYPE_PRED;
+}
+
 static bool check_operand(struct parser *parser, struct ptx_instruction *instruction, char letter,
                           struct parsed_operand *operand)
 {
+    if (letter == 'k')
+        letter = is_predicate(parser, operand) ? 'p' : 'u';
     enum ptx_type first = instruction->types[0];
     uint32_t wide = instruction->half == PTX_HALF_WIDE ? 2 : 1;
     struct expectation expected = {first, ptx_types[first].bits, false, false};

@@ -293,6 +293,10 @@ static const char *wrong_arithmetic(const struct ptx_instruction *instruction)
         return "has both a precision and a rounding";
     if (instruction->nan && type != PTX_TYPE_F32 && !ptx_type_is_half(type))
         return "has .NaN without type .f32";
+    if (!instruction->xorsign != !instruction->magnitude)
+        return "has only one of .xorsign and .abs";
+    if (instruction->xorsign && type != PTX_TYPE_F32 && !ptx_type_is_half(type))
+        return "has .xorsign without a float of at most 32 bits";
     return NULL;
 }
 

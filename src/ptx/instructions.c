@@ -154,7 +154,9 @@ static bool set_suffix(struct parser *parser, const struct mnemonic *mnemonic, s
         return set_type(parser, mnemonic, instruction, word);
     if (name->unsupported)
         return not_supported(parser, mnemonic);
-    if (name->hint && row->fields & (UINT64_C(1) << PTX_FIELD_SPACE | UINT64_C(1) << PTX_FIELD_COPY_TO)) {
+    uint64_t of_memory =
+        UINT64_C(1) << PTX_FIELD_SPACE | UINT64_C(1) << PTX_FIELD_COPY_TO | UINT64_C(1) << PTX_FIELD_PREFETCH;
+    if (name->hint && row->fields & of_memory) {
         if (row->fields >> PTX_FIELD_LEVEL & 1)
             instruction->level = PTX_LEVEL_L2;
         return true;

@@ -107,6 +107,8 @@ enum ptx_suffix {
     F(precision, PRECISION) \
     F(ftz, FTZ) \
     F(nan, NAN) \
+    F(xorsign, XORSIGN) \
+    F(magnitude, MAGNITUDE) \
     F(relu, RELU) \
     F(noftz, NOFTZ) \
     F(sat, SAT) \

@@ -37,6 +37,44 @@ static void test_copies(void **state)
     runner_free(&runner);
 }
 
+/* A guard beside a number of bytes, a predicate that says that nothing is read, and a cache policy, which is not heeded. */
+static void test_copies_of_some(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(&runner,
+                KERNEL(".shared .align 16 .b8 room[1024];\nmov.u32 %r1, room;\nmad.lo.u32 %r2, %t, 16, %r1;\n"
+                       "mul.wide.u32 %rd1, %t, 16;\nadd.u64 %rd1, %out, %rd1;\nmov.u32 %r3, 7;\n"
+                       "st.shared.v4.u32 [%r2], {%r3, %r3, %r3, %r3};\n"
+                       "st.shared.v4.u32 [%r2+512], {%r3, %r3, %r3, %r3};\n"
+                       "createpolicy.fractional.L2::evict_first.b64 %rd2, 1.0;\nsetp.ge.u32 %p1, %t, 12;\n"
+                       "and.b32 %r4, %t, 1;\nsetp.eq.u32 %p2, %r4, 1;\n"
+                       "@!%p1 cp.async.ca.shared.global.L2::cache_hint [%r2], [%rd1+8192], 16, %t, %rd2;\n"
+                       "@%p1 cp.async.cg.shared.global.L2::128B [%r2+512], [%rd1+8192], 16, !%p2;\n"
+                       "cp.async.ca.shared::cta.global.L2::256B.L2::cache_hint [%r2+516], [%rd1+8192], 4, %rd2;\n"
+                       "cp.async.wait_all;\nbar.sync 0;\n"
+                       "ld.shared.v4.u32 {%r3, %r4, %r5, %r6}, [%r2];\n"
+                       "st.global.v4.u32 [%rd1], {%r3, %r4, %r5, %r6};\n"
+                       "ld.shared.v4.u32 {%r3, %r4, %r5, %r6}, [%r2+512];\n"
+                       "st.global.v4.u32 [%rd1+1024], {%r3, %r4, %r5, %r6};"));
+    uint8_t data[512];
+    for (int i = 0; i < 512; i++)
+        data[i] = (uint8_t)(i * 7 + 1);
+    assert_int_equal(corun_memory_write(runner.memory, runner.out + 8192, data, sizeof data), CORUN_OK);
+    assert_int_equal(runner_try(&runner, 20), CORUN_OK);
+    const uint8_t *bytes = (const uint8_t *)runner_words(&runner);
+    static const uint32_t sevens[4] = {7, 7, 7, 7};
+    for (int t = 0; t < 20; t++) {
+        uint8_t first[16] = {0}, second[16] = {0};
+        memcpy(first, t < 12 ? data + 16 * t : (const uint8_t *)sevens, t < 12 ? (size_t)t : sizeof sevens);
+        memcpy(second, t < 12 ? (const uint8_t *)sevens : data + 16 * t, t < 12 || t % 2 ? sizeof second : 0);
+        memcpy(second + 4, data + 16 * t, 4);
+        assert_memory_equal(bytes + 16 * t, first, 16);
+        assert_memory_equal(bytes + 1024 + 16 * t, second, 16);
+    }
+    runner_free(&runner);
+}
+
 /* One thread: what each operation leaves behind, word by word. */
 static void test_phases(void **state)
 {
@@ -143,11 +181,9 @@ static void test_bulk_of_odd_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_phases),
-        cmocka_unit_test(test_many_warps),
-        cmocka_unit_test(test_bulk),
-        cmocka_unit_test(test_bulk_of_odd_bytes),
+        cmocka_unit_test(test_copies), cmocka_unit_test(test_copies_of_some),
+        cmocka_unit_test(test_phases), cmocka_unit_test(test_many_warps),
+        cmocka_unit_test(test_bulk),   cmocka_unit_test(test_bulk_of_odd_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -217,6 +217,13 @@ static uint64_t extreme_f32(uint64_t a, uint64_t b, bool flush, bool maximum, bo
     return f32_bits(first != maximum ? x : y);
 }
 
+/* .xorsign.abs */
+static uint64_t extreme_magnitude_f32(uint64_t a, uint64_t b, bool flush, bool maximum, bool propagate)
+{
+    uint64_t result = extreme_f32(a & 0x7fffffff, b & 0x7fffffff, flush, maximum, propagate);
+    return result == 0x7fffffff ? result : result | ((a ^ b) & 0x80000000);
+}
+
 static uint64_t extreme_f64(uint64_t a, uint64_t b, bool maximum)
 {
     double x = f64_from(a), y = f64_from(b);
@@ -243,6 +250,11 @@ static uint64_t flush_bits(uint64_t a)
     X(minn, "min.NaN.f32", "fff", extreme_f32(a, b, 0, 0, 1)) \
     X(maxn, "max.NaN.f32", "fff", extreme_f32(a, b, 0, 1, 1)) \
     X(minnz, "min.ftz.NaN.f32", "fff", extreme_f32(a, b, 1, 0, 1)) \
+    X(minx, "min.xorsign.abs.f32", "fff", extreme_magnitude_f32(a, b, 0, 0, 0)) \
+    X(maxx, "max.xorsign.abs.f32", "fff", extreme_magnitude_f32(a, b, 0, 1, 0)) \
+    X(minxz, "min.ftz.xorsign.abs.f32", "fff", extreme_magnitude_f32(a, b, 1, 0, 0)) \
+    X(maxxn, "max.NaN.xorsign.abs.f32", "fff", extreme_magnitude_f32(a, b, 0, 1, 1)) \
+    X(minxnz, "min.ftz.NaN.xorsign.abs.f32", "fff", extreme_magnitude_f32(a, b, 1, 0, 1)) \
     X(min64, "min.f64", "ggg", extreme_f64(a, b, 0)) \
     X(max64, "max.f64", "ggg", extreme_f64(a, b, 1)) \
     X(abs, "abs.f32", "ff", isnan(f32_from(a)) ? 0x7fffffff : a & ~SIGN32) \

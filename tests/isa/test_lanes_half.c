@@ -106,7 +106,7 @@ enum { ADD, SUB, MUL, FMA, MIN, MAX, MIN_NAN, MAX_NAN, NEG, ABS };
 static struct {
     const struct format *format;
     unsigned operation, toward;
-    bool clamp, relu, flush;
+    bool clamp, relu, flush, magnitudes;
 } now;
 
 static bool is_special(uint32_t bits)
@@ -124,6 +124,11 @@ static uint32_t one(uint32_t a, uint32_t b, uint32_t c)
     a = flushed(a);
     b = flushed(b);
     c = flushed(c);
+    uint32_t sign = now.magnitudes ? (a ^ b) & 0x8000 : 0;
+    if (now.magnitudes) {
+        a &= 0x7fff;
+        b &= 0x7fff;
+    }
     const struct format *f = now.format;
     double x = as_double(f, a), y = as_double(f, b), z = as_double(f, c);
     bool special = is_special(a) || is_special(b) || (now.operation == FMA && is_special(c));
@@ -157,6 +162,8 @@ static uint32_t one(uint32_t a, uint32_t b, uint32_t c)
             result = largest ? a & b : a | b; /* of two zeros by the sign */
         else
             result = (x < y) == largest ? b : a;
+        if (!is_nan(f, result))
+            result |= sign;
     }
     }
     if (now.clamp)
@@ -192,10 +199,24 @@ static void test_arithmetic(void **state)
     static const struct {
         const char *name;
         unsigned operation, operands;
-    } cases[] = {{"add", ADD, 2},         {"sub", SUB, 2},        {"mul", MUL, 2},     {"fma.rn", FMA, 3},
-                 {"fma.rn.relu", FMA, 3}, {"fma.rn.sat", FMA, 3}, {"add.sat", ADD, 2}, {"mul.ftz", MUL, 2},
-                 {"add.rn.ftz", ADD, 2},  {"min", MIN, 2},        {"max", MAX, 2},     {"min.NaN", MIN_NAN, 2},
-                 {"max.NaN", MAX_NAN, 2}, {"neg", NEG, 1},        {"abs", ABS, 1}};
+    } cases[] = {{"add", ADD, 2},
+                 {"sub", SUB, 2},
+                 {"mul", MUL, 2},
+                 {"fma.rn", FMA, 3},
+                 {"fma.rn.relu", FMA, 3},
+                 {"fma.rn.sat", FMA, 3},
+                 {"add.sat", ADD, 2},
+                 {"mul.ftz", MUL, 2},
+                 {"add.rn.ftz", ADD, 2},
+                 {"min", MIN, 2},
+                 {"max", MAX, 2},
+                 {"min.NaN", MIN_NAN, 2},
+                 {"max.NaN", MAX_NAN, 2},
+                 {"neg", NEG, 1},
+                 {"abs", ABS, 1},
+                 {"min.xorsign.abs", MIN, 2},
+                 {"max.ftz.xorsign.abs", MAX, 2},
+                 {"min.NaN.xorsign.abs", MIN_NAN, 2}};
     static const char *const types[] = {"f16", "f16x2", "bf16", "bf16x2"};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (unsigned type = 0; type < 4; type++) {
@@ -206,6 +227,7 @@ static void test_arithmetic(void **state)
             now.clamp = strstr(word, ".sat") != NULL;
             now.relu = strstr(word, ".relu") != NULL;
             now.flush = strstr(word, ".ftz") != NULL;
+            now.magnitudes = strstr(word, ".abs") != NULL;
             if (type >= 2 && (now.clamp || now.flush))
                 continue;
             snprintf(name, sizeof name, "%s.%s", word, types[type]);
