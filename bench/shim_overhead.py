@@ -22,6 +22,8 @@ import subprocess
 import sys
 import tempfile
 
+TIMED_OUT = 15 # the status of a program that was ended
+
 # What waits for the clock of the host, or for other processes.
 LEFT_OUT = {"polling", "forked", "cuda_interprocess", "cuda_stream_values"}
 
@@ -67,9 +69,10 @@ class Bench:
                 f"CORUN_SHIM_DRIVER={self.libraries / 'libcuda.so.1'}"]
 
     def execute(self, options, governed, words, limit=600):
-        """`corun exec` ends what it has started when it is told to."""
-        subprocess.run([self.corun, "exec", "-q", "--wall-timeout", f"{limit}s", *options, "--", *self.behind(governed), *words], env=self.environment,
-                       capture_output=True, check=False)
+        """False: `corun exec` has ended what did not end by itself."""
+        done = subprocess.run([self.corun, "exec", "-q", "--wall-timeout", f"{limit}s", *options, "--", *self.behind(governed), *words], env=self.environment,
+                              capture_output=True, check=False)
+        return done.returncode != TIMED_OUT
 
     def cycles(self, options, program, words, governed):
         record = self.folder / "record.json"
@@ -85,7 +88,8 @@ class Bench:
             return None
         counted = self.folder / "callgrind.out"
         counted.unlink(missing_ok=True)
-        self.execute(["--functional", *options], governed, ["valgrind", "--tool=callgrind", f"--callgrind-out-file={counted}", program, *words], limit)
+        if not self.execute(["--functional", *options], governed, ["valgrind", "--tool=callgrind", f"--callgrind-out-file={counted}", program, *words], limit):
+            return None # what callgrind has counted up to that is a part
         found = re.search(r"^(?:summary|totals): (\d+)", counted.read_text() if counted.exists() else "", re.MULTILINE)
         return int(found[1]) if found else None
 

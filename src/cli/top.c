@@ -38,7 +38,10 @@ struct top_options {
     struct wire_link link;
     struct daemon_list now, before;
     bool has_before, helps;
+    int skipped, most_skipped; /* columns of the terminal's that lie to its left; the picture has no more */
 };
+
+#define MOVED_COLUMNS 8 /* by a key */
 
 #define LONGEST_DELAY 3600.0
 
@@ -136,6 +139,7 @@ static void show_help(const struct top_options *top)
         TOP_ORDERS(ORDER_LINE)
 #undef ORDER_LINE
             "  'R'       the other way round",
+        "  arrows    to the left and right",
         "  's', 'd'  seconds between two pictures",
         "  space     a picture now",
         "  'h', '?'  this page, and back",
@@ -148,21 +152,43 @@ static void show_help(const struct top_options *top)
     refresh();
 }
 
-static void show_lines(char *text)
+/* Behind so many signs, each of which takes a column. */
+static char *behind(char *text, int signs)
 {
-    int line = 0;
+    while (*text && (signs || ((unsigned char)*text & 0xc0) == 0x80))
+        signs -= ((unsigned char)*text++ & 0xc0) != 0x80;
+    return text;
+}
+
+static int signs_of(const char *text)
+{
+    int signs = 0;
+    for (; *text; text++)
+        signs += ((unsigned char)*text & 0xc0) != 0x80;
+    return signs;
+}
+
+/* As much of each line as the terminal has columns. */
+static void show_lines(struct top_options *top, char *text)
+{
+    int line = 0, longest = 0;
     erase();
     for (char *rest = text, *next; rest && *rest && line < LINES; rest = next, line++) {
         next = strchr(rest, '\n');
         if (next)
             *next++ = 0;
         bool title = !strncmp(rest, "name ", 5);
+        int signs = signs_of(rest);
+        longest = signs > longest ? signs : longest;
+        char *shown = behind(rest, top->skipped);
+        *behind(shown, COLS) = 0;
         if (title)
             attron(A_REVERSE);
-        mvaddstr(line, 0, rest);
+        mvaddstr(line, 0, shown);
         if (title)
             attroff(A_REVERSE);
     }
+    top->most_skipped = longest > COLS ? longest - COLS : 0;
     refresh();
 }
 
@@ -171,11 +197,10 @@ static enum corun_status show_picture(struct top_options *top)
     char *text = NULL;
     size_t bytes = 0;
     FILE *stream = open_memstream(&text, &bytes);
-    top->view.style.width = COLS > 0 ? (uint32_t)COLS : 0;
     bool fine = stream && top_print(&top->view, &top->now, top->has_before ? &top->before : NULL, stream);
     fine &= stream && fclose(stream) == 0 && text;
     if (fine)
-        show_lines(text);
+        show_lines(top, text);
     free(text);
     return fine ? CORUN_OK : CORUN_MEMORY;
 }
@@ -203,6 +228,11 @@ static bool press(struct top_options *top, int key)
 #undef ORDER_KEY
     if (key == 'R')
         top->view.reverse = !top->view.reverse;
+    if (key == KEY_RIGHT)
+        top->skipped += MOVED_COLUMNS;
+    if (key == KEY_LEFT)
+        top->skipped -= MOVED_COLUMNS;
+    top->skipped = top->skipped > top->most_skipped ? top->most_skipped : top->skipped < 0 ? 0 : top->skipped;
     if (key == 's' || key == 'd')
         ask_delay(top);
     if (key == 'h' || key == '?')

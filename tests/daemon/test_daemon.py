@@ -235,6 +235,19 @@ class Together(Daemon):
                         process.kill()
                         process.wait()
 
+    def test_one_command(self):
+        """Goals and best effort are what they are in one `corun exec`, to the cycle."""
+        clients = (("server", "heat", ("--goal", "50%", "--isolated", "400")), ("train", "elimination", ("--isolated", "300")))
+        for policy in ("even", "smqos"):
+            programs = [[":"] * (i > 0) + ["--name", name, *options, "--", PROGRAMS / program] for i, (name, program, options) in enumerate(clients)]
+            done = subprocess.run([CORUN, "exec", "-q", "--gpu", "gtx980", "--policy", policy, "--json", "-", *sum(programs, [])], env=self.environment,
+                                  capture_output=True, timeout=300, check=True)
+            told = sorted((launch["start_cycle"], launch["start_cycle"] + launch["cycles"]) for launch in json.loads(done.stdout)["launches"])
+            records = b"".join(file for record in self.share_all(policy, *clients) for file in record)
+            lines = [line.split(b"\t") for line in records.splitlines() if line.startswith(b"launch\t")]
+            self.assertGreater(len(told), 100)
+            self.assertEqual(sorted((int(line[9]), int(line[10])) for line in lines), told, policy)
+
     def test_three(self):
         clients = (("one", "heat", ("--goal", "ipc=100")), ("two", "elimination", ()), ("three", "reduction", ()))
         self.repeat(self.share_all("even", *clients), clients)
@@ -445,6 +458,98 @@ class Faults(Daemon):
         self.start_daemon()  # its socket was left over
         self.assertEqual(self.run_shared(PROGRAMS / "vector_add")[0], 0)
         self.stop_daemon()
+
+
+class Latencies(Daemon):
+    """What becomes of a program changes no digit of the others: when their launches began and ended is the same in every run."""
+    # A function for each word; they launch what adds one to a number.
+    LAUNCHES = """
+import ctypes as c, os, signal, sys
+d, v = c.CDLL("libcuda.so.1"), c.c_void_p
+text = b".version 6.0\\n.target sm_50\\n.address_size 64\\n.visible .entry add(.param .u64 p) { .reg .b64 %d; ld.param.u64 %d, [p]; red.global.add.u32 [%d], 1; ret; }\\n"
+def do(name, *words):
+    error = getattr(d, name)(*words)
+    assert error == 0, (name, error)
+context, module, function, place, number = v(), v(), v(), c.c_uint64(), c.c_uint32()
+do("cuInit", 0)
+do("cuCtxCreate_v2", c.byref(context), 0, 0)
+do("cuModuleLoadData", c.byref(module), text)
+do("cuModuleGetFunction", c.byref(function), module, b"add")
+do("cuMemAlloc_v2", c.byref(place), c.c_size_t(4))
+do("cuMemsetD32_v2", place, 0, c.c_size_t(1))
+do("cuCtxSynchronize")
+parameters = (v * 1)(c.cast(c.pointer(place), v))
+def launch(stream=None):
+    do("cuLaunchKernel", function, 200, 1, 1, 32, 1, 1, 0, stream, parameters, None)
+def told():
+    do("cuCtxSynchronize")
+    do("cuMemcpyDtoH_v2", c.byref(number), place, c.c_size_t(4))
+    print(number.value // (200 * 32))
+def ends():
+    for i in range(5):
+        launch()
+        if i % 2:
+            do("cuCtxSynchronize")
+def killed():
+    ends()
+    os.kill(os.getpid(), signal.SIGKILL)
+def full():
+    streams = [v() for _ in range(5000)]
+    for stream in streams:
+        do("cuStreamCreate", c.byref(stream), 1)
+    for stream in streams:
+        launch(stream)
+    for _ in range(2000):
+        launch()
+    told()
+globals()[sys.argv[1]]()
+"""
+
+    def beside(self, *bad, meanwhile=None):
+        """What is recorded of a good program, and how a bad one ended."""
+        run = self.folder / f"run{len(list(self.folder.iterdir()))}"
+        run.mkdir()
+        self.start_daemon("--policy", "even", "--kernel-timeout", "1ms", "--expect", "good", "--expect", "bad")
+        good = self.share(PROGRAMS / "heat", "--name", "good", record=run / "good")
+        other = self.share(bad[0], "--name", "bad", words=bad[1:])
+        if meanwhile:
+            meanwhile()
+        self.assertEqual(self.end(good), self.alone)
+        ended = self.end(other)
+        self.wait_for(lambda: not self.clients())
+        self.stop_daemon()
+        return self.recorded(run / "good"), ended
+
+    def test_others(self):
+        """Beside one that is killed between its launches, has a kernel that faults or does not end, or has more launches under way than corund takes."""
+        self.alone = self.run_alone(PROGRAMS / "heat")
+        python, seen = ("/usr/bin/python3", "-c", self.LAUNCHES), {}
+        for what, bad, status, out in (("killed", (*python, "killed"), 137, b""), ("fault", (PROGRAMS / "fault",), 0, None),
+                                       ("endless", (PROGRAMS / "endless",), None, b"launched\n702 702\n"), ("full", (*python, "full"), 0, b"7000\n")):
+            with self.subTest(what):
+                records, ended = self.beside(*bad)
+                self.assertTrue(records)
+                if status is not None:
+                    self.assertEqual(ended[0], status, ended)
+                if out is not None:
+                    self.assertEqual(ended[1], out, ended)
+                self.assertEqual(self.beside(*bad)[0], records)
+                seen[what] = records
+        self.assertGreater(len({str(records) for records in seen.values()}), 1)  # they are not the same whatever the other one does
+
+    def test_stopped(self):
+        """One that stands still now and then holds up time, and changes no digit."""
+        self.alone = self.run_alone(PROGRAMS / "heat")
+
+        def stop():
+            for turn in range(4):
+                self.wait_for(lambda: len(self.clients()) == 2)
+                pid = next(int(row[1]) for row in self.clients() if row[2] == "bad")
+                os.kill(pid, signal.SIGSTOP)
+                time.sleep(0.1 * turn)
+                os.kill(pid, signal.SIGCONT)
+        words = (PROGRAMS / "own_goal", "40")
+        self.assertEqual(self.beside(*words, meanwhile=stop), self.beside(*words))
 
 
 class Pace(Daemon):
@@ -1236,13 +1341,13 @@ class Top(Daemon):
         self.stop_daemon()
         self.assertEqual(self.ask("top", "--once").returncode, 5)
 
-    def open_terminal(self, *words):
-        """corun top on a terminal of 40 lines with 140 columns: its process, and the end that is ours."""
+    def open_terminal(self, *words, columns=140):
+        """corun top on a terminal of 40 lines: its process, and the end that is ours."""
         try:
             ours, theirs = pty.openpty()
         except OSError as error:
             self.skipTest(f"no terminal can be had here: {error}")
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 140, 0, 0))
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         # pylint: disable=consider-using-with
         process = subprocess.Popen([CORUN, "top", *words], env=dict(self.environment, TERM="xterm", LC_ALL="C"), stdin=theirs, stdout=theirs,
                                    stderr=subprocess.PIPE, start_new_session=True)
@@ -1254,12 +1359,13 @@ class Top(Daemon):
         return process, ours
 
     def read_until(self, ours, text):
-        """What comes on the terminal up to that text."""
+        """What comes on the terminal up to that text, and what came with it."""
         seen, until = b"", time.monotonic() + 20
         while text not in seen and time.monotonic() < until:
             if select.select([ours], [], [], 0.1)[0]:
                 seen += os.read(ours, 65536)
         self.assertIn(text, seen)
+        return seen
 
     def test_keys(self):
         self.start_pair()
@@ -1272,6 +1378,21 @@ class Top(Daemon):
         os.write(ours, b"MRs0.05\n")  # from here on pictures come by themselves
         self.assertEqual(self.ask("policy", "smk").returncode, 0)
         self.read_until(ours, b"smk")
+        os.write(ours, b"q")
+        self.assertEqual(process.wait(20), 0)
+
+    def test_narrow(self):
+        """On 80 columns a line is cut off, and nothing of it is on the next one; the arrows show the rest, and the beginning again."""
+        self.start_pair()
+        process, ours = self.open_terminal("--delay", "1m", columns=80)
+        seen = self.read_until(ours, b"SMs over time")
+        while select.select([ours], [], [], 0.5)[0]:
+            seen += os.read(ours, 65536)
+        self.assertIn(b"first", seen)
+        self.assertNotIn(b"800.00 KB", seen)
+        for keys, text in ((b"\x1bOC" * 20, b"800.00 KB"), (b"\x1bOD" * 20, b"first")):
+            os.write(ours, keys)
+            self.read_until(ours, text)
         os.write(ours, b"q")
         self.assertEqual(process.wait(20), 0)
 
