@@ -89,12 +89,20 @@ void session_end(struct session *session)
     free(session);
 }
 
+/* Modules alone are long, and nobody loads one without a context, of which there are few. */
+static size_t most_unread(const struct session *session)
+{
+    for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++)
+        if (session->spaces[i])
+            return (size_t)WIRE_MOST_TEXT + WIRE_MOST_LINE;
+    return WIRE_MOST_LINE;
+}
+
 bool session_receive(struct session *session, const void *data, size_t bytes)
 {
     size_t unread = session->in.bytes - session->in.taken;
     session->idle = false;
-    return !session->broken && unread + bytes <= (size_t)WIRE_MOST_TEXT + 65536 &&
-           buffer_add(&session->in, data, bytes);
+    return !session->broken && unread + bytes <= most_unread(session) && buffer_add(&session->in, data, bytes);
 }
 
 void session_send(struct session *session, enum wire_type type, const void *body, const void *tail, uint32_t tail_bytes)

@@ -381,6 +381,19 @@ class Faults(Daemon):
         partial.close()
         self.stop_daemon()
 
+    def test_long_messages(self):
+        """Who has no context sends nothing long: connections do not fill corund's memory."""
+        self.start_daemon()
+        names = re.findall(r"^FROM_\w+\((\w+),", (EXAMPLES.parents[1] / "src" / "wire" / "messages.def").read_text(), re.MULTILINE)
+        for _ in range(10):
+            client = self.connect()
+            with self.assertRaises((BrokenPipeError, ConnectionResetError)):
+                client.sendall(struct.pack("<II", names.index("MODULE"), 40 << 20) + bytes(39 << 20))
+        fields = dict(line.split(":", 1) for line in pathlib.Path(f"/proc/{self.daemon.pid}/status").read_text().splitlines())
+        self.assertLess(int(fields["VmHWM"].split()[0]), 40 << 10)
+        self.assertEqual(self.run_shared(PROGRAMS / "vector_add")[0], 0)
+        self.stop_daemon()
+
     def test_connections(self):
         """A thousand, some of them at once and more than there may be: the next program runs."""
         self.start_daemon()
