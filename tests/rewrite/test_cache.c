@@ -219,8 +219,8 @@ enum { NO_DISK = 77 };
 static int use_full_disk(const struct rig *rig)
 {
     char filler[160], page[4096] = "";
-    if (unshare(CLONE_NEWNS | (geteuid() ? CLONE_NEWUSER : 0)) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-        mount("none", rig->top, "tmpfs", 0, "size=4096"))
+    if (unshare(CLONE_NEWNS | (geteuid() ? CLONE_NEWUSER : 0)) ||
+        mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) || mount("none", rig->top, "tmpfs", 0, "size=4096"))
         return NO_DISK;
     snprintf(filler, sizeof filler, "%s/filler", rig->top);
     write_file(filler, page, sizeof page);
