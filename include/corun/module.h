@@ -172,6 +172,24 @@ enum corun_status corun_run_functional(struct corun_grid *grid, uint64_t watchdo
                                        void (*print)(void *user, const char *text, size_t bytes), void *user,
                                        struct corun_functional_result *result);
 
+/*
+ * The same in turns, for kernels that may wait for what their caller does meanwhile: begin, then continue until it has ended or failed, then
+ * end. Grid, list and `user` stay in use until then. Several runs, also of one instance, may be under way; nothing of them runs at the same
+ * time.
+ */
+struct corun_functional_run;
+/* OK or MEMORY. */
+enum corun_status corun_functional_begin(struct corun_grid *grid, uint64_t watchdog, struct corun_diagnostics *list,
+                                         void (*print)(void *user, const char *text, size_t bytes), void *user,
+                                         struct corun_functional_run **run);
+/*
+ * Goes on until every thread block has ended (*ended), or none has for `patience` warp instructions of the launch. Statuses as of
+ * corun_run_functional; after another one than OK there is nothing to be continued.
+ */
+enum corun_status corun_functional_continue(struct corun_functional_run *run, uint64_t patience, bool *ended);
+/* Also in the middle: thread blocks in flight are dropped. NULL is nothing. *result (may be NULL) is what was run until now. */
+void corun_functional_end(struct corun_functional_run *run, struct corun_functional_result *result);
+
 #ifdef __cplusplus
 }
 #endif

@@ -21,6 +21,7 @@
 #include "cuda/graph_condition.h"
 #include "cuda/green.h"
 #include "cuda/interprocess.h"
+#include "cuda/launch_grid.h"
 #include "cuda/machine.h"
 #include "cuda/module.h"
 #include "cuda/nested.h"
@@ -33,17 +34,16 @@
 #include "cuda/stream.h"
 #include "cuda/stream_value.h"
 #include "cuda/task.h"
-#include "isa/device_launch.h"
+#include "cuda/untimed.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#define SLICE_CYCLES 50000u                       /* between two looks at what other threads want */
-#define NUDGE_CYCLES 20000u                       /* of an event or stream that is only asked about */
-#define FUNCTIONAL_WATCHDOG UINT64_C(20000000000) /* warp instructions of a thread block */
-#define MOST_VALUE_LOOKS 60000u                   /* of a call that waits, each at least 100 us */
+#define SLICE_CYCLES 50000u     /* between two looks at what other threads want */
+#define NUDGE_CYCLES 20000u     /* of an event or stream that is only asked about */
+#define MOST_VALUE_LOOKS 60000u /* of a call that waits, each at least 100 us */
 
 static struct corun_module_instance *loaded_of(const struct task *task)
 {
@@ -150,116 +150,6 @@ static void carry_out(struct process *process, struct task *task, uint64_t cycle
     finish(process, task, cycle);
 }
 
-/* The two words that the blocks of a cooperative grid meet at: several launches may be under way, each has its own. */
-static uint64_t meeting_address(struct context *context)
-{
-    enum { PLACES = 64, PLACE_BYTES = 256 };
-    if (!context->grid_barrier) {
-        if (corun_memory_allocate(context->memory, PLACES * PLACE_BYTES, &context->grid_barrier) != CORUN_OK)
-            return 0;
-        capture_allocate(process_get(), context, context->grid_barrier, PLACES * PLACE_BYTES);
-    }
-    uint64_t address = context->grid_barrier + (uint64_t)(context->grid_barrier_next++ % PLACES) * PLACE_BYTES;
-    static const uint64_t zero[PLACE_BYTES / 8];
-    (void)corun_memory_write(context->memory, address, zero, sizeof zero);
-    return address;
-}
-
-/* Of a launch that runs in parts, the one at hand. */
-static enum corun_status make_grid(struct process *process, struct task *task, struct corun_grid **grid)
-{
-    struct context *context = task->stream->context;
-    const struct launch_request *request = &task->launch.request;
-    struct corun_launch_description description = {.kernel = request->function->kernel,
-                                                   .grid = request->grid,
-                                                   .block = request->block,
-                                                   .dynamic_shared_bytes = request->dynamic_shared_bytes,
-                                                   .parameters = request->parameters,
-                                                   .parameter_bytes = request->parameter_bytes,
-                                                   .stack_bytes = context->limits[LIMIT_STACK],
-                                                   .cluster = request->cluster.shape,
-                                                   .cluster_balanced =
-                                                       request->cluster.policy == CLUSTER_POLICY_BALANCED};
-    if (request->cooperative && !(description.meeting_address = meeting_address(context)))
-        return CORUN_MEMORY;
-    process->launches += !task->launch.walk;
-    if (request->function->rewritten && !task->launch.walk &&
-        !(task->launch.walk = launch_walk_begin(&process->parting, request, context, process->launches)))
-        return CORUN_MEMORY;
-    if (task->launch.walk)
-        launch_walk_describe(task->launch.walk, request, &description);
-    enum corun_status status = corun_grid_create(request->function->module->loaded, &description, process->list, grid);
-    if (status == CORUN_OK)
-        device_launch_set_depth(*grid, task->launch.depth);
-    return status;
-}
-
-static enum corun_status launch_functional(struct process *process, struct task *task)
-{
-    struct corun_counters counters = {0};
-    enum corun_status status;
-    bool more;
-    do {
-        struct corun_functional_result result;
-        struct corun_grid *grid;
-        status = make_grid(process, task, &grid);
-        if (status != CORUN_OK)
-            return status;
-        capture_launch(process, task, grid);
-        status = corun_run_functional(grid, FUNCTIONAL_WATCHDOG, process->list, print_device_text, NULL, &result);
-        counters.warp_instructions += result.warp_instructions;
-        counters.thread_instructions += result.thread_instructions;
-        more = status == CORUN_OK && task->launch.walk && launch_walk_next(task->launch.walk);
-        if (!more)
-            record_launch(process, task->stream->context->device, task, grid, &counters);
-        corun_grid_destroy(grid);
-        capture_launched(process);
-    } while (more);
-    return status;
-}
-
-/* What a launch without timing has launched, and what that has. False if one failed: its context is in error then. */
-static bool run_nested(struct process *process, struct task *root, uint64_t cycle)
-{
-    struct nested_launches nested = {0};
-    struct context *context = root->stream->context;
-    struct task *task = root;
-    uint64_t since;
-    bool more = true;
-    while (task) {
-        enum corun_status status = task == root ? CORUN_OK : launch_functional(process, task);
-        int error = status == CORUN_OK ? nested_collect(process, &nested, context, task) : CUDA_SUCCESS;
-        if (status != CORUN_OK || error != CUDA_SUCCESS) {
-            nested_abandon(process, &nested, context);
-            failure_of_launch(process, context, status != CORUN_OK ? status : CORUN_MEMORY);
-            return false;
-        }
-        more = nested_ended(process, &nested, task, cycle);
-        task = nested_next(&nested, &since);
-    }
-    if (!more)
-        finish(process, root, cycle);
-    return true;
-}
-
-/* A launch without timing, at once. */
-static void run_untimed(struct process *process, struct task *task, uint64_t cycle)
-{
-    struct context *context = task->stream->context;
-    struct corun_module_instance *loaded = loaded_of(task);
-    task->queued.start_cycle = task->queued.end_cycle = cycle;
-    enum corun_status status = launch_functional(process, task);
-    if (status != CORUN_OK) {
-        capture_refuse(process, "kernel %s failed", KERNEL_NAME(task->launch.request.function->name));
-        failure_of_launch(process, context, status);
-    }
-    if (status == CORUN_OK && process->nests)
-        (void)run_nested(process, task, cycle);
-    else if (status == CORUN_OK)
-        finish(process, task, cycle);
-    failure_tell_notes(process, loaded);
-}
-
 /* Without timing: everything that is ready, at once. */
 static void run_functional(struct process *process, struct task *task)
 {
@@ -268,7 +158,7 @@ static void run_functional(struct process *process, struct task *task)
     bool called;
     switch (task->kind) {
     case TASK_LAUNCH:
-        run_untimed(process, task, 0);
+        untimed_start(process, task, 0);
         return;
     case TASK_COPY:
         error = copy_perform(&task->copy);
@@ -328,7 +218,7 @@ static void start_launch(struct process *process, struct device *device, struct 
     uint32_t application = CORUN_NO_APPLICATION;
     enum corun_status status = machine_open(process, device) ? CORUN_OK : CORUN_MEMORY;
     if (status == CORUN_OK)
-        status = make_grid(process, task, &grid);
+        status = launch_grid_create(process, task, &grid);
     if (status == CORUN_OK)
         status = green_join_machine(context, task->stream->green, &application);
     task->launch.grid = grid;
@@ -425,10 +315,11 @@ static bool start_one(struct process *process, struct device *device)
         task = device ? task_of(stream_next(&device->scheduler, &since)) : next_functional(process);
     if (!task)
         return false;
+    untimed_beside(process);
     if (!device)
         run_functional(process, task);
     else if (task->kind == TASK_LAUNCH && task->launch.untimed)
-        run_untimed(process, task, since);
+        untimed_start(process, task, since);
     else if (task->kind == TASK_LAUNCH)
         start_launch(process, device, task, since);
     else if (task->kind == TASK_COPY || task->kind == TASK_FILL)
@@ -481,7 +372,7 @@ static bool advance_device(struct process *process, struct device *device, uint6
 
 /*
  * What can start on a device, one task at a time, or else a slice of its machine: whoever waits looks in between, and
- * continues at once when what it waits for has ended. Without timing, everything that can be done.
+ * continues at once when what it waits for has ended. Without timing, everything that can be done. Launches that give turns have one each.
  */
 static bool work(struct process *process, uint64_t slice)
 {
@@ -491,9 +382,10 @@ static bool work(struct process *process, uint64_t slice)
         any = true;
     for (uint32_t i = 0; !process->functional && i < process->device_count; i++)
         any |= start_one(process, &process->devices[i]);
+    bool turns = untimed_turns(process);
     for (uint32_t i = 0; !process->functional && !any && i < process->device_count; i++)
         any |= advance_device(process, &process->devices[i], slice, false);
-    return any;
+    return any || turns;
 }
 
 /* Works, and lets other threads in. False if nothing can be done. */
@@ -506,9 +398,10 @@ static bool advance(struct process *process)
         process->value_looks = 0;
     else if (++process->value_looks > MOST_VALUE_LOOKS)
         stream_values_give_up(process);
+    bool untimed = process->untimed.count != 0; /* it may wait for what another thread does */
     process->calls_waiting++;
     pthread_mutex_unlock(&process->lock);
-    if (elsewhere)
+    if (elsewhere || untimed || process->calls_wanting) /* a lock that is taken again at once is given to nobody else */
         usleep(100);
     pthread_mutex_lock(&process->lock);
     process->calls_waiting--;
@@ -584,6 +477,7 @@ void engine_look(struct process *process)
         for (uint32_t i = 0; i < process->device_count; i++)
             while (start_one(process, &process->devices[i]))
                 ;
+        (void)untimed_turns(process);
         for (uint32_t i = 0; !turn && i < process->device_count; i++)
             any |= advance_device(process, &process->devices[i], 0, false);
     }
@@ -597,12 +491,11 @@ static int ask_for(struct process *process, const struct awaited *awaited)
     struct device *device = context->device;
     uint64_t cycle, until = device->cycle + NUDGE_CYCLES;
     bool ended;
-    bool paced = remote_paced(process->remote);
-    if (paced)
+    bool more = !remote_paced(process->remote);
+    if (!more)
         engine_look(process);
-    while (!(ended = reached(process, awaited, &cycle)) && !context->error && !paced && device->cycle < until &&
-           work(process, until - device->cycle))
-        ;
+    while (!(ended = reached(process, awaited, &cycle)) && !context->error && more && device->cycle < until)
+        more = work(process, until - device->cycle) && !process->untimed.count;
     if (context->error)
         return context->error;
     if (ended)
@@ -667,6 +560,7 @@ int engine_host_sleeps(struct process *process, struct context *context, uint64_
     struct device *device = context->device;
     while (process->functional && !context->error && start_one(process, NULL))
         ; /* whatever is asked for needs no time, and a GPU does it without being asked again */
+    (void)untimed_turns(process);
     if (process->functional)
         return context->error;
     device->host_cycle += device_cycles(device, nanoseconds);
@@ -704,6 +598,7 @@ int engine_make_room(struct process *process, struct context *context)
 static void abandon(struct process *process, struct device *device, struct task *task)
 {
     (void)stream_forget(&device->scheduler, &task->queued);
+    untimed_forget(process, task);
     process->host.launches_waiting -= task->kind == TASK_LAUNCH;
     process->values_waiting -= task->kind == TASK_WAIT_VALUE;
     if (task->kind == TASK_RECORD) { /* whoever waits for it learns of the error */

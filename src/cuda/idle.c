@@ -28,6 +28,7 @@
 
 #define LOOK_MICROSECONDS 250000u
 #define QUIET_MICROSECONDS 3000000u
+#define YIELD_MICROSECONDS 100u
 #define SHARED_QUIET_MICROSECONDS 250000u /* other processes of the program may wait for this one (interprocess.h) */
 #define PACED_LOOK_MICROSECONDS 2000u
 
@@ -41,7 +42,7 @@ static bool has_work(const struct process *process)
         if (context->device->scheduler.launches.count || context->device->scheduler.transfers.count)
             return true;
     }
-    return false;
+    return process->untimed.count != 0;
 }
 
 /* Where time goes on by itself, what the program has asked for starts without its help. */
@@ -108,9 +109,13 @@ static void *advance_alone(void *user)
         seen = process->calls;
         /* What waits for others, as for a value in memory, is not helped: they need the lock. */
         uint64_t enough = process->interprocess ? SHARED_QUIET_MICROSECONDS : QUIET_MICROSECONDS;
-        while (quiet >= enough && !process->ended && process->calls == seen && has_work(process))
+        while (quiet >= enough && !process->ended && process->calls == seen && has_work(process)) {
             if (!engine_nudge(process))
                 break;
+            pthread_mutex_unlock(&process->lock); /* a kernel may wait for what the program is about to call */
+            usleep(YIELD_MICROSECONDS);
+            pthread_mutex_lock(&process->lock);
+        }
         bool ended = process->ended;
         struct user_object *gone = user_objects_take(process);
         pthread_mutex_unlock(&process->lock);

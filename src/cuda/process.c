@@ -133,7 +133,9 @@ const struct driver_calls *process_driver(void)
 int process_enter(void)
 {
     pthread_once(&prepared, prepare);
+    instance.calls_wanting++;
     pthread_mutex_lock(&instance.lock);
+    instance.calls_wanting--;
     instance.calls++;
     return start(&instance);
 }

@@ -20,6 +20,7 @@
  *   graph.h      tasks with dependencies
  *   machine.h    the machine that runs launches: of this process, or of corund (remote.h)
  *   engine.h     carries tasks out: in program order without timing, or on the simulated machine
+ *   untimed.h    launches without timing: to their end, or in turns with what they wait for
  *   nested.h     what kernels launch, and when it can start
  *   failure.h    what a failed kernel does to its context, and what is said of it
  *   idle.h       advances the machine for programs that wait without calling
@@ -61,6 +62,7 @@ struct interprocess;
 struct record;
 struct remote;
 struct stream;
+struct task;
 struct virtual_memory;
 
 /* Between __cudaPushCallConfiguration and the launch. */
@@ -92,7 +94,8 @@ struct process {
     bool nests;          /* kernels may launch kernels */
     bool watched, ended; /* idle.c */
     uint64_t calls;
-    uint32_t calls_waiting; /* those that have given the lock back for others to have their turn */
+    _Atomic uint32_t calls_wanting; /* those that wait for the lock */
+    uint32_t calls_waiting;         /* those that have given the lock back for others to have their turn */
     uint32_t threads;
     struct simulated_duration kernel_timeout; /* zeroed: none */
     struct corun_diagnostics *list;
@@ -117,6 +120,7 @@ struct process {
     bool profiles;                  /* counts where kernels issue and wait */
     bool samples;
     struct corun_sampling sampling; /* if it does */
+    VECTOR(struct task *) untimed;  /* launches that give turns (untimed.h), in the order in which they were started */
     uint32_t calls_running;
     uint32_t values_waiting, value_looks;  /* streams that wait for a value; how often nothing else was to be done */
     struct record *record;                 /* NULL: nobody wants to know */

@@ -59,6 +59,7 @@ void task_free(struct process *process, struct task *task)
     switch (task->kind) {
     case TASK_LAUNCH:
         free(task->launch.request.parameters);
+        corun_functional_end(task->launch.run, NULL);
         corun_grid_destroy(task->launch.grid);
         launch_walk_end(task->launch.walk);
         break;

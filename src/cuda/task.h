@@ -4,6 +4,7 @@
 #define CORUN_CUDA_TASK_H
 
 #include "corun/gpu.h"
+#include "corun/module.h"
 #include "cuda/abi.h"
 #include "cuda/copy.h"
 #include "cuda/launch_cluster.h"
@@ -52,12 +53,16 @@ struct task {
         struct {
             struct launch_request request;
             struct corun_grid *grid;
-            struct corun_counters before;
-            struct launch_walk *walk; /* owned; NULL: it runs whole */
-            struct nested *nested;    /* nested.h; NULL: the host has launched it, and it has launched nothing */
-            uint32_t depth;           /* among launches by launches */
-            bool untimed;             /* outside of the region that is timed */
-            bool estimated;           /* not all of its cycles were simulated */
+            union {
+                struct corun_counters before;  /* of its application, when it started */
+                struct corun_counters counted; /* untimed.h: in its parts that have ended */
+            };
+            struct corun_functional_run *run; /* untimed.h; owned; NULL: it is timed, has not begun, or has ended */
+            struct launch_walk *walk;         /* owned; NULL: it runs whole */
+            struct nested *nested; /* nested.h; NULL: the host has launched it, and it has launched nothing */
+            uint32_t depth;        /* among launches by launches */
+            bool untimed;          /* outside of the region that is timed */
+            bool estimated;        /* not all of its cycles were simulated */
         } launch;
         struct copy copy;
         struct fill fill;

@@ -387,13 +387,17 @@ static struct corun_tb *tb_make(struct launch *launch, const struct executor_sm 
     return tb;
 }
 
-/* What the SM remembers of the memory may be older than this launch. */
-static void tb_settle(struct corun_tb *tb, struct executor_sm *sm)
+void executor_sm_settle(struct executor_sm *sm)
 {
     if (sm->generation != memory_generation(sm->memory)) {
         memset(sm->caches, 0, sizeof sm->caches);
         sm->generation = memory_generation(sm->memory);
     }
+}
+
+static void tb_settle(struct corun_tb *tb, struct executor_sm *sm)
+{
+    executor_sm_settle(sm);
     tb->sm = sm;
 }
 

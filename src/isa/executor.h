@@ -289,6 +289,8 @@ void print_assert(struct corun_warp *warp, const struct operation *op, uint32_t 
 
 struct executor_sm *executor_sm_create(struct corun_module_instance *instance, uint32_t index, bool direct);
 void executor_sm_destroy(struct executor_sm *sm);
+/* What the SM remembers of the memory may be older than what it runs next. */
+void executor_sm_settle(struct executor_sm *sm);
 
 /* Parts of a thread block begin at lines of the host's cache. */
 static inline size_t tb_aligned(size_t bytes)

@@ -2,7 +2,8 @@
 /*
  * A run without timing: one thread block after the other, stores and atomics at once. One that does not come to its end soon may be
  * waiting for others: they are begun too, and take turns with it. Those of a cluster are begun together, take turns, and end together.
- * Where somebody asks what is touched, thread blocks run side by side, as many as on the machine: caches depend on that order.
+ * Where somebody asks what is touched, thread blocks run side by side, as many as on the machine: caches depend on that order. A run can stand
+ * still between two turns (corun_functional_continue), as a kernel may also wait for its host.
  */
 #include "base/kernel_name.h"
 #include "isa/cluster.h"
@@ -42,9 +43,20 @@ struct functional_tb {
 struct flight {
     struct functional_tb *states;
     uint32_t count, capacity;
-    uint32_t begun;  /* of the launch, with those that have ended */
-    uint32_t places; /* how many may take turns, side by side */
-    uint64_t ended;  /* warp instructions when one of them ended last */
+    uint32_t begun;   /* of the launch, with those that have ended */
+    uint32_t places;  /* how many may take turns, side by side */
+    uint64_t ended;   /* warp instructions when one of them ended last, of those that run side by side */
+    uint64_t came_on; /* the same of all */
+};
+
+/* A launch on its way. */
+struct corun_functional_run {
+    struct launch *launch;
+    struct corun_untimed how;
+    struct corun_diagnostics *list;
+    struct corun_functional_result count;
+    struct flight flight;
+    uint16_t *turns; /* find_turns; NULL: nobody asks what is touched */
 };
 
 static void open_if_met(struct functional_tb *state, struct barrier_state *barrier)
@@ -285,6 +297,7 @@ static enum corun_status run_flight(struct flight *flight, struct launch *launch
     for (uint32_t i = 0; i < flight->count; i += size) {
         if (status == CORUN_OK && all_ended(&flight->states[i], size)) {
             end_tbs(launch, &flight->states[i]);
+            flight->came_on = result->warp_instructions;
             continue;
         }
         memmove(&flight->states[kept], &flight->states[i], size * sizeof *flight->states);
@@ -397,7 +410,7 @@ static enum corun_status run_side_by_side(struct flight *flight, struct launch *
             status = run_warps(state, turns, how->watchdog, list, result);
         if (status == CORUN_OK && !state->live) {
             end_tbs(launch, state);
-            flight->ended = result->warp_instructions;
+            flight->ended = flight->came_on = result->warp_instructions;
         } else {
             flight->states[kept++] = *state;
         }
@@ -426,66 +439,133 @@ static enum corun_status run_in_order(struct flight *flight, struct launch *laun
     return status == CORUN_OK ? run_flight(flight, launch, how->watchdog, list, result) : status;
 }
 
-/* From how->first on: what is touched comes as far as possible in the order in which it would on the machine. */
-static enum corun_status run_blocks(struct launch *launch, const struct corun_untimed *how,
-                                    struct corun_diagnostics *list, struct corun_functional_result *count)
+static enum corun_status begin_run(struct corun_functional_run *run)
 {
-    struct executor_sm *sm = launch->instance->functional;
-    enum corun_status status = CORUN_OK;
-    struct flight flight = {.begun = how->first, .places = how->places};
-    uint32_t end = how->first + how->count, size = cluster_size(launch);
-    uint16_t *turns = NULL;
-    if (how->touch && how->places > 1 && size == 1 && !launch->meeting_address && !(turns = find_turns(&launch->grid)))
-        status = corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
-    while (status == CORUN_OK && (flight.count || flight.begun < end)) {
-        sm->touch = flight.begun >= how->touch_from ? how->touch : NULL;
-        status = turns && sm->touch ? run_side_by_side(&flight, launch, turns, how, list, count)
-                                    : run_in_order(&flight, launch, how, list, count);
-        flush_text(sm, how->print, how->print_user);
-    }
-    for (uint32_t i = 0; i < flight.count; i += size)
-        end_tbs(launch, &flight.states[i]);
-    free(flight.states);
-    free(turns);
-    sm->touch = NULL;
-    return status;
-}
-
-static enum corun_status run(struct launch *launch, const struct corun_untimed *how, struct corun_diagnostics *list,
-                             struct corun_functional_result *count)
-{
+    const struct corun_untimed *how = &run->how;
+    struct launch *launch = run->launch;
     struct corun_module_instance *instance = launch->instance;
     if (!instance->functional)
         instance->functional = executor_sm_create(instance, 0, true);
     if (!instance->functional)
-        return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
-    instance->functional->global_bytes = 0;
-    instance->functional->touch_user = how->touch_user;
+        return corun_report(run->list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+    run->flight = (struct flight){.begun = how->first, .places = how->places};
     executor_tb_take_spare(launch);
-    enum corun_status status = run_blocks(launch, how, list, count);
-    executor_tb_leave_spare(launch);
-    count->global_bytes = instance->functional->global_bytes;
+    if (how->touch && how->places > 1 && cluster_size(launch) == 1 && !launch->meeting_address &&
+        !(run->turns = find_turns(&launch->grid)))
+        return corun_report(run->list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+    return CORUN_OK;
+}
+
+static bool has_ended(const struct corun_functional_run *run)
+{
+    return !run->flight.count && run->flight.begun == run->how.first + run->how.count;
+}
+
+/*
+ * From how->first on: what is touched comes as far as possible in the order in which it would on the machine. Until all have ended, or none has
+ * for `patience` warp instructions.
+ */
+static enum corun_status continue_run(struct corun_functional_run *run, uint64_t patience)
+{
+    const struct corun_untimed *how = &run->how;
+    struct launch *launch = run->launch;
+    struct flight *flight = &run->flight;
+    struct executor_sm *sm = launch->instance->functional;
+    enum corun_status status = CORUN_OK;
+    executor_sm_settle(sm);
+    sm->global_bytes = 0;
+    sm->touch_user = how->touch_user;
+    flight->came_on = run->count.warp_instructions;
+    while (status == CORUN_OK && !has_ended(run) && run->count.warp_instructions - flight->came_on < patience) {
+        sm->touch = flight->begun >= how->touch_from ? how->touch : NULL;
+        status = run->turns && sm->touch ? run_side_by_side(flight, launch, run->turns, how, run->list, &run->count)
+                                         : run_in_order(flight, launch, how, run->list, &run->count);
+        flush_text(sm, how->print, how->print_user);
+    }
+    run->count.global_bytes += sm->global_bytes;
+    sm->touch = NULL;
     return status;
+}
+
+static void end_run(struct corun_functional_run *run)
+{
+    const uint32_t size = cluster_size(run->launch);
+    for (uint32_t i = 0; i < run->flight.count; i += size)
+        end_tbs(run->launch, &run->flight.states[i]);
+    executor_tb_leave_spare(run->launch);
+    free(run->flight.states);
+    free(run->turns);
+}
+
+/* To its end. */
+static enum corun_status run_all(struct corun_functional_run *run)
+{
+    enum corun_status status = begin_run(run);
+    if (status == CORUN_OK)
+        status = continue_run(run, UINT64_MAX);
+    end_run(run);
+    return status;
+}
+
+static struct corun_untimed whole_grid(const struct corun_grid *grid, uint64_t watchdog,
+                                       void (*print)(void *user, const char *text, size_t bytes), void *user)
+{
+    return (struct corun_untimed){.count = grid->tb_count, .watchdog = watchdog, .print = print, .print_user = user};
 }
 
 enum corun_status corun_run_functional(struct corun_grid *grid, uint64_t watchdog, struct corun_diagnostics *list,
                                        void (*print)(void *user, const char *text, size_t bytes), void *user,
                                        struct corun_functional_result *result)
 {
-    struct corun_functional_result count = {0};
-    struct corun_untimed how = {.count = grid->tb_count, .watchdog = watchdog, .print = print, .print_user = user};
-    enum corun_status status = run((struct launch *)grid, &how, list, &count);
+    struct corun_functional_run run = {
+        .launch = (struct launch *)grid, .how = whole_grid(grid, watchdog, print, user), .list = list};
+    enum corun_status status = run_all(&run);
     if (result)
-        *result = count;
+        *result = run.count;
     return status;
 }
 
 enum corun_status executor_run_untimed(const struct corun_grid *grid, const struct corun_untimed *how,
                                        struct corun_diagnostics *list, struct corun_untimed_result *result)
 {
-    struct corun_functional_result count = {0};
-    enum corun_status status = run((struct launch *)grid, how, list, &count);
-    *result = (struct corun_untimed_result){count.warp_instructions, count.thread_instructions,
-                                            count.ptx_thread_instructions, count.longest_warp};
+    struct corun_functional_run run = {.launch = (struct launch *)grid, .how = *how, .list = list};
+    enum corun_status status = run_all(&run);
+    *result = (struct corun_untimed_result){run.count.warp_instructions, run.count.thread_instructions,
+                                            run.count.ptx_thread_instructions, run.count.longest_warp};
     return status;
+}
+
+enum corun_status corun_functional_begin(struct corun_grid *grid, uint64_t watchdog, struct corun_diagnostics *list,
+                                         void (*print)(void *user, const char *text, size_t bytes), void *user,
+                                         struct corun_functional_run **run)
+{
+    struct corun_functional_run *new = *run = calloc(1, sizeof *new);
+    if (!new)
+        return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+    new->launch = (struct launch *)grid;
+    new->how = whole_grid(grid, watchdog, print, user);
+    new->list = list;
+    enum corun_status status = begin_run(new);
+    if (status != CORUN_OK) {
+        corun_functional_end(new, NULL);
+        *run = NULL;
+    }
+    return status;
+}
+
+enum corun_status corun_functional_continue(struct corun_functional_run *run, uint64_t patience, bool *ended)
+{
+    enum corun_status status = continue_run(run, patience);
+    *ended = has_ended(run);
+    return status;
+}
+
+void corun_functional_end(struct corun_functional_run *run, struct corun_functional_result *result)
+{
+    if (!run)
+        return;
+    if (result)
+        *result = run->count;
+    end_run(run);
+    free(run);
 }

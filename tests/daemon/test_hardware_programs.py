@@ -32,6 +32,7 @@ DIFFER = {
     "cuda_copy_batches": ("whole slices workers", "wants the address of cuGetProcAddress to be that it is linked with: the driver's is behind the shim's jump"),
     "priorities": (HOLDS + " workers", "asks for two launches and sees which comes first: they are not there at the same time, or not on the same SMs"),
     "cuda_many_faults": (HOLDS, "wants to hear of a fault when it waits: it hears of it at the next launch, which waits for the one before"),
+    "waits_for_host": (HOLDS + " workers", "kernels wait for what the program does behind them: launches go one after the other, and the shim's thread calls meanwhile"),
     "waiting_blocks": ("slices workers", "thread blocks wait for each other without a cooperative launch"),
     "cuda_bulk_copies": ("workers", "compares what copies in bulk and by all threads take"),
     "polling": ("workers", "waits without calling CUDA: the simulated GPU goes on for such a program when nobody calls, and the shim's thread does"),
@@ -39,7 +40,7 @@ DIFFER = {
     "attributes": ("workers", "counts thread blocks that fill the shared memory of an SM to the last byte: a worker takes 32 more"),
 }
 # Of these, runs without timing find the same all the same.
-ONLY_TIMED = {"streams"}
+ONLY_TIMED = {"streams", "waits_for_host"}
 # These print times and cycles, which are others.
 TELLS_TIMES = {"cuda_bulk_copies", "cuda_bulk_times", "cuda_driver_threads", "cuda_driver_more"}
 # These fault on purpose, or leave it to the order of threads what is noted: what corun says of that has lines, threads and memory of the rewritten kernels.
