@@ -59,7 +59,7 @@ static void archive_warp(struct corun_archive *archive, struct corun_warp *warp)
     archive_stacked(archive, warp);
     if (archive->reads)
         warp->cycle = NULL; /* the machine gives it a place */
-    if (warp->stack.depth >= SIMT_ENTRIES(kernel->call_depth) || warp->function >= kernel->function_count)
+    if (warp->stack.depth >= SIMT_ENTRIES(warp->tb->launch->call_depth) || warp->function >= kernel->function_count)
         archive_fail(archive, CORUN_SYNTAX, "a warp of kernel %s is nowhere in it", kernel->info.name);
 }
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAVED_LIMIT (64u << 20) /* per warp */
+#define SAVED_LIMIT (256u << 20) /* per warp: of 64 slots each in as many frames as a thread can have */
 
 static uint8_t *frame_byte(const struct corun_warp *warp, uint32_t lane, uint32_t address)
 {
@@ -149,7 +149,7 @@ void call_leave(struct corun_warp *warp, uint32_t index, uint32_t lanes)
 static bool has_room(const struct corun_warp *warp)
 {
     const struct simt_stack *stack = &warp->stack;
-    const uint32_t call_depth = warp->tb->launch->kernel->call_depth;
+    const uint32_t call_depth = warp->tb->launch->call_depth;
     uint32_t calls = 0;
     if (!stack->apart)
         return stack->depth + 2u < SIMT_ENTRIES(call_depth);

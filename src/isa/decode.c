@@ -14,7 +14,6 @@
 #include <string.h>
 
 #define MAX_SLOTS 0x7fffu /* numbers above are constants */
-#define RECURSION_FRAMES 1024u
 #define RESERVED_BYTES \
     1024u /* of shared memory: cudaDeviceProp::reservedSharedMemPerBlock of compute capability 8 and 9 */
 #define RESERVED_ALIGN 128u
@@ -429,7 +428,8 @@ static void lay_out_stack(struct decoder *decoder)
     kernel->grows = recursive || allocates;
     if (allocates)
         kernel->local_bytes = align_to(kernel->local_bytes, STACK_ALIGN);
-    kernel->call_depth = depths[0].frames + (recursive ? RECURSION_FRAMES : 0);
+    kernel->call_depth = depths[0].frames + (recursive ? STACK_BYTES / STACK_FRAME_BYTES : 0);
+    kernel->recurses = recursive;
     if (kernel->local_bytes > MAX_LOCAL_BYTES + STACK_BYTES)
         decode_error(decoder, CORUN_LIMIT, "kernel %s needs %u bytes of local memory per thread, more than %u",
                      KERNEL_NAME(kernel->info.name), kernel->local_bytes, MAX_LOCAL_BYTES);

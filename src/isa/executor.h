@@ -138,6 +138,7 @@ struct launch {
     uint64_t meeting_address;                /* 0: not cooperative */
     uint32_t clock_khz;                      /* of the machine; 0: there is none, and a cycle is a nanosecond */
     uint32_t (*thread)[3][CORUN_WARP_LANES]; /* [warp] → %tid.x, y, z of its lanes */
+    uint32_t call_depth;                     /* the kernel's, and what more of stack is room for */
     uint32_t local_bytes;                    /* per thread: the kernel's, and what the launch wants more of stack */
     size_t warp_register_bytes, warp_local_bytes;
     struct launch_sm *sms;

@@ -147,7 +147,7 @@ static bool find_place(const struct corun_warp *warp, uint32_t index, uint32_t *
 static bool find_waiting(struct corun_warp *warp, struct helper *helper)
 {
     struct simt_stack *stack = &warp->stack;
-    if (stack->depth + 2u >= SIMT_ENTRIES(warp->tb->launch->kernel->call_depth))
+    if (stack->depth + 2u >= SIMT_ENTRIES(warp->tb->launch->call_depth))
         return false;
     for (uint32_t i = stack->depth; i-- > 0;) {
         uint32_t place;

@@ -134,7 +134,8 @@ struct corun_kernel {
     uint32_t dynamic_align;
     uint32_t local_bytes; /* per thread, multiple of 16 */
     bool grows;           /* recursion or alloca: STACK_BYTES of these are for it, and a launch may have more */
-    uint32_t call_depth;  /* frames that can be on the stack at once, the kernel's own included */
+    uint32_t call_depth;  /* frames on the stack at once, with the kernel's own, if a launch wants no more stack */
+    bool recurses;        /* more stack is room for more of them */
     uint32_t stack_slot; /* of the bytes that alloca has given a thread (isa/stack.h); NO_STACK: it does not allocate */
     bool maps;           /* names shared memory of other thread blocks (mapa) */
     bool launches;       /* kernels, itself (isa/device_launch.h) */

@@ -207,6 +207,9 @@ enum corun_status corun_grid_create(struct corun_module_instance *instance,
     launch->warp_register_bytes = (size_t)(kernel->register_slots + 1) * SLOT_BYTES;
     launch->warp_register_bytes = (launch->warp_register_bytes + 63) & ~(size_t)63;
     launch->local_bytes = kernel->local_bytes + more_stack(kernel, description->stack_bytes);
+    launch->call_depth = kernel->call_depth;
+    if (kernel->recurses)
+        launch->call_depth += (launch->local_bytes - kernel->local_bytes) / STACK_FRAME_BYTES;
     launch->warp_local_bytes = (size_t)launch->local_bytes * CORUN_WARP_LANES;
     fill_grid(launch);
     launch->parameters = calloc(1, (size_t)launch->parameter_bytes + PARAMETER_PADDING);

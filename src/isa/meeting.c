@@ -224,7 +224,7 @@ static uint32_t part_by_mask(struct corun_warp *warp, const struct operation *op
 {
     struct simt_stack *stack = &warp->stack;
     const uint32_t same = alike(warp, op, mask);
-    if (same == mask || stack->depth + 2u >= SIMT_ENTRIES(warp->tb->launch->kernel->call_depth))
+    if (same == mask || stack->depth + 2u >= SIMT_ENTRIES(warp->tb->launch->call_depth))
         return mask;
     simt_diverge(stack, same, stack->pc, stack->pc, stack->pc + 1);
     return same;
@@ -292,7 +292,7 @@ static bool let_go(struct corun_warp *warp, const struct meeting *meeting, uint3
 {
     struct simt_stack *stack = &warp->stack;
     if (!(meeting->sites[0].op->extend & MEETING_COMPUTED) ||
-        stack->depth + 2u >= SIMT_ENTRIES(warp->tb->launch->kernel->call_depth))
+        stack->depth + 2u >= SIMT_ENTRIES(warp->tb->launch->call_depth))
         return false;
     for (uint32_t i = stack->depth; i-- > 0;) {
         uint32_t place =

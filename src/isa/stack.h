@@ -11,6 +11,7 @@
 
 #define STACK_BYTES \
     (16u * 1024u) /* of a thread, beyond the longest path without recursion and alloca, if a launch wants no more */
+#define STACK_FRAME_BYTES 16u /* that a call takes of it at least, also of a function with all it needs in registers */
 #define STACK_MOST_BYTES (512u * 1024u) /* local memory of a thread on the hardware */
 #define STACK_ALIGN 256u /* the end of local memory is a multiple of that, and so no alloca can ask for more */
 

@@ -14,7 +14,7 @@ static void lay_out(struct corun_tb *tb)
     const struct launch *launch = tb->launch;
     const struct corun_kernel *kernel = launch->kernel;
     const uint32_t warps = launch->grid.tb_warps;
-    const size_t entries = tb_aligned(SIMT_ENTRIES(kernel->call_depth) * sizeof(struct simt_entry));
+    const size_t entries = tb_aligned(SIMT_ENTRIES(launch->call_depth) * sizeof(struct simt_entry));
     uint8_t *at = (uint8_t *)tb_aligned((uintptr_t)tb->storage);
     for (uint32_t i = 0; i < warps; i++) {
         tb->warps[i].lanes.registers = at;
@@ -36,7 +36,7 @@ static size_t bytes_of(const struct corun_tb *tb)
     const struct launch *launch = tb->launch;
     const struct corun_kernel *kernel = launch->kernel;
     const uint32_t warps = launch->grid.tb_warps;
-    const size_t entries = tb_aligned(SIMT_ENTRIES(kernel->call_depth) * sizeof(struct simt_entry));
+    const size_t entries = tb_aligned(SIMT_ENTRIES(launch->call_depth) * sizeof(struct simt_entry));
     return (launch->warp_register_bytes + launch->warp_local_bytes + entries) * warps +
            tb_aligned((size_t)kernel->predicate_slots * sizeof(uint32_t) * warps) +
            shared_whole(launch->grid.tb_shared_bytes);
