@@ -43,7 +43,7 @@ function(corun_add_cuda_library target name definition map)
 endfunction()
 
 # What `corun cc` compiles with where no toolkit is.
-foreach(header cuda/cuda_runtime.h cuda/cuda_profiler_api.h kernels/include/device.h)
+foreach(header cuda/cuda_runtime.h cuda/device_functions.h cuda/cuda_profiler_api.h kernels/include/device.h)
   get_filename_component(name ${header} NAME)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/data/cuda)
   file(CREATE_LINK ${CMAKE_SOURCE_DIR}/${header} ${CMAKE_BINARY_DIR}/data/cuda/${name} SYMBOLIC)

@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#include "device.h"
+#include "device_functions.h"
 
 struct dim3 {
     unsigned int x, y, z;

@@ -48,6 +48,13 @@ class Compile(unittest.TestCase):
                                         os.path.join(HERE, "include")).stderr, "", name)
             self.corun("exec", "-q", "--", f"./{name}")
 
+    def test_ordinary_programs(self):
+        """Headers of the C++ library, templates, double precision: what was refused, or was computed in single precision without a word."""
+        wanted = {"templates": "1008\n2016\n1008000000000000\n1108307720798208\n", "double_math": "1 100\n28 92 220\n"}
+        for name, printed in wanted.items():
+            self.assertEqual(self.corun("cc", os.path.join(PROGRAMS, f"{name}.cu"), "-o", name).stderr, "", name)
+            self.assertEqual(self.corun("exec", "-q", "--", f"./{name}").stdout, printed)
+
     def test_source_lines(self):
         """A profile by lines of the CUDA source, inlined calls too."""
         self.write("steps.h", "__device__ static inline float\ndouble_of(float x)\n{\n    return x * 2.0f + sqrtf(x);\n}\n")
