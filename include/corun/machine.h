@@ -30,6 +30,8 @@ struct corun_application_reading {
     uint32_t runs;     /* RUNS */
     uint32_t grids_queued;          /* of this run, behind the running one. RUNS */
     struct corun_grid_view running; /* kernel == NULL: none. Members as the observations say */
+    const uint64_t *asked;          /* times, as asked_cycles of the view, up to the next reading */
+    uint32_t asked_count;
 };
 
 struct corun_sm_reading {

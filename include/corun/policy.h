@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define CORUN_POLICY_VERSION 4u
+#define CORUN_POLICY_VERSION 5u
 #define CORUN_UNLIMITED UINT32_MAX
 #define CORUN_POLICY_SECONDS 10 /* of the host, that one call of a policy may take */
 
@@ -180,6 +180,9 @@ struct corun_application_view {
     uint32_t speedup_count;
     const struct corun_launch_view *run_launches; /* all that one run launches; NULL if not known beforehand */
     uint32_t run_launch_count;
+    /* When runs were asked for that have not ended, in that order; the first is under way. NULL: nobody asks for them, or nobody tells. */
+    const uint64_t *asked_cycles;
+    uint32_t asked_count;
 };
 
 /* One (SM, application). Counts are of the last epoch unless said otherwise. */

@@ -113,7 +113,9 @@ static void fill_application(struct governor *governor, uint32_t index)
                                             .speedup = agreed->speedup,
                                             .speedup_count = agreed->speedup_count,
                                             .run_launches = agreed->run_launches,
-                                            .run_launch_count = agreed->run_launch_count};
+                                            .run_launch_count = agreed->run_launch_count,
+                                            .asked_cycles = reading->asked,
+                                            .asked_count = reading->asked_count};
     if (reading->state == CORUN_APPLICATION_ABSENT)
         return;
     view->progress = reading->progress;

@@ -10,10 +10,15 @@
  *
  * With `late`, a launch with a goal need not be alone: the others go on beside it until its application is so much behind what it would have done alone.
  * That is known when a launch has ended. Nothing makes up for it until the application has no launch, so it bounds what all its runs end later.
+ *
+ * With `within`, runs that are asked for need not end as soon as they can, but so long after that: the others go on beside them while all of these, one
+ * after the other and alone from now on, would end earlier, and what is in flight of them may take as long as that is.
  */
 #include "share/policies.h"
 
-enum { PARAMETER_WAIT, PARAMETER_BESIDE, PARAMETER_LATE };
+#include <math.h>
+
+enum { PARAMETER_WAIT, PARAMETER_BESIDE, PARAMETER_LATE, PARAMETER_WITHIN };
 
 static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_WAIT] = {"wait", 100, 0, 1e9, false,
@@ -26,6 +31,10 @@ static const struct corun_policy_parameter parameters[] = {
                         "microseconds by which launches with a goal may be behind what they were alone before the "
                         "others are held back; for goals whose rate alone is known",
                         NULL},
+    [PARAMETER_WITHIN] = {"within", 0, 0, 1e9, false,
+                          "microseconds from a request on within which its run is to end; others are held back if one "
+                          "would end later. For goals whose rate alone is known",
+                          NULL},
 };
 
 /* How far an application with a goal is behind, since it has had launches without a break. */
@@ -33,6 +42,12 @@ struct behind {
     bool busy;
     uint64_t begun, progress; /* then */
     double ticks;             /* when a launch ended last */
+};
+
+/* Runs of an application with a goal. */
+struct runs {
+    uint32_t count;    /* that have ended */
+    uint64_t progress; /* then */
 };
 
 /* Thread blocks that an application has done, counted over its launches. */
@@ -45,10 +60,11 @@ struct count {
 };
 
 struct priority_state {
-    double wait_ticks, late_ticks;
+    double wait_ticks, late_ticks, within_ticks;
     uint32_t beside;
     struct count counts[CORUN_MAX_APPLICATIONS];
     struct behind behind[CORUN_MAX_APPLICATIONS];
+    struct runs runs[CORUN_MAX_APPLICATIONS];
 };
 
 static bool has_launch(const struct corun_application_view *application)
@@ -69,17 +85,39 @@ static void look_behind(struct behind *behind, const struct corun_view *view, ui
     behind->busy = busy;
 }
 
-/* A launch with a goal is there, and others may not go on beside it. */
-static bool is_urgent(const struct priority_state *state, const struct corun_view *view)
+/* What a run takes alone, as those that have ended tell; 0: not known. */
+static double run_ticks(const struct runs *runs, const struct corun_application_view *application)
 {
-    bool urgent = false;
-    for (uint32_t a = 0; a < view->application_count; a++) {
-        const struct corun_application_view *application = &view->applications[a];
-        bool early =
-            state->late_ticks > 0 && application->isolated_ipc > 0 && state->behind[a].ticks < state->late_ticks;
-        urgent |= application->goal != CORUN_GOAL_NONE && has_launch(application) && !early;
+    bool known = runs->count && application->isolated_ipc > 0;
+    return known ? (double)runs->progress / runs->count / application->isolated_ipc : 0;
+}
+
+/*
+ * How much later all runs of an application could end that have been asked for, or would be now, and still be in time: if they went on alone from now on,
+ * one after the other.
+ */
+static double time_to_spare(const struct priority_state *state, const struct corun_view *view, uint32_t a, double run)
+{
+    const struct corun_application_view *application = &view->applications[a];
+    double done = (double)(application->progress - state->runs[a].progress) / application->isolated_ipc;
+    double end = (double)view->cycle - done, spare = state->within_ticks - run;
+    for (uint32_t i = 0; i < application->asked_count; i++) {
+        end += run;
+        spare = fmin(spare, (double)application->asked_cycles[i] + state->within_ticks - end);
     }
-    return urgent;
+    return spare;
+}
+
+/* How long what is in flight of the others may take for an application; 0: they are held back. */
+static double bound_of(const struct priority_state *state, const struct corun_view *view, uint32_t a)
+{
+    const struct corun_application_view *application = &view->applications[a];
+    double run = run_ticks(&state->runs[a], application);
+    bool early = state->late_ticks > 0 && application->isolated_ipc > 0 && state->behind[a].ticks < state->late_ticks;
+    double spare = state->within_ticks > 0 && run > 0 ? time_to_spare(state, view, a, run) : 0;
+    if (spare > state->wait_ticks)
+        return spare;
+    return has_launch(application) && !early ? 0 : state->wait_ticks;
 }
 
 static void count(struct count *count, const struct corun_grid_view *running, bool launch_is_new)
@@ -106,24 +144,29 @@ static void measure(struct count *count, uint64_t now)
     count->held = false;
 }
 
-static uint32_t bounded(const struct priority_state *state, const struct corun_view *view, uint32_t a)
+/* Thread blocks that are over in time. */
+static uint32_t bounded(const struct priority_state *state, const struct corun_view *view, uint32_t a, double ticks)
 {
     const struct corun_grid_view *running = &view->applications[a].running;
     uint32_t fit = running->tbs_per_sm;
     double wave = (double)view->sm_count * (fit && fit != UINT32_MAX ? fit : 1);
     double least = running->kernel && running->tbs < wave ? running->tbs : wave;
-    double within = state->counts[a].rate * state->wait_ticks;
+    double within = state->counts[a].rate * ticks;
     double grant = within > least ? within : least;
     return grant < UINT32_MAX ? (uint32_t)grant : CORUN_UNLIMITED - 1;
 }
 
 static void grant(struct priority_state *state, const struct corun_view *view, struct corun_allowances *allowances)
 {
-    bool urgent = is_urgent(state, view);
+    double bound = INFINITY;
+    for (uint32_t a = 0; a < view->application_count; a++)
+        if (view->applications[a].goal != CORUN_GOAL_NONE)
+            bound = fmin(bound, bound_of(state, view, a));
+    bound = isinf(bound) ? state->wait_ticks : bound;
     for (uint32_t a = 0; a < view->application_count; a++) {
         bool first = view->applications[a].goal != CORUN_GOAL_NONE;
-        allowances->grant[a] = first ? CORUN_UNLIMITED : urgent ? state->beside : bounded(state, view, a);
-        state->counts[a].held |= urgent;
+        allowances->grant[a] = first ? CORUN_UNLIMITED : bound > 0 ? bounded(state, view, a, bound) : state->beside;
+        state->counts[a].held |= !(bound > 0);
     }
 }
 
@@ -133,6 +176,7 @@ static enum corun_status priority_start(void *memory, const struct corun_view *v
     struct priority_state *state = memory;
     state->wait_ticks = values[PARAMETER_WAIT] * view->clock_khz / 1000;
     state->late_ticks = values[PARAMETER_LATE] * view->clock_khz / 1000;
+    state->within_ticks = values[PARAMETER_WITHIN] * view->clock_khz / 1000;
     state->beside = (uint32_t)values[PARAMETER_BESIDE];
     grant(state, view, allowances);
     return CORUN_OK;
@@ -142,8 +186,12 @@ static void priority_decide(void *memory, const struct corun_view *view, struct 
                             struct corun_allowances *allowances)
 {
     struct priority_state *state = memory;
-    if (moment.event == CORUN_EVENT_ARRIVE)
+    const struct corun_application_view *who = &view->applications[moment.application];
+    if (moment.event == CORUN_EVENT_ARRIVE) {
         state->counts[moment.application] = (struct count){.since = view->cycle};
+        state->runs[moment.application] = (struct runs){0};
+    } else if (moment.event == CORUN_EVENT_RUN_COMPLETE)
+        state->runs[moment.application] = (struct runs){who->runs, who->progress};
     for (uint32_t a = 0; a < view->application_count; a++) {
         bool launch_is_new = moment.event == CORUN_EVENT_KERNEL_START && moment.application == a;
         count(&state->counts[a], &view->applications[a].running, launch_is_new);
@@ -162,7 +210,8 @@ const struct corun_policy priority_policy = {
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof parameters[0],
     .needs = 1u << CORUN_CAN_GRANT,
-    .observes = 1u << CORUN_SEES_TB_PROGRESS | 1u << CORUN_SEES_OCCUPANCY | 1u << CORUN_SEES_PROGRESS,
+    .observes =
+        1u << CORUN_SEES_TB_PROGRESS | 1u << CORUN_SEES_OCCUPANCY | 1u << CORUN_SEES_PROGRESS | 1u << CORUN_SEES_RUNS,
     .state_bytes = sizeof(struct priority_state),
     .start = priority_start,
     .decide = priority_decide,

@@ -48,6 +48,10 @@ static void read_application(const struct software *software, struct application
     uint64_t over = (uint64_t)llround(a->worth_before);
     reading->progress = a->likely > over ? a->likely : over;
     reading->runs = (uint32_t)a->runs.count;
+    if (a->description.requests_ns) {
+        reading->asked = a->description.requests_ns + a->runs.count;
+        reading->asked_count = a->requests - reading->runs;
+    }
     if (orders_idle(a))
         return;
     reading->grids_queued = a->launch_count - 1 - (uint32_t)(a->head % a->launch_count);

@@ -138,6 +138,36 @@ static void who_has_left_keeps_nothing_of_the_callers(void **unused)
     scripted_end(&m);
 }
 
+/* Where no policy has the say: until somebody else has the slot. */
+static void who_is_confined_has_some_of_the_sms(void **unused)
+{
+    (void)unused;
+    struct scripted_machine m;
+    struct governor_application next = {.name = "c"};
+    scripted_create(&m);
+    assert_int_equal(scripted_open_with(&m, false), CORUN_OK);
+    const struct corun_allowances *allowances = governor_allowances(m.governor);
+    assert_int_equal(governor_seat(m.governor, 1, &next), CORUN_OK);
+    assert_int_equal(governor_confine(m.governor, 1, 1, 0), CORUN_ARGUMENT);
+    assert_int_equal(governor_confine(m.governor, 1, 1, SCRIPTED_SMS), CORUN_ARGUMENT);
+    assert_int_equal(governor_confine(m.governor, CORUN_MAX_APPLICATIONS, 0, 1), CORUN_ARGUMENT);
+    assert_int_equal(governor_confine(m.governor, 1, 1, 1), CORUN_OK);
+    const uint32_t slots = SCRIPTED_APPLICATIONS;
+    for (uint32_t s = 0; s < SCRIPTED_SMS; s++) {
+        assert_true(allowances->tb_limit[s * slots] == CORUN_UNLIMITED);
+        assert_true(allowances->tb_limit[s * slots + 1] == (s == 1 ? CORUN_UNLIMITED : 0));
+    }
+    assert_int_equal(governor_seat(m.governor, 1, &next), CORUN_OK);
+    for (uint32_t s = 0; s < SCRIPTED_SMS; s++)
+        assert_true(allowances->tb_limit[s * slots + 1] == CORUN_UNLIMITED);
+    scripted_end(&m);
+    scripted_create(&m);
+    scripted_open(&m);
+    assert_int_equal(governor_seat(m.governor, 1, &next), CORUN_OK);
+    assert_int_equal(governor_confine(m.governor, 1, 1, 1), CORUN_ARGUMENT);
+    scripted_end(&m);
+}
+
 static void there_are_as_many_slots_as_are_asked_for(void **unused)
 {
     (void)unused;
@@ -173,6 +203,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_slot_is_as_if_nobody_had_had_it),
         cmocka_unit_test(who_has_left_keeps_nothing_of_the_callers),
+        cmocka_unit_test(who_is_confined_has_some_of_the_sms),
         cmocka_unit_test(there_are_as_many_slots_as_are_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,6 +153,60 @@ static void priority_waits_for_who_is_ahead(void **unused)
     stage_end(&stage);
 }
 
+/*
+ * A run takes 5 us alone, and is to end 20 us after it was asked for. With nothing asked there are 15 us to spare; the others do 20 thread blocks in a
+ * microsecond.
+ */
+static void priority_lets_others_go_on_while_requests_are_in_time(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    uint64_t asked[3];
+    begin(&stage, "priority", 0.5);
+    stage_set(&stage, "wait", 2);
+    stage_set(&stage, "within", 20);
+    stage.applications[0].isolated_ipc = 100;
+    arrive(&stage);
+    start_kernel(&stage, 1, 300);
+    launch(&stage, 1, 300, 200);
+    stage_epoch(&stage, IPC(0, 0));
+    assert_int_equal(stage.grant[1], 2 * 20); /* how long a run takes is not known */
+    asked[0] = stage.view.cycle;
+    stage.applications[0].asked_cycles = asked;
+    stage.applications[0].asked_count = 1;
+    start_kernel(&stage, 0, 10);
+    assert_int_equal(stage.grant[1], 0);
+    stage_run(&stage, 5000, IPC(100, 0));
+    stage.applications[0].runs = 1;
+    stage.applications[0].asked_count = 0;
+    launch(&stage, 0, 0, 0);
+    stage_moment(&stage, CORUN_EVENT_RUN_COMPLETE, 0, 0);
+    assert_int_equal(stage.grant[1], 15 * 20);
+    asked[0] = stage.view.cycle;
+    stage.applications[0].asked_count = 1;
+    start_kernel(&stage, 0, 10);
+    assert_int_equal(stage.grant[1], 15 * 20);
+    stage_run(&stage, 4000, IPC(50, 0)); /* 2 us of 5 are done */
+    start_kernel(&stage, 0, 10);
+    assert_int_equal(stage.grant[1], 13 * 20);
+    asked[1] = asked[0] + 1000; /* would end after 5 - 2 + 5 us, 3 after it was asked for */
+    asked[2] = asked[0] + 4000;
+    stage.applications[0].asked_count = 2;
+    start_kernel(&stage, 0, 10);
+    assert_int_equal(stage.grant[1], 9 * 20);
+    stage.applications[0].asked_count = 3; /* after 13, 0 after it was asked for */
+    start_kernel(&stage, 0, 10);
+    assert_int_equal(stage.grant[1], 7 * 20);
+    stage_run(&stage, 6000, IPC(10, 0));
+    start_kernel(&stage, 0, 10); /* 1.6 to spare are less than what is in flight may take */
+    assert_int_equal(stage.grant[1], 0);
+    stage.applications[0].isolated_ipc = 0;
+    stage.applications[0].asked_count = 1;
+    start_kernel(&stage, 0, 10);
+    assert_int_equal(stage.grant[1], 0);
+    stage_end(&stage);
+}
+
 static void turns_go_round(void **unused)
 {
     (void)unused;
@@ -248,6 +302,7 @@ int main(void)
         cmocka_unit_test(priority_grants_a_small_launch),
         cmocka_unit_test(priority_lets_others_go_on_until_it_is_late),
         cmocka_unit_test(priority_waits_for_who_is_ahead),
+        cmocka_unit_test(priority_lets_others_go_on_while_requests_are_in_time),
         cmocka_unit_test(turns_go_round),
         cmocka_unit_test(thread_limits_are_shares),
         cmocka_unit_test(slate_launches_again),

@@ -156,6 +156,43 @@ static void held_back(void **state)
     stage_end(&stage);
 }
 
+static const uint64_t asked_for[] = {20000, 500000, 500100, 500200};
+static uint32_t most_asked;
+
+/* Runs that have been asked for and have not ended, from the first one on. */
+static void asked_decide(void *memory, const struct corun_view *view, struct corun_policy_moment moment,
+                         struct corun_allowances *allowances)
+{
+    const struct corun_application_view *application = &view->applications[0];
+    (void)memory, (void)moment, (void)allowances;
+    assert_true(application->runs + application->asked_count <= 4);
+    for (uint32_t i = 0; i < application->asked_count; i++)
+        assert_true(application->asked_cycles[i] == asked_for[application->runs + i] &&
+                    application->asked_cycles[i] <= view->cycle);
+    if (application->asked_count > most_asked)
+        most_asked = application->asked_count;
+    assert_true(!view->applications[1].asked_cycles && !view->applications[1].asked_count);
+}
+
+static void a_policy_sees_what_is_asked_for(void **state)
+{
+    (void)state;
+    struct corun_policy policy = scripted(asked_decide);
+    policy.observes |= 1u << CORUN_SEES_RUNS;
+    struct stage stage = stage_begin();
+    stage.options.launching = SOFTWARE_WHOLE;
+    stage.options.policy = &policy;
+    stage.options.epoch_ns = 5000;
+    stage_add(&stage, 64, 4000, 2);
+    stage_add(&stage, 64, 400, 2);
+    stage.applications[0].requests_ns = asked_for;
+    stage.applications[0].request_count = 4;
+    most_asked = 0;
+    stage_run(&stage, &(struct software_limits){.runs = 4});
+    assert_int_equal(most_asked, 3);
+    stage_end(&stage);
+}
+
 /* A run begins no sooner than it is asked for, and its time counts from then, also while it waits for others. */
 static void requests(void **state)
 {
@@ -226,6 +263,7 @@ int main(void)
         cmocka_unit_test(ahead_within_the_grant),
         cmocka_unit_test(held_back),
         cmocka_unit_test(requests),
+        cmocka_unit_test(a_policy_sees_what_is_asked_for),
         cmocka_unit_test(whole_launches_under_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
