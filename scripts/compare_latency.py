@@ -40,7 +40,7 @@ def parse(arguments):
     parser.add_argument("--alone", type=int, default=64000)
     parser.add_argument("--quarter", type=int, default=20, help="thread blocks of batch work that fill about a quarter of the GPU")
     parser.add_argument("--sms", type=int, default=8, help="of the server, where it has its own")
-    parser.add_argument("--within", type=float, default=0.3)
+    parser.add_argument("--within", type=float, default=0.25)
     parser.add_argument("--ways", nargs="+", default=[name for name, _ in WAYS], help="only these of: " + "; ".join(name for name, _ in WAYS))
     parser.add_argument("--mhz", type=int, default=1455, help="of the GPU's cores")
     parser.add_argument("--cache")
