@@ -183,14 +183,11 @@ def make_software(runs, key, policies):
 
 
 def make_fixed(runs, key):
-    """The fewest SMs with which a fixed split holds the goal: no split that stays does better. All SMs but one where none holds it."""
+    """Of all fixed splits with which the goal is held, the one that leaves most; the one that comes nearest where none holds it."""
     ls, batch, goal = key
-    low, high = 1, SMS - 1
-    while low < high:
-        middle = (low + high) // 2
-        met = case(runs, "software", f"fixed:split={middle}/{SMS - middle}", LS[ls], [BATCH[batch]], goal)["npm"] >= 1
-        low, high = (low, middle) if met else (middle + 1, high)
-    return case(runs, "software", f"fixed:split={low}/{SMS - low}", LS[ls], [BATCH[batch]], goal)
+    rows = [case(runs, "software", f"fixed:split={sms}/{SMS - sms}", LS[ls], [BATCH[batch]], goal) for sms in range(1, SMS)]
+    held = [row for row in rows if row["npm"] >= 1]
+    return max(held, key=lambda row: row["batch"]) if held else max(rows, key=lambda row: row["npm"])
 
 
 def main(arguments):
