@@ -62,7 +62,7 @@ static void other_versions_and_parameters_out_of_range_are_refused(void **unused
     scripted_add(&m);
     m.policy.version = 2;
     assert_int_equal(governor_set_policy(m.governor, &m.policy, NULL, m.list), CORUN_POLICY);
-    expect_message(&m, "was built for version 2 of the sharing contract, this is version 4");
+    expect_message(&m, "was built for version 2 of the sharing contract, this is version 5");
     m.policy.version = CORUN_POLICY_VERSION;
     m.policy.parameters = parameters;
     m.policy.parameter_count = 1;
