@@ -273,6 +273,10 @@ static double number(const struct operation *op, const void *source, uint32_t la
         return (double)load_f32(words[lane]); /* .ftz is heeded by none: a subnormal number is rounded as such */
     case PTX_TYPE_F64:
         return load_f64(longs[lane]);
+    case PTX_TYPE_F16:
+        return half_value(words[lane] & 0xffffu, HALF_F16);
+    case PTX_TYPE_BF16:
+        return half_value(words[lane] & 0xffffu, HALF_BF16);
     case PTX_TYPE_U8:
         return load_u8(words[lane]);
     case PTX_TYPE_S8:

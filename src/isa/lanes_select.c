@@ -659,8 +659,9 @@ static uint32_t select_half_conversion(const struct ptx_instruction *i, struct o
         return LANE_NONE;
     op->variant = half_flags(i, is_half(to) ? to : from);
     op->extra[3] = (uint16_t)(mode | (whole ? HALF_TO_WHOLE : 0) | (is_half(to) ? from : to) << 8);
+    bool pairs = op->variant & HALF_PAIR || from == PTX_TYPE_F16X2 || from == PTX_TYPE_BF16X2;
     if (is_half(to) && is_half(from))
-        return to == from && !(op->variant & HALF_PAIR) ? LANE_half_to_half : LANE_NONE;
+        return pairs ? LANE_NONE : to == from ? LANE_half_to_half : LANE_half_from_number;
     if (op->variant & HALF_PAIR)
         return is_half(to) && from == PTX_TYPE_F32 ? LANE_half_from_pair : LANE_NONE;
     return is_half(to) ? LANE_half_from_number : LANE_half_to_number;

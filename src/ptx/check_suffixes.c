@@ -197,7 +197,10 @@ static const char *wrong_conversion(const struct ptx_instruction *instruction)
 {
     enum ptx_type to = instruction->types[0], from = instruction->types[1];
     bool to_float = is_floating(to), from_float = is_floating(from);
-    bool narrower = ptx_types[to].bits < ptx_types[from].bits || ptx_types[to].kind == PTX_KIND_PACKED;
+    bool between_halves =
+        to != from && ptx_type_is_half(to) && ptx_type_is_half(from); /* each has what the other lacks */
+    bool narrower =
+        ptx_types[to].bits < ptx_types[from].bits || ptx_types[to].kind == PTX_KIND_PACKED || between_halves;
     if (ptx_type_is_eighths(to) || ptx_type_is_eighths(from))
         return wrong_eighths(instruction);
     if (instruction->satfinite || from == PTX_TYPE_F16X2)
@@ -314,6 +317,9 @@ static const char *wrong_memory(const struct ptx_instruction *instruction)
     uint8_t space = instruction->space;
     if (instruction->types[0] == PTX_TYPE_B128 && instruction->vector)
         return "takes no vectors of type .b128";
+    if (instruction->mmio && (instruction->semantics != PTX_SEMANTICS_RELAXED || instruction->scope != PTX_SCOPE_SYS ||
+                              (space && space != PTX_SPACE_GLOBAL)))
+        return "has .mmio without .relaxed.sys, or outside .global";
     switch (instruction->opcode) {
     case PTX_OP_LD:
         if (instruction->noncoherent && space != PTX_SPACE_GLOBAL)

@@ -70,6 +70,7 @@ enum ptx_suffix {
     F(map_field, MAP_FIELD) \
     F(sync, SYNC) \
     F(aligned, ALIGNED) \
+    F(mmio, MMIO) \
     F(semantics, SEMANTICS) \
     F(scope, SCOPE) \
     F(to, TO) \

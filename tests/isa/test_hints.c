@@ -7,29 +7,32 @@ static void test_hints(void **state)
 {
     (void)state;
     struct runner runner;
-    const uint32_t *words =
-        runner_run(&runner,
-                   KERNEL("createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 %rd1, 0.5;\n"
-                          "createpolicy.fractional.L2::evict_first.b64 %rd2;\n"
-                          "createpolicy.range.global.L2::evict_last.L2::evict_unchanged.b64 %rd3, [%out], 64, 128;\n"
-                          "createpolicy.cvt.L2.b64 %rd4, 0x12f0000000000000;\n"
-                          "prefetch.global.L2::evict_last [%out];\nprefetch.global.L2::evict_normal [%out];\n"
-                          "applypriority.global.L2::evict_normal [%out], 128;\n"
-                          "add.u32 %r1, %t, 5;\n"
-                          "st.global.L1::evict_last.L2::cache_hint.u32 [%mine], %r1, %rd1;\n"
-                          "ld.global.L1::no_allocate.L2::cache_hint.L2::128B.u32 %r2, [%mine], %rd2;\n"
-                          "ld.global.L2::evict_last.u32 %r3, [%mine];\n"
-                          "add.u32 %r4, %r2, %r3;\nst.global.u32 [%mine+256], %r4;\n"
-                          "red.global.add.L2::cache_hint.u32 [%mine], 1, %rd3;\n"
-                          "atom.global.cas.L2::cache_hint.b32 %r5, [%mine+256], %r4, 9, %rd4;\n"
-                          "st.global.v2.L2::cache_hint.u32 [%mine+512], {%r5, %r5}, %rd4;\n"
-                          "discard.global.L2 [%out+1024], 128;\ngriddepcontrol.wait;\nfence.proxy.async.shared::cta;\n"
-                          "fence.proxy.alias;\ngriddepcontrol.launch_dependents;\n"),
-                   1);
+    const uint32_t *words = runner_run(
+        &runner,
+        KERNEL("createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 %rd1, 0.5;\n"
+               "createpolicy.fractional.L2::evict_first.b64 %rd2;\n"
+               "createpolicy.range.global.L2::evict_last.L2::evict_unchanged.b64 %rd3, [%out], 64, 128;\n"
+               "createpolicy.cvt.L2.b64 %rd4, 0x12f0000000000000;\n"
+               "prefetch.global.L2::evict_last [%out];\nprefetch.global.L2::evict_normal [%out];\n"
+               "applypriority.global.L2::evict_normal [%out], 128;\n"
+               "add.u32 %r1, %t, 5;\n"
+               "st.global.L1::evict_last.L2::cache_hint.u32 [%mine], %r1, %rd1;\n"
+               "ld.global.L1::no_allocate.L2::cache_hint.L2::128B.u32 %r2, [%mine], %rd2;\n"
+               "ld.global.L2::evict_last.u32 %r3, [%mine];\n"
+               "add.u32 %r4, %r2, %r3;\nst.global.u32 [%mine+256], %r4;\n"
+               "red.global.add.L2::cache_hint.u32 [%mine], 1, %rd3;\n"
+               "atom.global.cas.L2::cache_hint.b32 %r5, [%mine+256], %r4, 9, %rd4;\n"
+               "st.global.v2.L2::cache_hint.u32 [%mine+512], {%r5, %r5}, %rd4;\n"
+               "st.mmio.relaxed.sys.global.u32 [%mine+640], %r5;\nld.mmio.relaxed.sys.u32 %r6, [%mine+640];\n"
+               "st.global.u32 [%mine+768], %r6;\n"
+               "discard.global.L2 [%out+1024], 128;\ngriddepcontrol.wait;\nfence.proxy.async.shared::cta;\n"
+               "fence.proxy.alias;\ngriddepcontrol.launch_dependents;\n"),
+        1);
     assert_int_equal(words[0], 6);
     assert_int_equal(words[64], 9);
     assert_int_equal(words[128], 10);
     assert_int_equal(words[129], 10);
+    assert_int_equal(words[192], 10);
     runner_free(&runner);
 }
 

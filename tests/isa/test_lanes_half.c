@@ -251,6 +251,19 @@ static uint64_t from_f32(const struct inputs *in)
     return bits == 0 && signbit(x) ? 0x8000 : bits;
 }
 
+/* f16 from bf16, and the other way round. */
+static uint64_t from_other(const struct inputs *in)
+{
+    const struct format *other = now.format == &f16 ? &bf16 : &f16;
+    double x = as_double(other, (uint32_t)in->value[0] & 0xffff);
+    if (isnan(x))
+        return 0x7fff;
+    if (isinf(x))
+        return (x < 0 ? 0x8000 : 0) | now.format->infinity;
+    uint32_t bits = nearest(now.format, x, now.toward);
+    return bits == 0 && signbit(x) ? 0x8000 : bits;
+}
+
 static uint64_t from_f64(const struct inputs *in)
 {
     double x = f64_from(in->value[0]);
@@ -405,6 +418,7 @@ static void test_conversions(void **state)
             CHECK("cvt.%s.%s.f64", "hg", from_f64, directed[now.toward], word);
             CHECK("cvt.%s.%s.u64", "hd", from_u64, directed[now.toward], word);
             CHECK("cvt.%s.%s.s32", "hr", from_s32, directed[now.toward], word);
+            CHECK("cvt.%s.%s.%s", "hh", from_other, directed[now.toward], word, type ? "f16" : "bf16");
             CHECK("cvt.%s.s32.%s", "rh", to_s32, whole[now.toward], word);
             CHECK("cvt.%s.%s.%s", "hh", to_whole, whole[now.toward], word, word);
             if (now.toward == 0) {
