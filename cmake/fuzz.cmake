@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-# Every fuzz/fuzz_NAME.c is one libFuzzer program: cmake --preset fuzz, then build-fuzz/fuzz_NAME.
+# Every fuzz/fuzz_NAME.c is one libFuzzer program: cmake --preset fuzz, then build-fuzz/fuzz_NAME. Other builds compile them alone, so that a change
+# of what they call is noticed.
 
+file(GLOB fuzzers CONFIGURE_DEPENDS fuzz/fuzz_*.c)
 if(CORUN_FUZZ)
-  file(GLOB fuzzers CONFIGURE_DEPENDS fuzz/fuzz_*.c)
   foreach(fuzzer IN LISTS fuzzers)
     get_filename_component(name ${fuzzer} NAME_WE)
     add_executable(${name} ${fuzzer})
@@ -13,4 +14,8 @@ if(CORUN_FUZZ)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     target_include_directories(${name} PRIVATE tests/rewrite) # random kernels
   endforeach()
+elseif(TARGET corun_cuda)
+  add_library(corun_fuzzers OBJECT ${fuzzers})
+  target_link_libraries(corun_fuzzers PRIVATE ${below} corun_split corun_cuda)
+  target_include_directories(corun_fuzzers PRIVATE tests/rewrite)
 endif()

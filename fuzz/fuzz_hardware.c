@@ -170,9 +170,10 @@ static void send_message(struct client *client, struct input *input, uint8_t kin
         memcpy(&attach, message + sizeof header, sizeof attach);
         attach.version = WIRE_VERSION;
         attach.board_bytes = sizeof(struct board);
+        const uint32_t value = attach.goal / 256;
         attach.goal %= CORUN_GOAL_FRAMES_PER_SECOND + 2;
-        if (attach.unused & 1) /* as the host writes a double it is hardly ever a small one */
-            attach.goal_value = attach.unused % 100 / 100.0;
+        if (value & 1) /* as the host writes a double it is hardly ever a small one */
+            attach.goal_value = value % 100 / 100.0;
         memcpy(message + sizeof header, &attach, sizeof attach);
     }
     hardware_receive(client, message, sizeof header + header.bytes);
@@ -241,7 +242,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     hardware->socket = hardware->timer = -1;
     hardware_gpu_of(hardware, uuid_of_gpu)->named_by_program = false;
     take_over(hardware, &input);
-    hardware_set_rules(hardware, &settings.rules);
+    (void)hardware_set_rules(hardware, &settings.rules, NULL);
     for (uint32_t i = 0; i < CLIENTS; i++)
         clients[i] = begin(hardware, i);
     for (uint32_t event = 0; input.bytes && event < MOST_EVENTS; event++) {

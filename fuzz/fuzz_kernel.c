@@ -57,8 +57,12 @@ static struct corun_grid *launch(struct run *run, const struct corun_kernel *ker
         for (uint32_t b = 0; parameter->bytes != sizeof address && b < parameter->bytes && run->content_bytes; b++)
             place[b] = run->content[b % run->content_bytes];
     }
-    const struct corun_launch_description description = {
-        kernel, {2, 1, 1}, {threads, 1, 1}, 256, block, info.parameter_bytes, 0};
+    const struct corun_launch_description description = {.kernel = kernel,
+                                                         .grid = {2, 1, 1},
+                                                         .block = {threads, 1, 1},
+                                                         .dynamic_shared_bytes = 256,
+                                                         .parameters = block,
+                                                         .parameter_bytes = info.parameter_bytes};
     enum corun_status status = corun_grid_create(run->instance, &description, run->list, &grid);
     free(block);
     return status == CORUN_OK ? grid : NULL;

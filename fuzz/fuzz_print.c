@@ -54,8 +54,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(corun_memory_write(memory, addresses[0], data, length) == CORUN_OK);
     if (rest)
         check(corun_memory_write(memory, addresses[1], end + 1, rest) == CORUN_OK);
-    const struct corun_launch_description description = {
-        corun_module_kernel_at(module, 0), {1, 1, 1}, {1, 1, 1}, 0, addresses, sizeof addresses, 0};
+    const struct corun_launch_description description = {.kernel = corun_module_kernel_at(module, 0),
+                                                         .grid = {1, 1, 1},
+                                                         .block = {1, 1, 1},
+                                                         .parameters = addresses,
+                                                         .parameter_bytes = sizeof addresses};
     check(corun_grid_create(instance, &description, list, &grid) == CORUN_OK);
     (void)corun_run_functional(grid, 1000, list, look_at, &sum, NULL);
     corun_grid_destroy(grid);

@@ -59,10 +59,10 @@ static void write_kernel(char *text, size_t bytes, uint32_t kind, uint32_t rank)
                         "ld.param.s32 %%r3, [asked+12]; ld.param.s32 %%r4, [asked+16]; ld.param.u16 %%h0, [asked+20];\n"
                         "ld.param.u16 %%h1, [asked+22]; ld.param.u16 %%h2, [asked+24];\n"
                         "mbarrier.init.shared::cta.b64 [bar], 1;\n");
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wformat-nonliteral"
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
     head += snprintf(text + head, bytes - (size_t)head, copies[kind], rank, coordinates[rank - 1], offsets[rank - 1]);
-#pragma clang diagnostic pop
+#pragma GCC diagnostic pop
     snprintf(text + head, bytes - (size_t)head, "\ncp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\nret;\n}\n");
 }
 
