@@ -571,8 +571,11 @@ static void serve_machine(struct session *session, const struct wire_frame *fram
     case WIRE_COPY:
         copy(session, frame);
         break;
-    default:
+    case WIRE_WAIT:
         wait_for(session, frame);
+        break;
+    default: /* for a corund of hardware */
+        session->broken = true;
         break;
     }
 }

@@ -469,6 +469,21 @@ static void test_strangers(void **state)
     assert_false(victim->broken);
 }
 
+/* What a client says to a corund of hardware, before it is let in and afterwards: it is gone, and nobody else. */
+static void test_messages_of_hardware(void **state)
+{
+    struct rig *rig = *state;
+    const struct wire_hold hold = {.bytes = 64};
+    struct session *other = join(rig, "other");
+    for (int joined = 0; joined < 2; joined++) {
+        struct session *session = joined ? join(rig, "lost") : session_begin(rig->node, 3, 4);
+        say(session, WIRE_HOLD, &hold, NULL, 0);
+        work(rig);
+        assert_true(session->broken);
+    }
+    assert_false(other->broken);
+}
+
 static int set_up_alike(void **state)
 {
     static const char *const names[] = {"rank", "other", "rank", "rank"};
@@ -567,6 +582,7 @@ int main(void)
                                        cmocka_unit_test_setup_teardown(test_long_wait, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_gone, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_strangers, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_messages_of_hardware, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_alike, set_up_alike, tear_down),
                                        cmocka_unit_test_setup_teardown(test_versions, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_limits, set_up, tear_down)};
