@@ -9,10 +9,8 @@
  */
 #include "cuda/engine.h"
 
-#include "base/kernel_name.h"
 #include "cuda/abi.h"
 #include "cuda/capture.h"
-#include "cuda/console.h"
 #include "cuda/context.h"
 #include "cuda/copy.h"
 #include "cuda/device.h"
