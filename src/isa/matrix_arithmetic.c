@@ -193,33 +193,45 @@ static uint32_t widen_half(uint32_t half)
     return bits;
 }
 
-static void decode_numbers(const uint64_t *values, uint32_t count, enum ptx_type type, struct number *numbers)
+/* With as many more bits behind the point. */
+static void decode_numbers(const uint64_t *values, uint32_t count, enum ptx_type type, uint32_t more_bits,
+                           struct number *numbers)
 {
     struct format format = format_of(type);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         numbers[i] = number_of(significant_bits(type, values[i]), format);
+        numbers[i].significand *= 1 << more_bits;
+    }
+}
+
+/* The same, parts apart and without a branch, so that several are decoded at once; whether all are numbers. */
+static bool decode_parts(const uint64_t *values, uint32_t count, enum ptx_type type, uint32_t more_bits,
+                         struct matrix_numbers *parts)
+{
+    struct format format = format_of(type);
+    uint32_t most = (1u << format.fraction_bits) - 1, top = (1u << format.exponent_bits) - 1, others = 0;
+    uint32_t least = format.finite ? most : 0; /* fraction of what is no number */
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t bits = significant_bits(type, values[i]), fraction = bits & most;
+        uint32_t biased = bits >> format.fraction_bits & top, normal = biased != 0;
+        int32_t sign = -(int32_t)(bits >> (format.exponent_bits + format.fraction_bits) & 1);
+        int32_t significand = (int32_t)((fraction | normal << format.fraction_bits) << more_bits);
+        others |= (biased == top) & (fraction >= least);
+        parts->significand[i] = (significand ^ sign) - sign;
+        parts->exponent[i] = significand ? (int32_t)(biased + !normal) - (int32_t)(top >> 1) : MATRIX_LOWEST;
+    }
+    return !others;
 }
 
 /* The factors of all rows and columns. */
 struct factors {
-    struct number a[MATRIX_ELEMENTS], b[MATRIX_ELEMENTS];
+    struct number a[MATRIX_ELEMENTS], b[MATRIX_ELEMENTS]; /* once `single` */
     struct matrix_numbers parts_of_a, parts_of_b;
-    uint32_t fraction_bits;
+    enum ptx_type type_a, type_b;
+    uint32_t count_a, count_b, fraction_bits, more_bits_a, more_bits_b;
+    bool single; /* some element could not be computed with its row */
     bool finite; /* all of them */
 };
-
-/* With parts apart, and as many more bits behind the point; whether all are numbers. */
-static bool take_apart(struct number *numbers, uint32_t count, uint32_t more_bits, struct matrix_numbers *parts)
-{
-    uint32_t others = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        numbers[i].significand *= 1 << more_bits;
-        parts->significand[i] = numbers[i].significand;
-        parts->exponent[i] = numbers[i].exponent;
-        others |= numbers[i].nan | numbers[i].infinite;
-    }
-    return !others;
-}
 
 static bool is_eighth(uint32_t type)
 {
@@ -235,20 +247,30 @@ static void widen_eighths(uint64_t *values, uint32_t count, uint32_t type)
 static void decode_factors(const struct ptx_matrix *matrix, const struct matrix_values *values, bool widened,
                            struct factors *factors)
 {
-    enum ptx_type a = widened ? PTX_TYPE_F16 : (enum ptx_type)matrix->a;
-    enum ptx_type b = widened ? PTX_TYPE_F16 : (enum ptx_type)matrix->b;
-    uint32_t count_a = matrix->m * matrix->k / (matrix->sparse ? 2u : 1u), count_b = (uint32_t)matrix->k * matrix->n;
-    decode_numbers(values->a, count_a, a, factors->a);
-    decode_numbers(values->b, count_b, b, factors->b);
-    struct format format_a = format_of(a), format_b = format_of(b);
+    factors->type_a = widened ? PTX_TYPE_F16 : (enum ptx_type)matrix->a;
+    factors->type_b = widened ? PTX_TYPE_F16 : (enum ptx_type)matrix->b;
+    factors->count_a = matrix->m * matrix->k / (matrix->sparse ? 2u : 1u);
+    factors->count_b = (uint32_t)matrix->k * matrix->n;
+    uint32_t bits_a = format_of(factors->type_a).fraction_bits, bits_b = format_of(factors->type_b).fraction_bits;
     /* e4m3 beside e5m2: as if both had the longer fraction */
-    factors->fraction_bits =
-        format_a.fraction_bits > format_b.fraction_bits ? format_a.fraction_bits : format_b.fraction_bits;
+    factors->fraction_bits = bits_a > bits_b ? bits_a : bits_b;
+    factors->more_bits_a = factors->fraction_bits - bits_a;
+    factors->more_bits_b = factors->fraction_bits - bits_b;
+    factors->single = false;
     bool finite_a =
-        take_apart(factors->a, count_a, factors->fraction_bits - format_a.fraction_bits, &factors->parts_of_a);
+        decode_parts(values->a, factors->count_a, factors->type_a, factors->more_bits_a, &factors->parts_of_a);
     bool finite_b =
-        take_apart(factors->b, count_b, factors->fraction_bits - format_b.fraction_bits, &factors->parts_of_b);
+        decode_parts(values->b, factors->count_b, factors->type_b, factors->more_bits_b, &factors->parts_of_b);
     factors->finite = finite_a && finite_b;
+}
+
+static void decode_singles(const struct matrix_values *values, struct factors *factors)
+{
+    if (factors->single)
+        return;
+    factors->single = true;
+    decode_numbers(values->a, factors->count_a, factors->type_a, factors->more_bits_a, factors->a);
+    decode_numbers(values->b, factors->count_b, factors->type_b, factors->more_bits_b, factors->b);
 }
 
 static uint32_t bits_of(float value)
@@ -389,6 +411,8 @@ static void compute_floats(const struct matrix_work *work, struct matrix_values 
     for (uint32_t row = 0; row < matrix->m; row++) {
         uint32_t d[MATRIX_COLUMNS];
         bool whole = compute_row(matrix, &plan, row, d);
+        if (!whole)
+            decode_singles(values, &factors);
         for (uint32_t column = 0; column < matrix->n; column++) {
             uint32_t sum = whole ? d[column] : compute_element(matrix, &plan, row, column);
             /* from c in single precision: the sum is one, too, before it is rounded */
