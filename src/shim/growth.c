@@ -8,13 +8,14 @@
 
 #include "shim/below.h"
 #include "shim/kernels.h"
+#include "shim/marks.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE 4096u
-enum { STREAMS = 4, NON_BLOCKING = 1, REGISTER_PORTABLE_MAPPED = 3, CLOSED = INT32_MAX };
+enum { STREAMS = 4, NON_BLOCKING = 1, CLOSED = INT32_MAX };
+_Static_assert(GROWTH_LAUNCHES + STREAMS <= MARKS_WORDS, "launches and streams have a mark each");
 _Static_assert(WORKERS_MOST_BLOCKS <= CLOSED, "nothing is left in a queue that is closed");
 _Static_assert(offsetof(struct worker_queue, next) == 0 && offsetof(struct worker_queue, alive) == 4 &&
                    offsetof(struct worker_queue, total) == 8,
@@ -63,8 +64,7 @@ struct growth {
     pthread_mutex_t lock;
     void *opening, *closing; /* kernels */
     uint64_t queues;         /* addresses */
-    uint64_t marks_address;
-    _Atomic uint32_t *marks; /* of the places, and behind those, of each stream, how many further launches have ended */
+    struct marks marks;      /* of the places, and behind those, of each stream, how many further launches have ended */
     void *streams[STREAMS];
     uint32_t sent[STREAMS]; /* further launches */
     launch_function *make;
@@ -82,23 +82,6 @@ static bool load_kernels(struct growth *growth)
     void *module = NULL;
     return load(&module, text) == BELOW_OK && get(&growth->opening, module, "corun_open") == BELOW_OK &&
            get(&growth->closing, module, "corun_close") == BELOW_OK;
-}
-
-/* The page stays registered, and the GPU may write to it as long as the context lives. */
-static bool make_marks(struct growth *growth)
-{
-    int (*host_register)(void *, size_t, unsigned) =
-        (int (*)(void *, size_t, unsigned))below_find("cuMemHostRegister_v2");
-    int (*host_address)(uint64_t *, void *, unsigned) =
-        (int (*)(uint64_t *, void *, unsigned))below_find("cuMemHostGetDevicePointer_v2");
-    _Static_assert((GROWTH_LAUNCHES + STREAMS) * sizeof *growth->marks <= PAGE, "marks are a page");
-    if (!growth->marks)
-        growth->marks = aligned_alloc(PAGE, PAGE);
-    if (!growth->marks || !host_register || !host_address)
-        return false;
-    memset((void *)growth->marks, 0, PAGE);
-    (void)host_register((void *)growth->marks, PAGE, REGISTER_PORTABLE_MAPPED); /* it may be registered already */
-    return host_address(&growth->marks_address, (void *)growth->marks, 0) == BELOW_OK;
 }
 
 static bool make_queues(struct growth *growth)
@@ -140,7 +123,7 @@ struct growth *growth_create(struct growth *before)
     growth->make = below(LOOKED_AT_cuLaunchKernel);
     growth->write = (int (*)(void *, uint64_t, uint32_t, unsigned))below_find("cuStreamWriteValue32_v2");
     /* what there is after a failure stays: nobody tries again */
-    if (growth->write && load_kernels(growth) && make_marks(growth) && make_queues(growth))
+    if (growth->write && load_kernels(growth) && marks_make(&growth->marks) && make_queues(growth))
         return growth;
     return NULL;
 }
@@ -151,9 +134,9 @@ struct growth *growth_create(struct growth *before)
 static bool is_free(const struct growth *growth, uint32_t at)
 {
     const struct place *place = &growth->places[at];
-    bool free = !place->taken && atomic_load(&growth->marks[at]) == 2 * place->uses;
+    bool free = !place->taken && atomic_load(&growth->marks.words[at]) == 2 * place->uses;
     for (uint32_t i = 0; i < STREAMS && free; i++)
-        free = (int32_t)(atomic_load(&growth->marks[GROWTH_LAUNCHES + i]) - place->sent[i]) >= 0;
+        free = (int32_t)(atomic_load(&growth->marks.words[GROWTH_LAUNCHES + i]) - place->sent[i]) >= 0;
     return free;
 }
 
@@ -172,7 +155,7 @@ uint32_t growth_take(struct growth *growth)
         place->kept = false;
         place->uses++;
         for (uint32_t s = 0; s < STREAMS; s++)
-            place->sent[s] = atomic_load(&growth->marks[GROWTH_LAUNCHES + s]);
+            place->sent[s] = atomic_load(&growth->marks.words[GROWTH_LAUNCHES + s]);
     }
     pthread_mutex_unlock(&growth->lock);
     return found;
@@ -190,14 +173,14 @@ static int launch_one(const struct launch *launch, void *function, void **parame
 
 int growth_open(struct growth *growth, uint32_t place, const struct launch *launch, const struct worker_queue *first)
 {
-    uint64_t queue = growth_queue(growth, place), mark = growth->marks_address + place * sizeof *growth->marks;
+    uint64_t queue = growth_queue(growth, place), mark = marks_address(&growth->marks, place);
     uint32_t value = 2 * growth->places[place].uses - 1, next = first->next, total = first->total;
     return launch_one(launch, growth->opening, (void *[]){&queue, &mark, &value, &next, &total});
 }
 
 int growth_close(struct growth *growth, uint32_t place, const struct launch *launch, uint64_t rest, uint32_t total)
 {
-    uint64_t queue = growth_queue(growth, place), mark = growth->marks_address + place * sizeof *growth->marks;
+    uint64_t queue = growth_queue(growth, place), mark = marks_address(&growth->marks, place);
     uint32_t value = 2 * growth->places[place].uses;
     return launch_one(launch, growth->closing, (void *[]){&queue, &mark, &value, &rest, &total});
 }
@@ -265,7 +248,7 @@ void growth_forget(struct growth *growth)
 static bool is_running(const struct growth *growth, uint32_t at)
 {
     const struct place *place = &growth->places[at];
-    return place->kept && atomic_load(&growth->marks[at]) == 2 * place->uses - 1;
+    return place->kept && atomic_load(&growth->marks.words[at]) == 2 * place->uses - 1;
 }
 
 bool growth_is_running(struct growth *growth)
@@ -292,7 +275,7 @@ static bool has_room(const struct place *place, const uint16_t *limits, const st
 static uint32_t idle_stream(const struct growth *growth)
 {
     uint32_t at = 0;
-    while (at < STREAMS && atomic_load(&growth->marks[GROWTH_LAUNCHES + at]) != growth->sent[at])
+    while (at < STREAMS && atomic_load(&growth->marks.words[GROWTH_LAUNCHES + at]) != growth->sent[at])
         at++;
     return at;
 }
@@ -311,8 +294,7 @@ static void send(struct growth *growth, struct place *place, uint32_t stream)
         return;
     trace_line("further", place->name, "");
     place->sent[stream] = ++growth->sent[stream];
-    (void)growth->write(growth->streams[stream],
-                        growth->marks_address + (GROWTH_LAUNCHES + stream) * sizeof *growth->marks,
+    (void)growth->write(growth->streams[stream], marks_address(&growth->marks, GROWTH_LAUNCHES + stream),
                         growth->sent[stream], 0);
 }
 

@@ -4,6 +4,7 @@
 
 #include "shim/below.h"
 #include "shim/govern.h"
+#include "shim/marks.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,6 +21,7 @@ enum use { FREE, TAKEN, RECORDED };
 struct pair {
     void *asked, *ended;
     enum use use;
+    uint32_t uses; /* what the GPU writes behind `ended` */
 };
 
 static struct {
@@ -29,10 +31,12 @@ static struct {
     void *context; /* of the events; NULL: there are none */
     void *stream;
     struct pair pairs[PAIRS];
+    struct marks marks; /* of the pairs */
     int (*current)(void **), (*capture_mode)(int *);
     int (*create)(void **, unsigned), (*stream_create)(void **, unsigned);
     int (*record)(void *, void *), (*record_thread)(void *, void *);
-    int (*query)(void *), (*elapsed)(float *, void *, void *);
+    int (*write)(void *, uint64_t, uint32_t, unsigned), (*write_thread)(void *, uint64_t, uint32_t, unsigned);
+    int (*elapsed)(float *, void *, void *);
     bool usable;
 } state = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -44,10 +48,11 @@ static void find_calls(void)
     state.stream_create = (int (*)(void **, unsigned))below_find("cuStreamCreate");
     state.record = (int (*)(void *, void *))below_find("cuEventRecord");
     state.record_thread = (int (*)(void *, void *))below_find("cuEventRecord_ptsz");
-    state.query = (int (*)(void *))below_find("cuEventQuery");
+    state.write = (int (*)(void *, uint64_t, uint32_t, unsigned))below_find("cuStreamWriteValue32_v2");
+    state.write_thread = (int (*)(void *, uint64_t, uint32_t, unsigned))below_find("cuStreamWriteValue32_v2_ptsz");
     state.elapsed = (int (*)(float *, void *, void *))below_find("cuEventElapsedTime");
     state.usable = state.current && state.capture_mode && state.create && state.stream_create && state.record &&
-                   state.record_thread && state.query && state.elapsed;
+                   state.record_thread && state.write && state.write_thread && state.elapsed;
 }
 
 /* Under the lock, captures relaxed: events of the current context. False: there are none. */
@@ -58,9 +63,9 @@ static bool has_events(void)
         return false;
     if (state.context)
         return true;
-    bool good = state.stream_create(&state.stream, NON_BLOCKING) == BELOW_OK;
+    bool good = state.stream_create(&state.stream, NON_BLOCKING) == BELOW_OK && marks_make(&state.marks);
     for (uint32_t i = 0; i < PAIRS && good; i++) {
-        state.pairs[i] = (struct pair){.use = FREE};
+        state.pairs[i] = (struct pair){.use = FREE, .uses = state.pairs[i].uses};
         good = state.create(&state.pairs[i].asked, 0) == BELOW_OK && state.create(&state.pairs[i].ended, 0) == BELOW_OK;
     }
     state.usable = good;
@@ -74,7 +79,7 @@ static void take_ended(void)
     for (uint32_t i = 0; i < PAIRS; i++) {
         float milliseconds;
         struct pair *pair = &state.pairs[i];
-        if (pair->use != RECORDED || state.query(pair->ended) != BELOW_OK)
+        if (pair->use != RECORDED || atomic_load(&state.marks.words[i]) != pair->uses)
             continue;
         pair->use = FREE;
         if (state.elapsed(&milliseconds, pair->asked, pair->ended) == BELOW_OK)
@@ -112,16 +117,26 @@ uint32_t times_begin(void *stream, bool per_thread)
     return timed;
 }
 
+/* Under the lock: the end of the launch, and a mark behind that. */
+static bool is_recorded(uint32_t timed, void *stream, bool per_thread)
+{
+    struct pair *pair = &state.pairs[timed];
+    int error = (per_thread ? state.record_thread : state.record)(pair->ended, stream);
+    if (error != BELOW_OK)
+        return false;
+    pair->uses++;
+    error = (per_thread ? state.write_thread : state.write)(stream, marks_address(&state.marks, timed), pair->uses, 0);
+    return error == BELOW_OK;
+}
+
 void times_end(uint32_t timed, void *stream, bool per_thread, int error)
 {
     if (timed == TIMES_NONE)
         return;
     pthread_mutex_lock(&state.lock);
     struct pair *pair = &state.pairs[timed];
-    if (state.context) {
-        int (*record)(void *, void *) = per_thread ? state.record_thread : state.record;
-        pair->use = error == BELOW_OK && record(pair->ended, stream) == BELOW_OK ? RECORDED : FREE;
-    }
+    if (state.context)
+        pair->use = error == BELOW_OK && is_recorded(timed, stream, per_thread) ? RECORDED : FREE;
     pthread_mutex_unlock(&state.lock);
 }
 
