@@ -5,6 +5,7 @@
     microbenchmarks.py --csv h100.csv                  # NVIDIA's libcuda.so.1
     microbenchmarks.py --driver .../libcuda.so.1 ...   # any other, corun's for example
     microbenchmarks.py --compare real.csv simulated.csv
+    microbenchmarks.py --slow-downs real.csv simulated.csv        # of the rows of `interference`
 
 Cycles are those of the SMs, as the kernels themselves count them with %clock64; times are the driver's events. docs/hardware.md
 says what each row is.
@@ -13,6 +14,7 @@ import argparse
 import array
 import csv
 import ctypes
+import itertools
 import os
 import random
 import statistics
@@ -1143,14 +1145,23 @@ over:
 
 
 def together(gpu, arrays, roles, half):
-    """Of the first and the second kind of SMs: bytes per cycle of all of them, cycles per step of a chase, or warp instructions per cycle and SM."""
-    values, budget = ([], []), 20000 if gpu.quick else 400000
+    """Of the first and the second kind of SMs: bytes per cycle of all of them, cycles per step of a chase, or warp instructions per cycle and SM.
+
+    In little time (`quick`) an empty L2 would hold most of what is stored and nothing of what is read again, and stores on their way would
+    count: two launches fill the L2 with what is read again, and as the pair leaves it (the pair before has stored there), and the next two differ
+    by a length that is counted. Each is in another one of the `pieces` of the arrays."""
+    (read, written, size, near, pieces), values = arrays, ([], [])
     for _ in range(gpu.repetitions):
-        gpu.driver("cuMemsetD8_v2", gpu.out, 0, 64)
-        gpu.run(gpu.kernel(PAIR, "pair"), 2 * gpu.sms, 1024, [gpu.out, *arrays, roles[0] | roles[1] << 8, budget, half])
-        sums = gpu.read(gpu.out, 6)
+        counted = [0] * 6
+        for kinds, budget, sign in (((3, 3), 10000, 0), (roles, 80000, 0), (roles, 20000, -1), (roles, 80000, 1)) if gpu.quick else ((roles, 400000, 1),):
+            at = size * next(pieces)
+            gpu.driver("cuMemsetD8_v2", gpu.out, 0, 64)
+            gpu.run(gpu.kernel(PAIR, "pair"), 2 * gpu.sms, 1024,
+                    [gpu.out, read + at, written + at, size - 1, near, kinds[0] | kinds[1] << 8, budget, half])
+            sums = gpu.read(gpu.out, 6)
+            counted = [old + sign * new for old, new in zip(counted[:4], sums)] + list(sums[4:])
         for side, role in enumerate(roles):
-            turns, cycles, warps = sums[side], sums[side + 2], sums[side + 4]
+            turns, cycles, warps = counted[side], counted[side + 2], counted[side + 4]
             if role in (1, 2, 3):
                 values[side].append(turns * 2048 / (cycles / warps))
             elif role:
@@ -1159,13 +1170,15 @@ def together(gpu, arrays, roles, half):
 
 
 def interference(gpu):
-    size = (256 << 20) if gpu.quick else (2 << 30)
-    arrays = [gpu.allocate(size, not gpu.quick), gpu.allocate(size, not gpu.quick), size - 1, gpu.allocate(8 << 20)]
+    """Quick: streams, and a chase in the L2 beside them. Chases in DRAM come by lines that an earlier repetition brought into the L2."""
+    size, pieces, roles, others = (128 << 20, 6, 5, 4) if gpu.quick else (2 << 30, 1, len(ROLES), len(ROLES))
+    arrays = [gpu.allocate(pieces * size, not gpu.quick), gpu.allocate(pieces * size, not gpu.quick), size, gpu.allocate(8 << 20),
+              itertools.cycle(range(pieces))]
     units = {1: "bytes per cycle", 2: "bytes per cycle", 3: "bytes per cycle", 4: "cycles", 5: "cycles", 6: "warp instructions per cycle and SM"}
     for half, name in ((gpu.sms // 2, "halves"), (0, "every other SM")):
-        for role, unit in units.items():
-            for other in range(len(ROLES)):
-                row(f"{ROLES[role]} beside {ROLES[other]}", unit, together(gpu, arrays, (role, other), half)[0], name)
+        for role in range(1, roles):
+            for other in range(others):
+                row(f"{ROLES[role]} beside {ROLES[other]}", units[role], together(gpu, arrays, (role, other), half)[0], name)
         if gpu.quick:
             break
     for address in (arrays[0], arrays[1], arrays[3]):
@@ -1394,11 +1407,40 @@ def compare(first, second):
             print(f"| {key[0]} | {key[1]} | {measured['unit']} | {a:.4g} | {b:.4g} | {f'{b / a:.2f}' if a else ''} |")
 
 
+def slow_downs(first, second):
+    """How many times as long each kind of work takes beside each other kind, on both."""
+    sides, distances, alone = (read_values(first), read_values(second)), [], "nothing"
+
+    def times(values, kind, other, parameter):
+        pair, single = (values[f"{kind} beside {name}", parameter] for name in (other, alone))
+        ratio = float(pair["value"]) / float(single["value"])
+        return ratio if single["unit"] == "cycles" else 1 / ratio
+
+    print("| what | beside | alone: measured | simulated | unit | slow-down: measured | simulated | simulated / measured |\n"
+          "|---|---|--:|--:|---|--:|--:|--:|")
+    for (quantity, parameter), simulated in sides[1].items():
+        kind, _, other = quantity.partition(" beside ")
+        single = f"{kind} beside {alone}", parameter
+        if other in ("", alone) or (quantity, parameter) not in sides[0] or any(single not in values for values in sides):
+            continue
+        singles = [float(values[single]["value"]) for values in sides]
+        slow = [times(values, kind, other, parameter) for values in sides]
+        distances.append(abs(slow[1] / slow[0] - 1))
+        print(f"| {kind} | {other} | {singles[0]:.4g} | {singles[1]:.4g} | {simulated['unit']} | {slow[0]:.2f} | {slow[1]:.2f} | {slow[1] / slow[0]:.2f} |")
+    if not distances:
+        print("microbenchmarks.py: no pairs of interference that both files have", file=sys.stderr)
+        return 1
+    print(f"\n* {len(distances)} pairs: mean distance of the slow-downs {100 * statistics.mean(distances):.1f} %, "
+          f"{sum(d >= 0.15 for d in distances)} of them 15 % or more")
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", nargs="*", help=f"which of {', '.join(PARTS)} [all]")
     parser.add_argument("--csv", help="write the rows to this file")
     parser.add_argument("--compare", nargs=2, metavar="FILE.csv", help="print two files side by side")
+    parser.add_argument("--slow-downs", nargs=2, metavar="FILE.csv", help="print the slow-downs of interference side by side")
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="small arrays and few points: for a simulated GPU")
     parser.add_argument("--device", type=int, default=0)
@@ -1407,6 +1449,8 @@ def main():
     options = parser.parse_args()
     if options.compare:
         return compare(*options.compare)
+    if options.slow_downs:
+        return slow_downs(*options.slow_downs)
     unknown = [part for part in options.part if part not in PARTS]
     if unknown:
         parser.error(f"no part named {', '.join(unknown)}")

@@ -77,6 +77,50 @@ class Microbenchmarks(unittest.TestCase):
                 micro.compare(*paths)
         self.assertIn("| latency | 8 KiB | cycles | 4 | 6 | 1.50 |", printed.getvalue())
 
+    def test_slow_downs(self):
+        """Rates fall and latencies rise beside others: both are slow-downs of more than one."""
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [os.path.join(folder, name) for name in ("a", "b")]
+            for path, rate, latency in zip(paths, (50, 80), (300, 150)):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(f"# a GPU\n{','.join(micro.COLUMNS)}\n")
+                    for quantity, unit, value in (("loads beside nothing", "bytes per cycle", 100), ("loads beside stores", "bytes per cycle", rate),
+                                                  ("a chase beside nothing", "cycles", 100), ("a chase beside stores", "cycles", latency)):
+                        file.write(f"{quantity},halves,{unit},{value},{value},{value}\n")
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                micro.slow_downs(*paths)
+        self.assertIn("| loads | stores | 100 | 100 | bytes per cycle | 2.00 | 1.25 | 0.62 |", printed.getvalue())
+        self.assertIn("| a chase | stores | 100 | 100 | cycles | 3.00 | 1.50 | 0.50 |", printed.getvalue())
+        self.assertIn("2 pairs: mean distance of the slow-downs 43.8 %, 2 of them", printed.getvalue())
+
+    def test_slow_downs_of_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"{','.join(micro.COLUMNS)}\nloads beside stores,halves,cycles,1,1,1\n")
+            told = subprocess.run([sys.executable, os.path.join(FOLDER, "microbenchmarks.py"), "--slow-downs", path, path], check=False,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(told.returncode, 1)
+        self.assertIn("no pairs of interference", told.stderr)
+
+    def test_stores_are_those_that_reach_dram(self):
+        """Half of eight SMs store faster than two memory controllers take it: an L2 of 5 MB must not hide that, quick or not."""
+        program = f"""
+import itertools, sys, types
+sys.path.insert(0, {FOLDER!r})
+import microbenchmarks as micro
+gpu = micro.Gpu(types.SimpleNamespace(driver="libcuda.so.1", nvml="libnvidia-ml.so.1", device=0, repetitions=1, quick=True))
+size = 64 << 20
+arrays = [gpu.allocate(3 * size, False), gpu.allocate(3 * size, False), size, gpu.allocate(8 << 20), itertools.cycle(range(3))]
+print(micro.together(gpu, arrays, (2, 0), gpu.sms // 2)[0][0])
+"""
+        printed = subprocess.run([CORUN, "exec", "--quiet", "--gpu=h100:sms=8,memory_controllers=2,l2=5M", "--", sys.executable, "-c", program],
+                                 check=True, stdout=subprocess.PIPE, text=True).stdout
+        pins = 2 * 16 * 2 * 2619 / 1980
+        self.assertLess(float(printed), pins)
+        self.assertGreater(float(printed), pins / 2)
+
     def test_a_cycle_visits_every_place_once(self):
         data, start = micro.cycle_of(0x1000, 64, 128)
         seen, at = set(), start
