@@ -30,6 +30,14 @@ static inline uint32_t tf32_of(uint32_t bits, uint32_t half)
     return (bits & 0x7f800000u) == 0x7f800000u ? bits : (bits + half) & ~0x1fffu;
 }
 
+/* What `bits` are rounded to, with .satfinite: the largest finite number in place of infinity; every NaN is the one of .rn. */
+static inline uint32_t tf32_finite(uint32_t bits, uint32_t rounded)
+{
+    if (is_nan_f32(bits))
+        return 0x7fffe000u;
+    return (rounded & 0x7fffffffu) == 0x7f800000u ? rounded - 0x2000u : rounded;
+}
+
 /* Between f32 and f64 NaN keep their sign and what fits of their payload, and become quiet. */
 static inline uint64_t widen_f32(uint32_t bits)
 {

@@ -28,7 +28,9 @@ static uint32_t half_pack(const struct operation *op, double exact, uint32_t mod
         exact = exact > 0.0 ? exact < 1.0 ? exact : 1.0 : 0.0;
     if (op->variant & HALF_RELU && exact <= 0.0)
         exact = 0.0;
-    return half_round(exact, format_of(op), mode);
+    uint32_t bits = half_round(exact, format_of(op), mode);
+    bool infinite = (bits & 0x7fffu) == half_infinity(format_of(op));
+    return op->variant & HALF_FINITE && infinite ? bits - 1 : bits;
 }
 
 static uint32_t half_finish(const struct operation *op, double exact)

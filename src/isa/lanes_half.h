@@ -5,13 +5,14 @@
 
 /* op->variant */
 enum half_flag {
-    HALF_BRAIN = 1 << 0,  /* bf16, not f16 */
-    HALF_PAIR = 1 << 1,   /* two in a register */
-    HALF_FLUSH = 1 << 2,  /* subnormal inputs and results are zero */
-    HALF_CLAMP = 1 << 3,  /* to [0,1], NaN to 0 */
-    HALF_RELU = 1 << 4,   /* negative results are 0 */
-    HALF_NANS = 1 << 5,   /* min, max: a NaN input gives NaN */
-    HALF_XORSIGN = 1 << 6 /* min, max: of magnitudes, with the exclusive or of both signs */
+    HALF_BRAIN = 1 << 0,   /* bf16, not f16 */
+    HALF_PAIR = 1 << 1,    /* two in a register */
+    HALF_FLUSH = 1 << 2,   /* subnormal inputs and results are zero */
+    HALF_CLAMP = 1 << 3,   /* to [0,1], NaN to 0 */
+    HALF_RELU = 1 << 4,    /* negative results are 0 */
+    HALF_NANS = 1 << 5,    /* min, max: a NaN input gives NaN */
+    HALF_XORSIGN = 1 << 6, /* min, max: of magnitudes, with the exclusive or of both signs */
+    HALF_FINITE = 1 << 7   /* conversions: the largest finite number in place of infinity */
 };
 
 /* op->extra[3] of half_arithmetic */

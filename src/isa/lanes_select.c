@@ -494,9 +494,8 @@ static uint32_t select_conversion(const struct ptx_instruction *i, struct operat
     bool directed = i->rounding >= PTX_ROUNDING_RN && i->rounding <= PTX_ROUNDING_RP;
     uint32_t flags = (i->ftz != 0) + 2 * (i->sat != 0);
     if (to == PTX_TYPE_TF32) {
-        if (i->rounding == PTX_ROUNDING_RNA)
-            return LANE_cvt_rna_tf32_f32;
-        return (i->relu ? LANE_cvt_rn_relu_tf32_f32 : LANE_cvt_rn_tf32_f32) + (i->rounding == PTX_ROUNDING_RZ);
+        uint32_t first = i->satfinite ? LANE_cvt_rna_finite_tf32_f32 : LANE_cvt_rna_tf32_f32;
+        return i->rounding == PTX_ROUNDING_RNA ? first : first + 1 + (i->rounding == PTX_ROUNDING_RZ) + 2 * !!i->relu;
     }
     if ((!to_float && !ptx_type_is_integer(to)) || (!from_float && !ptx_type_is_integer(from)))
         return LANE_NONE;
@@ -647,7 +646,7 @@ static uint8_t half_flags(const struct ptx_instruction *i, uint32_t type)
     bool pair = type == PTX_TYPE_F16X2 || type == PTX_TYPE_BF16X2;
     return (uint8_t)((brain ? HALF_BRAIN : 0) | (pair ? HALF_PAIR : 0) | (i->ftz ? HALF_FLUSH : 0) |
                      (i->sat ? HALF_CLAMP : 0) | (i->relu ? HALF_RELU : 0) | (i->nan ? HALF_NANS : 0) |
-                     (i->xorsign ? HALF_XORSIGN : 0));
+                     (i->xorsign ? HALF_XORSIGN : 0) | (i->satfinite ? HALF_FINITE : 0));
 }
 
 static uint32_t select_half_conversion(const struct ptx_instruction *i, struct operation *op)

@@ -193,6 +193,19 @@ static const char *wrong_eighths(const struct ptx_instruction *instruction)
     return NULL;
 }
 
+/* .satfinite of types that have infinities: of what is rounded from .f32, in the ways that PTX gives it. */
+static const char *wrong_finite(const struct ptx_instruction *instruction)
+{
+    enum ptx_type to = instruction->types[0];
+    if ((!ptx_type_is_half(to) && to != PTX_TYPE_TF32) || instruction->types[1] != PTX_TYPE_F32)
+        return "has .satfinite without a destination of 16 bits or .tf32 and a source of type .f32";
+    if (instruction->ftz || instruction->sat)
+        return "has .satfinite beside .ftz or .sat";
+    bool rounds = instruction->rounding == PTX_ROUNDING_RN || instruction->rounding == PTX_ROUNDING_RZ ||
+                  to == PTX_TYPE_TF32; /* which has roundings of its own */
+    return rounds ? NULL : "needs .rn or .rz with .satfinite";
+}
+
 static const char *wrong_conversion(const struct ptx_instruction *instruction)
 {
     enum ptx_type to = instruction->types[0], from = instruction->types[1];
@@ -203,8 +216,13 @@ static const char *wrong_conversion(const struct ptx_instruction *instruction)
         ptx_types[to].bits < ptx_types[from].bits || ptx_types[to].kind == PTX_KIND_PACKED || between_halves;
     if (ptx_type_is_eighths(to) || ptx_type_is_eighths(from))
         return wrong_eighths(instruction);
-    if (instruction->satfinite || from == PTX_TYPE_F16X2)
-        return "has a suffix of conversions to 8-bit floats";
+    if (from == PTX_TYPE_F16X2)
+        return "converts .f16x2 to 8-bit floats only";
+    if (instruction->satfinite) {
+        const char *problem = wrong_finite(instruction);
+        if (problem)
+            return problem;
+    }
     if (to == PTX_TYPE_TF32) {
         bool rounds = instruction->rounding == PTX_ROUNDING_RNA || instruction->rounding == PTX_ROUNDING_RN ||
                       instruction->rounding == PTX_ROUNDING_RZ;
@@ -221,7 +239,9 @@ static const char *wrong_conversion(const struct ptx_instruction *instruction)
         return "needs a rounding such as .rn";
     if (to_float && from_float && narrower && (!instruction->rounding || has_rounding_to_integer(instruction)))
         return "needs a rounding such as .rn";
-    if (to_float && from_float && !narrower && instruction->rounding && !has_rounding_to_integer(instruction))
+    bool redundant = from == PTX_TYPE_BF16 && to != from && !instruction->sat; /* PTX takes it of this type alone */
+    if (to_float && from_float && !narrower && !redundant && instruction->rounding &&
+        !has_rounding_to_integer(instruction))
         return "has a rounding where nothing is rounded";
     if (to_float && from_float && to != from && has_rounding_to_integer(instruction))
         return "rounds to an integer within one type only";

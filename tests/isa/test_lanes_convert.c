@@ -195,6 +195,41 @@ static void test_extension(void **state)
     check_case(&(struct lanes_case){"cvt.s8.s32", "rr", NULL, extended, 20});
 }
 
+/* tf32 with .satfinite: digits are counted in units of the last place, the largest finite number stands in place of more. */
+static enum { AWAY, EVEN, CUT } digits;
+static bool above;
+
+static uint64_t finite_tf32(const struct inputs *in)
+{
+    double x = (double)f32_from(in->value[0]), largest = (double)f32_from(0x7f7fe000), result = largest;
+    if (isnan(x))
+        return 0x7fffe000;
+    if (above && x <= 0)
+        return 0;
+    if (isfinite(x) && x != 0) {
+        int exponent = ilogb(x) < -126 ? -126 : ilogb(x);
+        double count = ldexp(fabs(x), 10 - exponent);
+        count = digits == AWAY ? round(count) : digits == EVEN ? nearbyint(count) : trunc(count);
+        result = fmin(ldexp(count, exponent - 10), largest);
+    } else if (x == 0) {
+        result = 0;
+    }
+    return f32_bits((float)copysign(result, x));
+}
+
+static void test_finite_tf32(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"cvt.rna.satfinite.tf32.f32", "cvt.rn.satfinite.tf32.f32",
+                                        "cvt.rz.satfinite.tf32.f32", "cvt.rn.relu.satfinite.tf32.f32",
+                                        "cvt.rz.satfinite.relu.tf32.f32"};
+    for (unsigned i = 0; i < 5; i++) {
+        digits = i == 0 ? AWAY : i % 2 ? EVEN : CUT;
+        above = i > 2;
+        check_case(&(struct lanes_case){names[i], "rf", NULL, finite_tf32, 400});
+    }
+}
+
 /* Without the rounding that PTX asks for, or with the wrong one, there is no such conversion. */
 static void test_refused(void **state)
 {
@@ -222,6 +257,6 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_conversions), cmocka_unit_test(test_extension),
-                                       cmocka_unit_test(test_refused)};
+                                       cmocka_unit_test(test_finite_tf32), cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,7 +106,7 @@ enum { ADD, SUB, MUL, FMA, MIN, MAX, MIN_NAN, MAX_NAN, NEG, ABS };
 static struct {
     const struct format *format;
     unsigned operation, toward;
-    bool clamp, relu, flush, magnitudes;
+    bool clamp, relu, flush, magnitudes, finite;
 } now;
 
 static bool is_special(uint32_t bits)
@@ -245,10 +245,12 @@ static uint64_t from_f32(const struct inputs *in)
         return now.clamp ? 0 : 0x7fff;
     if (now.clamp)
         x = x > 0 ? x < 1 ? x : 1 : 0;
-    if (isinf(x))
-        return (x < 0 ? 0x8000 : 0) | now.format->infinity;
-    uint32_t bits = nearest(now.format, x, now.toward);
-    return bits == 0 && signbit(x) ? 0x8000 : bits;
+    if (now.relu && x < 0)
+        return 0;
+    uint32_t bits = isinf(x) ? (x < 0 ? 0x8000 : 0) | now.format->infinity : nearest(now.format, x, now.toward);
+    if (now.finite && (bits & 0x7fff) == now.format->infinity)
+        return bits - 1;
+    return bits == 0 && signbit(x) && !now.relu ? 0x8000 : bits;
 }
 
 /* f16 from bf16, and the other way round. */
@@ -293,6 +295,14 @@ static uint64_t to_f32(const struct inputs *in)
     if (is_nan(now.format, bits)) /* f32 has room for all of a bf16: it stays as it is */
         return now.format->fraction_bits == 7 ? (uint64_t)bits << 16 : 0x7fffffff;
     return f32_bits((float)as_double(now.format, bits));
+}
+
+static uint64_t to_f64(const struct inputs *in)
+{
+    uint64_t bits = in->value[0] & 0xffff, fraction = bits & ((1u << now.format->fraction_bits) - 1);
+    if (is_nan(now.format, (uint32_t)bits)) /* sign and payload stay, and it is quiet */
+        return bits >> 15 << 63 | UINT64_C(0x7ff8) << 48 | fraction << (52 - now.format->fraction_bits);
+    return f64_bits(as_double(now.format, (uint32_t)bits));
 }
 
 static uint64_t to_s32(const struct inputs *in)
@@ -431,6 +441,40 @@ static void test_conversions(void **state)
         }
 }
 
+/* .satfinite: the largest finite number in place of infinity; NaN stay. */
+static void test_finite_conversions(void **state)
+{
+    (void)state;
+    static const char *const modes[] = {"rn", "rz"}, *const relus[] = {"", ".relu"};
+    char name[64];
+    now.clamp = now.flush = false;
+    now.finite = true;
+    for (unsigned type = 0; type < 2; type++)
+        for (unsigned i = 0; i < 4; i++) {
+            const char *word = type ? "bf16" : "f16", *mode = modes[i % 2], *relu = relus[i / 2];
+            now.format = type ? &bf16 : &f16;
+            now.toward = i % 2;
+            now.relu = i / 2;
+            CHECK("cvt.%s%s.satfinite.%s.f32", "hf", from_f32, mode, relu, word);
+            CHECK("cvt.%s%s.satfinite.%sx2.f32", "rff", pair_from_f32, mode, relu, word);
+        }
+    now.finite = now.relu = false;
+}
+
+/* From bf16 a rounding may be written, though nothing is rounded. */
+static void test_redundant_rounding(void **state)
+{
+    (void)state;
+    static const char *const modes[] = {"rn", "rz", "rm", "rp"};
+    char name[64];
+    now.clamp = now.relu = now.flush = false;
+    now.format = &bf16;
+    for (now.toward = 0; now.toward < 4; now.toward++) {
+        CHECK("cvt.%s.f32.bf16", "fh", to_f32, modes[now.toward]);
+        CHECK("cvt.%s.f64.bf16", "gh", to_f64, modes[now.toward]);
+    }
+}
+
 static bool in_order(const struct inputs *in, unsigned shift)
 {
     double a = as_double(now.format, (uint32_t)in->value[0] >> shift & 0xffff);
@@ -506,7 +550,9 @@ int main(void)
 {
     fill(&f16);
     fill(&bf16);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_conversions),
-                                       cmocka_unit_test(test_comparisons), cmocka_unit_test(test_8_bit_floats)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_arithmetic),         cmocka_unit_test(test_conversions),
+        cmocka_unit_test(test_finite_conversions), cmocka_unit_test(test_redundant_rounding),
+        cmocka_unit_test(test_comparisons),        cmocka_unit_test(test_8_bit_floats)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
