@@ -86,6 +86,7 @@ enum effect code_effect(const struct ptx_instruction *instruction)
     case PTX_OP_BRKPT:
     case PTX_OP_NANOSLEEP:
     case PTX_OP_PMEVENT:
+    case PTX_OP_PMEVENT_MASK:
     case PTX_OP_WGMMA_MMA_ASYNC_SP_SYNC:
     case PTX_OP_WGMMA_MMA_ASYNC_SYNC: /* accumulators may not be read before the wait, nor be written behind the fence */
     case PTX_OP_WGMMA_FENCE_SYNC:

@@ -133,6 +133,11 @@ static uint64_t barrier_change(enum atomic_operation operation, uint64_t barrier
         bytes += b;
         pending -= 1;
         break;
+    case ATOMIC_BARRIER_DROP_EXPECT:
+        bytes += b;
+        expected -= 1;
+        pending -= 1;
+        break;
     case ATOMIC_BARRIER_EXPECT:
         bytes += b;
         break;

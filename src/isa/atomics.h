@@ -24,6 +24,7 @@ enum atomic_operation {
     ATOMIC_BARRIER_DROP,          /* the same, and they are not expected any more */
     ATOMIC_BARRIER_EXPECT,        /* b bytes are expected */
     ATOMIC_BARRIER_ARRIVE_EXPECT, /* b bytes are expected, then an arrival */
+    ATOMIC_BARRIER_DROP_EXPECT,   /* the same, and it is not expected any more */
     ATOMIC_BARRIER_COMPLETE       /* b bytes have come */
 };
 

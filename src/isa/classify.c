@@ -87,6 +87,7 @@ static uint8_t unit_of(const struct ptx_instruction *instruction)
     case PTX_OP_BAR_WARP_SYNC:
     case PTX_OP_NANOSLEEP:
     case PTX_OP_PMEVENT:
+    case PTX_OP_PMEVENT_MASK:
     case PTX_OP_BRKPT:
     case PTX_OP_PREFETCH:
     case PTX_OP_PREFETCHU:
@@ -94,6 +95,7 @@ static uint8_t unit_of(const struct ptx_instruction *instruction)
     case PTX_OP_DISCARD:
     case PTX_OP_GRIDDEPCONTROL:
     case PTX_OP_FENCE_PROXY_ASYNC:
+    case PTX_OP_FENCE_PROXY_ALIAS:
         return CORUN_UNIT_CONTROL;
     default:
         return unit_of_type(instruction->types[0]);

@@ -14,8 +14,6 @@
 #include <string.h>
 
 #define MAX_SLOTS 0x7fffu /* numbers above are constants */
-#define RESERVED_BYTES \
-    1024u /* of shared memory: cudaDeviceProp::reservedSharedMemPerBlock of compute capability 8 and 9 */
 #define RESERVED_ALIGN 128u
 #define MAX_LOCAL_BYTES (512u * 1024u) /* CUDA C++ Programming Guide, technical specifications */
 #define FRAME_ALIGN 16u
@@ -435,7 +433,13 @@ static void lay_out_stack(struct decoder *decoder)
                      KERNEL_NAME(kernel->info.name), kernel->local_bytes, MAX_LOCAL_BYTES);
 }
 
-/* Whether cooperative groups of more than a warp are made: they meet in shared memory that is not declared. */
+/* Of what the system keeps: cooperative groups of more than a warp meet in shared memory that is not declared. */
+static bool names_reserved(uint32_t special)
+{
+    return special == PTX_SPECIAL_RESERVED_SMEM_OFFSET || special == PTX_SPECIAL_RESERVED_SMEM_BEGIN ||
+           special == PTX_SPECIAL_RESERVED_SMEM_END || special == PTX_SPECIAL_RESERVED_SMEM_CAP;
+}
+
 static bool uses_reserved(const struct decoder *decoder)
 {
     for (uint32_t f = 0; f < decoder->functions.count; f++) {
@@ -444,7 +448,7 @@ static bool uses_reserved(const struct decoder *decoder)
             const struct ptx_instruction *instruction = &function->instructions[i];
             for (uint32_t o = 0; o < instruction->operand_count; o++)
                 if (instruction->operands[o].kind == PTX_OPERAND_SPECIAL &&
-                    instruction->operands[o].index == PTX_SPECIAL_RESERVED_SMEM_OFFSET)
+                    names_reserved(instruction->operands[o].index))
                     return true;
         }
     }
@@ -485,7 +489,7 @@ static void lay_out_shared(struct decoder *decoder)
     }
     if (uses_reserved(decoder)) {
         kernel->reserved_offset = align_to(bytes, RESERVED_ALIGN);
-        bytes = kernel->reserved_offset + RESERVED_BYTES;
+        bytes = kernel->reserved_offset + RESERVED_SHARED_BYTES;
     }
     kernel->shared_bytes = (uint32_t)bytes;
     /* Every dynamic array starts behind the static ones (PTX ISA, .shared). */

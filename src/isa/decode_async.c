@@ -345,6 +345,9 @@ static void decode_memory_barrier(struct decoder *decoder)
         emit_change(decoder, ATOMIC_BARRIER_ARRIVE_EXPECT, &operands[0], &operands[1],
                     wide_count(decoder, &operands[2]));
         break;
+    case PTX_OP_MBARRIER_ARRIVE_DROP_EXPECT_TX:
+        emit_change(decoder, ATOMIC_BARRIER_DROP_EXPECT, &operands[0], &operands[1], wide_count(decoder, &operands[2]));
+        break;
     case PTX_OP_MBARRIER_EXPECT_TX:
         emit_change(decoder, ATOMIC_BARRIER_EXPECT, NULL, &operands[0], wide_count(decoder, &operands[1]));
         break;
@@ -392,6 +395,7 @@ bool decode_async(struct decoder *decoder)
     case PTX_OP_MBARRIER_ARRIVE:
     case PTX_OP_MBARRIER_ARRIVE_EXPECT_TX:
     case PTX_OP_MBARRIER_ARRIVE_DROP:
+    case PTX_OP_MBARRIER_ARRIVE_DROP_EXPECT_TX:
     case PTX_OP_MBARRIER_EXPECT_TX:
     case PTX_OP_MBARRIER_COMPLETE_TX:
     case PTX_OP_MBARRIER_TEST_WAIT:

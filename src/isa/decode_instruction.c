@@ -550,12 +550,14 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
         break;
     case PTX_OP_MEMBAR:
     case PTX_OP_FENCE:
+    case PTX_OP_FENCE_PROXY_ASYNC_GENERIC:
     case PTX_OP_FENCE_PROXY_TENSORMAP:
         decode_fence(decoder, instruction);
         break;
     case PTX_OP_FENCE_MBARRIER_INIT: /* within the SM stores are seen in order */
     case PTX_OP_NANOSLEEP:
     case PTX_OP_PMEVENT:
+    case PTX_OP_PMEVENT_MASK:
     case PTX_OP_BRKPT:
     case PTX_OP_PREFETCH:
     case PTX_OP_PREFETCHU:
@@ -564,6 +566,7 @@ void decode_instruction(struct decoder *decoder, const struct ptx_instruction *i
     case PTX_OP_DISCARD:
     case PTX_OP_GRIDDEPCONTROL:
     case PTX_OP_FENCE_PROXY_ASYNC:
+    case PTX_OP_FENCE_PROXY_ALIAS:
     case PTX_OP_SETMAXNREG_INC_SYNC: /* a warp keeps the registers that it began with */
     case PTX_OP_SETMAXNREG_DEC_SYNC:
         decode_simple(decoder, OPERATION_NOTHING, 0);

@@ -32,6 +32,9 @@ enum memory_extend {
     EXTEND_FLOAT = 1 << 2 /* atomics */
 };
 
+/* Shared memory that the system keeps where a kernel asks for it: cudaDeviceProp::reservedSharedMemPerBlock of compute capability 8 and 9. */
+#define RESERVED_SHARED_BYTES 1024u
+
 /* operation.variant of SPECIAL_REGISTER beyond enum ptx_special_register: frame of the function + offset. */
 #define SPECIAL_LOCAL_ADDRESS ((uint8_t)PTX_SPECIAL_COUNT)
 

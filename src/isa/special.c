@@ -47,7 +47,7 @@ static uint64_t cluster_value(const struct corun_tb *tb, uint8_t which)
         return tb->rank;
     case PTX_SPECIAL_CLUSTER_NCTARANK:
         return cluster_size(launch);
-    default: /* %tid.w and the like */
+    default: /* %tid.w, %pm0, %envreg0 and the like */
         return 0;
     }
 }
@@ -98,10 +98,16 @@ static uint64_t uniform_value(const struct corun_warp *warp, const struct operat
         return nanoseconds(launch, cycle) >> 32;
     case PTX_SPECIAL_GLOBALTIMER:
         return nanoseconds(launch, cycle);
+    case PTX_SPECIAL_AGGR_SMEM_SIZE:
     case PTX_SPECIAL_TOTAL_SMEM_SIZE:
         return launch->grid.tb_shared_bytes;
     case PTX_SPECIAL_DYNAMIC_SMEM_SIZE:
         return launch->dynamic_shared_bytes;
+    case PTX_SPECIAL_RESERVED_SMEM_CAP:
+        return RESERVED_SHARED_BYTES;
+    case PTX_SPECIAL_RESERVED_SMEM_END:
+        return launch->kernel->reserved_offset + RESERVED_SHARED_BYTES;
+    case PTX_SPECIAL_RESERVED_SMEM_BEGIN:
     case PTX_SPECIAL_RESERVED_SMEM_OFFSET:
         return launch->kernel->reserved_offset;
     case PTX_SPECIAL_ENVREG1:

@@ -289,6 +289,10 @@ static bool parse_special(struct parser *parser, struct ptx_operand *operand)
         size_t length = (size_t)snprintf(text, sizeof text, "%.20s.%.20s", name->text, parser->token.name->text);
         name = name_find(&parser->names, text, length);
     }
+    if (name && name->unsupported) {
+        parser_error(parser, CORUN_UNSUPPORTED, word.place, "not supported: %s", name->text);
+        return false;
+    }
     if (!name || !name->special) {
         parser->lexer = before;
         parser->token = word;

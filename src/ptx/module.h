@@ -72,6 +72,7 @@ enum ptx_suffix {
     F(aligned, ALIGNED) \
     F(mmio, MMIO) \
     F(semantics, SEMANTICS) \
+    F(restriction, RESTRICTION) \
     F(scope, SCOPE) \
     F(to, TO) \
     F(space, SPACE) \

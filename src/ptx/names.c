@@ -161,6 +161,11 @@ static bool add_vocabulary(struct name_table *table)
             name->special = (uint8_t)(i + 1);
         ok &= name != NULL;
     }
+#define R(name, text, type, meaning)
+#define U(text) ok &= add_unsupported(table, text);
+#include "ptx/special_registers.def"
+#undef U
+#undef R
     return ok;
 }
 

@@ -106,6 +106,26 @@ static void test_phases(void **state)
     runner_free(&runner);
 }
 
+/* It waits for its bytes; the phases behind expect a thread less. */
+static void test_drop_with_bytes(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(&runner, KERNEL(".shared .align 8 .b64 b;\nmbarrier.init.shared.b64 [b], 2;\nmov.u32 %r3, 16;\n"
+                                "mbarrier.arrive_drop.expect_tx.release.cta.shared::cta.b64 %rd1, [b], %r3;\n"
+                                "mbarrier.arrive.shared.b64 _, [b];\n" TEST(
+                                    "0") "mbarrier.complete_tx.relaxed.cta.shared.b64 [b], "
+                                         "16;\n" TEST("4") "mbarrier.arrive.shared.b64 %rd1, "
+                                                           "[b];\n" TEST("8") "mbarrier.arrive_drop.expect_"
+                                                                              "tx.relaxed.cluster.shared::"
+                                                                              "cluster.b64 _, [b], "
+                                                                              "0;\n" PARITY("12", "0")));
+    assert_int_equal(runner_try(&runner, 1), CORUN_OK);
+    const uint32_t expected[] = {0, 1, 1, 1};
+    assert_memory_equal(runner_words(&runner), expected, sizeof expected);
+    runner_free(&runner);
+}
+
 /* Four warps go through a barrier five times; whoever is through sees what all others wrote before. */
 static void test_many_warps(void **state)
 {
@@ -181,9 +201,13 @@ static void test_bulk_of_odd_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copies), cmocka_unit_test(test_copies_of_some),
-        cmocka_unit_test(test_phases), cmocka_unit_test(test_many_warps),
-        cmocka_unit_test(test_bulk),   cmocka_unit_test(test_bulk_of_odd_bytes),
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_copies_of_some),
+        cmocka_unit_test(test_phases),
+        cmocka_unit_test(test_drop_with_bytes),
+        cmocka_unit_test(test_many_warps),
+        cmocka_unit_test(test_bulk),
+        cmocka_unit_test(test_bulk_of_odd_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

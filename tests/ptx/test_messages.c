@@ -117,6 +117,14 @@ static const struct {
     {ENTRY("bar.sync 16;"), CORUN_SYNTAX, "9:10: expected a barrier from 0 to 15, found '16'\n"},
     {ENTRY("mov.u32 %r1, 1/0;"), CORUN_SYNTAX, "9:15: division by zero in a constant\n"},
     /* what we recognise and refuse */
+    {ENTRY("mov.u32 %r1, %reserved_smem_offset_0;"), CORUN_UNSUPPORTED,
+     "9:14: not supported: %reserved_smem_offset_0\n"},
+    {ENTRY("fence.release.sync_restrict::shared::cluster.cluster;"), CORUN_SYNTAX,
+     "9:1: 'fence.release.sync_restrict::shared::cluster.cluster' is .acquire.sync_restrict::shared::cluster.cluster "
+     "or "
+     ".release.sync_restrict::shared::cta.cluster\n"},
+    {ENTRY("fence.proxy.async::generic.acquire.cluster;"), CORUN_SYNTAX,
+     "9:1: 'fence.proxy.async::generic.acquire.cluster' needs .sync_restrict::shared::cluster or ::cta\n"},
     {ENTRY("brx.idx %r1, targets;"), CORUN_SYNTAX, "9:14: expected a list of .branchtargets, found 'targets'\n"},
     {ENTRY("add.f32x2 %rd1, %rd2, %rd3;"), CORUN_UNSUPPORTED, "9:1: not supported: add.f32x2\n"},
     {ENTRY("add.rz.f16 %h1, %h2, %h3;"), CORUN_SYNTAX, "9:1: 'add.rz.f16' rounds this type to nearest only\n"},
