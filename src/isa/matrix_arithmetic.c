@@ -204,12 +204,18 @@ static void decode_numbers(const uint64_t *values, uint32_t count, enum ptx_type
     }
 }
 
-/* The same, parts apart and without a branch, so that several are decoded at once; whether all are numbers. */
-static bool decode_parts(const uint64_t *values, uint32_t count, enum ptx_type type, uint32_t more_bits,
-                         struct matrix_numbers *parts)
+/* Of matrix_numbers. */
+struct range {
+    bool finite, moderate; /* all are numbers; values are defined */
+};
+
+/* The same, parts apart and without a branch, so that several are decoded at once. */
+static struct range decode_parts(const uint64_t *values, uint32_t count, enum ptx_type type, uint32_t more_bits,
+                                 struct matrix_numbers *parts)
 {
     struct format format = format_of(type);
-    uint32_t most = (1u << format.fraction_bits) - 1, top = (1u << format.exponent_bits) - 1, others = 0;
+    uint32_t most = (1u << format.fraction_bits) - 1, top = (1u << format.exponent_bits) - 1, others = 0, far = 0;
+    int32_t to_unit = 127 - (int32_t)(format.fraction_bits + more_bits);
     uint32_t least = format.finite ? most : 0; /* fraction of what is no number */
     for (uint32_t i = 0; i < count; i++) {
         uint32_t bits = significant_bits(type, values[i]), fraction = bits & most;
@@ -217,10 +223,16 @@ static bool decode_parts(const uint64_t *values, uint32_t count, enum ptx_type t
         int32_t sign = -(int32_t)(bits >> (format.exponent_bits + format.fraction_bits) & 1);
         int32_t significand = (int32_t)((fraction | normal << format.fraction_bits) << more_bits);
         others |= (biased == top) & (fraction >= least);
+        int32_t exponent = significand ? (int32_t)(biased + !normal) - (int32_t)(top >> 1) : 0;
+        uint32_t unit_bits = (uint32_t)(exponent + to_unit) << 23;
+        float unit;
+        memcpy(&unit, &unit_bits, sizeof unit);
+        far |= (exponent > MATRIX_MODERATE) | (exponent < -MATRIX_MODERATE);
         parts->significand[i] = (significand ^ sign) - sign;
-        parts->exponent[i] = significand ? (int32_t)(biased + !normal) - (int32_t)(top >> 1) : MATRIX_LOWEST;
+        parts->exponent[i] = significand ? exponent : MATRIX_LOWEST;
+        parts->value[i] = (float)parts->significand[i] * unit;
     }
-    return !others;
+    return (struct range){.finite = !others, .moderate = !others && !far};
 }
 
 /* The factors of all rows and columns. */
@@ -229,8 +241,8 @@ struct factors {
     struct matrix_numbers parts_of_a, parts_of_b;
     enum ptx_type type_a, type_b;
     uint32_t count_a, count_b, fraction_bits, more_bits_a, more_bits_b;
-    bool single; /* some element could not be computed with its row */
-    bool finite; /* all of them */
+    bool single;        /* some element could not be computed with its row */
+    struct range range; /* of all of them */
 };
 
 static bool is_eighth(uint32_t type)
@@ -257,11 +269,11 @@ static void decode_factors(const struct ptx_matrix *matrix, const struct matrix_
     factors->more_bits_a = factors->fraction_bits - bits_a;
     factors->more_bits_b = factors->fraction_bits - bits_b;
     factors->single = false;
-    bool finite_a =
+    struct range a =
         decode_parts(values->a, factors->count_a, factors->type_a, factors->more_bits_a, &factors->parts_of_a);
-    bool finite_b =
+    struct range b =
         decode_parts(values->b, factors->count_b, factors->type_b, factors->more_bits_b, &factors->parts_of_b);
-    factors->finite = finite_a && finite_b;
+    factors->range = (struct range){a.finite && b.finite, a.moderate && b.moderate};
 }
 
 static void decode_singles(const struct matrix_values *values, struct factors *factors)
@@ -353,29 +365,44 @@ static uint32_t compute_element(const struct ptx_matrix *matrix, const struct pl
                            : add_products(&dot, single);
 }
 
+/* The c of a row as singles. */
+static struct range load_c(const uint64_t *c, uint32_t count, bool from_half, uint32_t *singles)
+{
+    uint32_t others = 0, small = 0;
+    for (uint32_t i = 0; i < count; i++)
+        singles[i] = (uint32_t)c[i];
+    for (uint32_t i = 0; from_half && i < count; i++)
+        singles[i] = widen_half(singles[i]);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t magnitude = singles[i] & INT32_MAX;
+        others |= magnitude >= 0x7f800000u;
+        small |= (magnitude != 0) & (magnitude < MATRIX_SMALLEST);
+    }
+    return (struct range){.finite = !others, .moderate = !others && !small};
+}
+
 /* A whole row at once; false: something that is no number takes part. */
 static bool compute_row(const struct ptx_matrix *matrix, const struct plan *plan, uint32_t row, uint32_t *d)
 {
-    if (plan->singles || plan->eighths || !plan->factors->finite)
+    const struct factors *factors = plan->factors;
+    if (plan->singles || plan->eighths || !factors->range.finite)
         return false;
-    for (uint32_t column = 0; column < matrix->n; column++) {
-        uint32_t c = (uint32_t)plan->values->c[row * matrix->n + column];
-        d[column] = plan->from_half ? widen_half(c) : c;
-        if ((d[column] & 0x7f800000u) == 0x7f800000u)
-            return false;
-    }
-    const struct matrix_row work = {.significand = plan->factors->parts_of_a.significand + row * plan->stored,
-                                    .exponent = plan->factors->parts_of_a.exponent + row * plan->stored,
+    struct range c = load_c(plan->values->c + row * matrix->n, matrix->n, plan->from_half, d);
+    if (!c.finite)
+        return false;
+    const struct matrix_row work = {.a = &factors->parts_of_a,
+                                    .b = &factors->parts_of_b,
+                                    .first = row * plan->stored,
                                     .rows = matrix->sparse ? plan->values->columns + row * plan->stored : NULL,
-                                    .b = &plan->factors->parts_of_b,
                                     .count = plan->stored,
                                     .columns = matrix->n,
-                                    .fraction_bits = 2 * plan->factors->fraction_bits,
+                                    .fraction_bits = 2 * factors->fraction_bits,
                                     .block = plan->block,
                                     .kept = plan->kept,
                                     .lost = plan->lost,
                                     .zero = plan->zero,
-                                    .to_half = plan->to_half};
+                                    .to_half = plan->to_half,
+                                    .moderate = factors->range.moderate && c.moderate};
     matrix_add_row(&work, lanes_level_best(), d);
     return true;
 }

@@ -110,13 +110,32 @@ INLINE void cut_to_singles(const struct sums *sums, uint32_t *singles)
     memcpy(singles, &bits, sizeof bits);
 }
 
-/* A block of products: elements of the row of A, and the first of the columns in rows of B. */
+/* A block of products: elements of the row of A, and of the rows of B from the first of eight columns on. */
 struct block {
-    const int32_t *a, *a_exponent;
-    const int32_t *b[MATRIX_BLOCK], *b_exponent[MATRIX_BLOCK];
-    uint32_t count;
+    const int32_t *a, *a_exponent, *b, *b_exponent;
+    const float *a_value, *b_value;
+    const uint8_t *rows; /* NULL: in order */
+    uint32_t count, stride;
     int32_t fraction_bits, kept, zero;
 };
+
+/* Where the factors of product i are from the first column on. */
+INLINE uint32_t row_of(const struct block *block, uint32_t i)
+{
+    return (block->rows ? block->rows[i] : i) * block->stride;
+}
+
+/* *most becomes the largest exponent of a product, too. */
+INLINE void find_most(const struct block *block, vector *most)
+{
+    vector exponent;
+    for (uint32_t i = 0; i < block->count; i++) {
+        load(block->b_exponent + row_of(block, i), &exponent);
+        exponent += block->a_exponent[i];
+        vector larger = exponent > *most;
+        *most = (exponent & larger) | (*most & ~larger);
+    }
+}
 
 INLINE void add_block(const struct block *block, const uint32_t *c, struct sums *sums)
 {
@@ -127,19 +146,15 @@ INLINE void add_block(const struct block *block, const uint32_t *c, struct sums 
     start_exponent = ((start == 0) & block->zero) | (~(start == 0) & start_exponent);
     start = (start ^ minus) - minus;
     most = start_exponent;
-    for (uint32_t i = 0; i < block->count; i++) {
-        load(block->b_exponent[i], &exponent);
-        exponent += block->a_exponent[i];
-        vector larger = exponent > most;
-        most = (exponent & larger) | (most & ~larger);
-    }
+    find_most(block, &most);
     shift = most - start_exponent;
     cut_off(&start, block->kept - 23, &shift);
     sums->start = start;
     sums->products = (vector){0};
     for (uint32_t i = 0; i < block->count; i++) {
-        load(block->b[i], &b);
-        load(block->b_exponent[i], &exponent);
+        uint32_t at = row_of(block, i);
+        load(block->b + at, &b);
+        load(block->b_exponent + at, &exponent);
         b *= block->a[i];
         shift = most - exponent - block->a_exponent[i];
         cut_off(&b, block->kept - block->fraction_bits, &shift);
@@ -148,30 +163,93 @@ INLINE void add_block(const struct block *block, const uint32_t *c, struct sums 
     sums->scale = most - block->kept;
 }
 
-INLINE void add_row(const struct matrix_row *row, uint32_t *c)
+/*
+ * The same in floats: a product is exact, and so is what it is in units of the last bit that is kept; the integer of that is cut off. With exponents of
+ * factors and c as matrix_rows.h says, neither underflows where it is not cut off to 0, sums of products are 0 or at least 2^-97, and no unit that
+ * something else than 0 is counted in is below 2^-125.
+ */
+INLINE void add_block_as_floats(const struct block *block, const uint32_t *c, struct sums *sums)
 {
-    for (uint32_t column = 0; column < row->columns; column += TOGETHER)
-        for (uint32_t first = 0; first < row->count; first += row->block) {
-            struct block block = {
-                .a = row->significand + first,
-                .a_exponent = row->exponent + first,
+    vector bits, most = (vector){0} + MATRIX_LOWEST;
+    float_vector b, unit;
+    load(c, &bits);
+    vector exponent = (bits >> 23 & 0xff) - 127, none = (bits & INT32_MAX) == 0;
+    exponent = (none & block->zero) | (~none & exponent);
+    find_most(block, &most);
+    vector larger = exponent > most;
+    most = (exponent & larger) | (most & ~larger);
+    vector biased = 127 + block->kept - most, above = biased > 252; /* nothing but zeros */
+    biased = ((above & 252) | (biased & ~above)) << 23;
+    memcpy(&unit, &biased, sizeof unit);
+    bits &= exponent < 128; /* an infinity stays whatever is added */
+    memcpy(&b, &bits, sizeof b);
+    sums->start = __builtin_convertvector(b * unit, vector);
+    sums->products = (vector){0};
+    for (uint32_t i = 0; i < block->count; i++) {
+        memcpy(&b, block->b_value + row_of(block, i), sizeof b);
+        sums->products += __builtin_convertvector(b * block->a_value[i] * unit, vector);
+    }
+    sums->scale = most - block->kept;
+}
+
+/* Sums of add_block_as_floats. */
+INLINE void cut_floats_to_singles(const struct sums *sums, uint32_t *singles)
+{
+    vector before, bits, sum = (vector)((bit_vector)sums->products + (bit_vector)sums->start);
+    load(singles, &before);
+    vector minus = sum >> 31, beyond = ((sums->products ^ sum) & (sums->start ^ sum)) >> 31;
+    vector other = beyond | ((before & 0x7f800000) == 0x7f800000);
+    if (any(&other)) {
+        cut_each(sums, singles);
+        return;
+    }
+    vector magnitude = (sum ^ minus) - minus, biased = 127 + sums->scale, below = biased < 2;
+    biased = ((below & 2) | (biased & ~below)) << 23;
+    float_vector unit, nearest = __builtin_convertvector(magnitude & ~(magnitude >> 24), float_vector);
+    memcpy(&unit, &biased, sizeof unit);
+    nearest *= unit; /* exact, or an infinity */
+    memcpy(&bits, &nearest, sizeof bits);
+    bits = (bits & ~(int32_t)sums->lost) | (minus & INT32_MIN);
+    memcpy(singles, &bits, sizeof bits);
+}
+
+INLINE void add_row_as(const struct matrix_row *row, const uint8_t *rows, bool floats, uint32_t *c)
+{
+    for (uint32_t first = 0; first < row->count; first += row->block)
+        for (uint32_t column = 0; column < row->columns; column += TOGETHER) {
+            uint32_t at = (rows ? 0 : first * row->columns) + column;
+            const struct block block = {
+                .a = row->a->significand + row->first + first,
+                .a_exponent = row->a->exponent + row->first + first,
+                .a_value = row->a->value + row->first + first,
+                .b = row->b->significand + at,
+                .b_exponent = row->b->exponent + at,
+                .b_value = row->b->value + at,
+                .rows = rows ? rows + first : NULL,
                 .count = row->count - first < row->block ? row->count - first : row->block,
+                .stride = row->columns,
                 .fraction_bits = (int32_t)row->fraction_bits,
                 .kept = (int32_t)row->kept,
                 .zero = row->zero,
             };
-            struct sums sums = {.lost = row->lost};
-            for (uint32_t i = 0; i < block.count; i++) {
-                uint32_t at = (row->rows ? row->rows[first + i] : first + i) * row->columns + column;
-                block.b[i] = row->b->significand + at;
-                block.b_exponent[i] = row->b->exponent + at;
-            }
-            add_block(&block, c + column, &sums);
+            struct sums sums;
+            sums.lost = row->lost;
+            (floats ? add_block_as_floats : add_block)(&block, c + column, &sums);
             if (row->to_half && first + block.count == row->count)
                 round_each(&sums, c + column);
             else
-                cut_to_singles(&sums, c + column);
+                (floats ? cut_floats_to_singles : cut_to_singles)(&sums, c + column);
         }
+}
+
+INLINE void add_row(const struct matrix_row *row, uint32_t *c)
+{
+    if (row->moderate && !row->rows)
+        add_row_as(row, NULL, true, c);
+    else if (row->moderate)
+        add_row_as(row, row->rows, true, c);
+    else
+        add_row_as(row, row->rows, false, c);
 }
 
 static void add_row_baseline(const struct matrix_row *row, uint32_t *c)

@@ -8,26 +8,33 @@
 
 #include "isa/lanes.h"
 
-#define MATRIX_ELEMENTS 1024u   /* most of a matrix */
-#define MATRIX_COLUMNS 32u      /* most of B */
-#define MATRIX_BLOCK 32u        /* most products that are added at once */
-#define MATRIX_LOWEST (-100000) /* an exponent below all others: of zeros */
+#define MATRIX_ELEMENTS 1024u /* most of a matrix */
+#define MATRIX_COLUMNS 32u    /* most of B */
+#define MATRIX_BLOCK 32u      /* most products that are added at once */
+#define MATRIX_MODERATE 36 /* an exponent whose products, and their sums, are far from the ends of a single's range */
+#define MATRIX_SMALLEST 0x0d800000u /* 2^-100, as a single */
+#define MATRIX_LOWEST (-100000)     /* an exponent below all others: of zeros */
 
-/* significand * 2^(exponent - fraction bits), parts apart; the exponent of zero is MATRIX_LOWEST. */
+/*
+ * significand * 2^(exponent - fraction bits), parts apart; the exponent of zero is MATRIX_LOWEST. `value`: the same as a float, if all exponents but those of
+ * zeros are from -MATRIX_MODERATE to MATRIX_MODERATE; else undefined.
+ */
 struct matrix_numbers {
     int32_t significand[MATRIX_ELEMENTS], exponent[MATRIX_ELEMENTS];
+    float value[MATRIX_ELEMENTS];
 };
 
 struct matrix_row {
-    const int32_t *significand, *exponent; /* `count` elements of the row of A */
-    const uint8_t *rows;                   /* the rows of B that these go with; NULL: in order */
-    const struct matrix_numbers *b;
+    const struct matrix_numbers *a, *b;
+    uint32_t first;          /* element of A in the row, of `count` */
+    const uint8_t *rows;     /* the rows of B that these go with; NULL: in order */
     uint32_t count, columns; /* a multiple of 8, at most MATRIX_COLUMNS */
     uint32_t fraction_bits, block,
         kept;      /* of a product; products added at once, at most MATRIX_BLOCK; bits below the largest exponent */
     uint32_t lost; /* bits of a single that sums do not have */
     int32_t zero;  /* exponent of a c of 0, as far as others are cut off below it */
     bool to_half;  /* the last sum is rounded to f16 */
+    bool moderate; /* values of A and B are defined, and each c is 0 or at least MATRIX_SMALLEST: so it is faster */
 };
 
 /* c + the products, for each column: singles become singles, or f16 with `to_half`. All levels give the same bits. */

@@ -6,7 +6,6 @@
 #include "sums.h"
 
 #include "isa/matrix.h"
-#include "isa/matrix_rows.h"
 #include "ptx/matrix.h"
 
 enum { ROUNDS = 6, INPUT_WORDS = 40 * 64, MOST_ELEMENTS = 2048 };
@@ -694,36 +693,6 @@ static void test_rows(void **state)
     }
 }
 
-/* Both builds of rows give the same bits. */
-static void test_levels(void **state)
-{
-    (void)state;
-    static struct matrix_numbers a, b;
-    for (size_t i = 0; i < 500; i++) {
-        for (size_t n = 0; n < MATRIX_ELEMENTS; n++) {
-            a.significand[n] = (int32_t)(draw() % 4095) - 2047;
-            b.significand[n] = (int32_t)(draw() % 4095) - 2047;
-            a.exponent[n] = a.significand[n] ? (int32_t)(draw() % 40) - 20 : MATRIX_LOWEST;
-            b.exponent[n] = b.significand[n] ? (int32_t)(draw() % 40) - 20 : MATRIX_LOWEST;
-        }
-        const struct matrix_row row = {.significand = a.significand,
-                                       .exponent = a.exponent,
-                                       .b = &b,
-                                       .count = 16,
-                                       .columns = 32,
-                                       .fraction_bits = 20,
-                                       .block = i % 2 ? 8 : 16,
-                                       .kept = 24 + (uint32_t)i % 2,
-                                       .to_half = i % 3 == 0};
-        uint32_t first[32], other[32];
-        for (size_t n = 0; n < 32; n++)
-            first[n] = other[n] = (uint32_t)draw() & 0xbfffffff;
-        matrix_add_row(&row, LANES_BASELINE, first);
-        matrix_add_row(&row, lanes_level_best(), other);
-        assert_memory_equal(first, other, sizeof first);
-    }
-}
-
 /* Half a warp cannot multiply. */
 static void test_whole_warps_only(void **state)
 {
@@ -766,13 +735,8 @@ static void test_tf32(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mma),
-        cmocka_unit_test(test_sparse),
-        cmocka_unit_test(test_wmma),
-        cmocka_unit_test(test_tiles),
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_levels),
-        cmocka_unit_test(test_whole_warps_only),
+        cmocka_unit_test(test_mma),   cmocka_unit_test(test_sparse), cmocka_unit_test(test_wmma),
+        cmocka_unit_test(test_tiles), cmocka_unit_test(test_rows),   cmocka_unit_test(test_whole_warps_only),
         cmocka_unit_test(test_tf32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
