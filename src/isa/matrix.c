@@ -84,10 +84,11 @@ static void find_places(const struct ptx_matrix *matrix, enum ptx_matrix_role ro
 {
     uint32_t columns = columns_of(matrix, role);
     places->count = ptx_matrix_distinct(matrix, role) * matrix_packed(matrix, role);
-    for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) {
-        struct matrix_place at = matrix_place(matrix, role, lane, 0);
-        places->lanes[lane] = (uint16_t)(at.row * columns + at.column);
-    }
+    /* rows and columns are linear in lane / 4 and lane % 4 */
+    struct matrix_place group = matrix_place(matrix, role, 4, 0), place = matrix_place(matrix, role, 1, 0);
+    uint32_t of_group = group.row * columns + group.column, of_place = place.row * columns + place.column;
+    for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
+        places->lanes[lane] = (uint16_t)(lane / 4 * of_group + lane % 4 * of_place);
     for (uint32_t i = 0; i < places->count; i++) {
         struct matrix_place at = matrix_place(matrix, role, 0, i);
         places->elements[i] = (uint16_t)(at.row * columns + at.column);

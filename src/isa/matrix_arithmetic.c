@@ -237,12 +237,12 @@ static struct range decode_parts(const uint64_t *values, uint32_t count, enum pt
 
 /* The factors of all rows and columns. */
 struct factors {
-    struct number a[MATRIX_ELEMENTS], b[MATRIX_ELEMENTS]; /* once `single` */
+    struct number a[MATRIX_ELEMENTS], b[MATRIX_ELEMENTS]; /* only of what is computed one by one */
     struct matrix_numbers parts_of_a, parts_of_b;
     enum ptx_type type_a, type_b;
     uint32_t count_a, count_b, fraction_bits, more_bits_a, more_bits_b;
-    bool single;        /* some element could not be computed with its row */
-    struct range range; /* of all of them */
+    bool single; /* some element could not be computed with its row */
+    struct range range;
 };
 
 static bool is_eighth(uint32_t type)
@@ -268,7 +268,6 @@ static void decode_factors(const struct ptx_matrix *matrix, const struct matrix_
     factors->fraction_bits = bits_a > bits_b ? bits_a : bits_b;
     factors->more_bits_a = factors->fraction_bits - bits_a;
     factors->more_bits_b = factors->fraction_bits - bits_b;
-    factors->single = false;
     struct range a =
         decode_parts(values->a, factors->count_a, factors->type_a, factors->more_bits_a, &factors->parts_of_a);
     struct range b =
@@ -278,9 +277,6 @@ static void decode_factors(const struct ptx_matrix *matrix, const struct matrix_
 
 static void decode_singles(const struct matrix_values *values, struct factors *factors)
 {
-    if (factors->single)
-        return;
-    factors->single = true;
     decode_numbers(values->a, factors->count_a, factors->type_a, factors->more_bits_a, factors->a);
     decode_numbers(values->b, factors->count_b, factors->type_b, factors->more_bits_b, factors->b);
 }
@@ -365,7 +361,7 @@ static uint32_t compute_element(const struct ptx_matrix *matrix, const struct pl
                            : add_products(&dot, single);
 }
 
-/* The c of a row as singles. */
+/* Each c as a single. */
 static struct range load_c(const uint64_t *c, uint32_t count, bool from_half, uint32_t *singles)
 {
     uint32_t others = 0, small = 0;
@@ -381,30 +377,47 @@ static struct range load_c(const uint64_t *c, uint32_t count, bool from_half, ui
     return (struct range){.finite = !others, .moderate = !others && !small};
 }
 
-/* A whole row at once; false: something that is no number takes part. */
-static bool compute_row(const struct ptx_matrix *matrix, const struct plan *plan, uint32_t row, uint32_t *d)
+static bool is_finite_row(const uint32_t *singles, uint32_t count)
 {
-    const struct factors *factors = plan->factors;
-    if (plan->singles || plan->eighths || !factors->range.finite)
-        return false;
-    struct range c = load_c(plan->values->c + row * matrix->n, matrix->n, plan->from_half, d);
-    if (!c.finite)
-        return false;
-    const struct matrix_row work = {.a = &factors->parts_of_a,
-                                    .b = &factors->parts_of_b,
-                                    .first = row * plan->stored,
-                                    .rows = matrix->sparse ? plan->values->columns + row * plan->stored : NULL,
-                                    .count = plan->stored,
-                                    .columns = matrix->n,
-                                    .fraction_bits = 2 * factors->fraction_bits,
-                                    .block = plan->block,
-                                    .kept = plan->kept,
-                                    .lost = plan->lost,
-                                    .zero = plan->zero,
-                                    .to_half = plan->to_half,
-                                    .moderate = factors->range.moderate && c.moderate};
-    matrix_add_row(&work, lanes_level_best(), d);
-    return true;
+    bool finite = true;
+    for (uint32_t i = 0; i < count; i++)
+        finite &= (singles[i] & 0x7f800000u) != 0x7f800000u;
+    return finite;
+}
+
+/* d: each c as a single, and then the sums. Rows are computed at once if nothing but numbers takes part. */
+static void compute_rows(const struct ptx_matrix *matrix, const struct plan *plan, struct factors *factors, uint32_t *d)
+{
+    struct range c = load_c(plan->values->c, (uint32_t)matrix->m * matrix->n, plan->from_half, d);
+    bool in_rows = !plan->singles && !plan->eighths && factors->range.finite;
+    enum lanes_level level = lanes_level_best();
+    struct matrix_rows work = {.a = &factors->parts_of_a,
+                               .b = &factors->parts_of_b,
+                               .lines = matrix->m,
+                               .rows = matrix->sparse ? plan->values->columns : NULL,
+                               .count = plan->stored,
+                               .columns = matrix->n,
+                               .fraction_bits = 2 * factors->fraction_bits,
+                               .block = plan->block,
+                               .kept = plan->kept,
+                               .lost = plan->lost,
+                               .zero = plan->zero,
+                               .to_half = plan->to_half,
+                               .moderate = factors->range.moderate && c.moderate};
+    if (in_rows && c.finite) {
+        matrix_add_rows(&work, level, d);
+        return;
+    }
+    decode_singles(plan->values, factors);
+    work.lines = 1;
+    for (work.first = 0; work.first < matrix->m; work.first++, d += matrix->n) {
+        if (in_rows && is_finite_row(d, matrix->n)) {
+            matrix_add_rows(&work, level, d);
+            continue;
+        }
+        for (uint32_t column = 0; column < matrix->n; column++)
+            d[column] = compute_element(matrix, plan, work.first, column);
+    }
 }
 
 static void compute_floats(const struct matrix_work *work, struct matrix_values *values, enum matrix_unit unit)
@@ -435,17 +448,13 @@ static void compute_floats(const struct matrix_work *work, struct matrix_values 
         widen_eighths(values->b, (uint32_t)matrix->k * matrix->n, matrix->b);
     }
     decode_factors(matrix, values, eighths, &factors);
-    for (uint32_t row = 0; row < matrix->m; row++) {
-        uint32_t d[MATRIX_COLUMNS];
-        bool whole = compute_row(matrix, &plan, row, d);
-        if (!whole)
-            decode_singles(values, &factors);
-        for (uint32_t column = 0; column < matrix->n; column++) {
-            uint32_t sum = whole ? d[column] : compute_element(matrix, &plan, row, column);
-            /* from c in single precision: the sum is one, too, before it is rounded */
-            values->d[row * matrix->n + column] = halves && !plan.to_half ? half_of(sum) : sum;
-        }
-    }
+    uint32_t d[sizeof values->d / sizeof *values->d], count = (uint32_t)matrix->m * matrix->n;
+    compute_rows(matrix, &plan, &factors, d);
+    /* from c in single precision: the sum is one, too, before it is rounded */
+    for (uint32_t i = 0; halves && !plan.to_half && i < count; i++)
+        d[i] = half_of(d[i]);
+    for (uint32_t i = 0; i < count; i++)
+        values->d[i] = d[i];
 }
 
 static double double_of(uint64_t bits)

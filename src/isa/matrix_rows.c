@@ -213,61 +213,80 @@ INLINE void cut_floats_to_singles(const struct sums *sums, uint32_t *singles)
     memcpy(singles, &bits, sizeof bits);
 }
 
-INLINE void add_row_as(const struct matrix_row *row, const uint8_t *rows, bool floats, uint32_t *c)
+/* How rows are added; constants, so that there is code for each way. */
+struct way {
+    bool floats, ordered; /* rows of B are in order */
+    uint32_t whole;       /* products of each block; 0: `block`, and the last may have less */
+};
+
+INLINE void add_row(const struct matrix_rows *work, uint32_t row, const struct way *way, uint32_t *c)
 {
-    for (uint32_t first = 0; first < row->count; first += row->block)
-        for (uint32_t column = 0; column < row->columns; column += TOGETHER) {
-            uint32_t at = (rows ? 0 : first * row->columns) + column;
+    uint32_t most = way->whole ? way->whole : work->block;
+    for (uint32_t first = 0; first < work->count; first += most)
+        for (uint32_t column = 0; column < work->columns; column += TOGETHER) {
+            uint32_t in_a = row * work->count + first, in_b = (way->ordered ? first * work->columns : 0) + column;
             const struct block block = {
-                .a = row->a->significand + row->first + first,
-                .a_exponent = row->a->exponent + row->first + first,
-                .a_value = row->a->value + row->first + first,
-                .b = row->b->significand + at,
-                .b_exponent = row->b->exponent + at,
-                .b_value = row->b->value + at,
-                .rows = rows ? rows + first : NULL,
-                .count = row->count - first < row->block ? row->count - first : row->block,
-                .stride = row->columns,
-                .fraction_bits = (int32_t)row->fraction_bits,
-                .kept = (int32_t)row->kept,
-                .zero = row->zero,
+                .a = work->a->significand + in_a,
+                .a_exponent = work->a->exponent + in_a,
+                .a_value = work->a->value + in_a,
+                .b = work->b->significand + in_b,
+                .b_exponent = work->b->exponent + in_b,
+                .b_value = work->b->value + in_b,
+                .rows = way->ordered ? NULL : work->rows + in_a,
+                .count = way->whole || work->count - first > most ? most : work->count - first,
+                .stride = work->columns,
+                .fraction_bits = (int32_t)work->fraction_bits,
+                .kept = (int32_t)work->kept,
+                .zero = work->zero,
             };
             struct sums sums;
-            sums.lost = row->lost;
-            (floats ? add_block_as_floats : add_block)(&block, c + column, &sums);
-            if (row->to_half && first + block.count == row->count)
+            sums.lost = work->lost;
+            (way->floats ? add_block_as_floats : add_block)(&block, c + column, &sums);
+            if (work->to_half && first + block.count == work->count)
                 round_each(&sums, c + column);
             else
-                (floats ? cut_floats_to_singles : cut_to_singles)(&sums, c + column);
+                (way->floats ? cut_floats_to_singles : cut_to_singles)(&sums, c + column);
         }
 }
 
-INLINE void add_row(const struct matrix_row *row, uint32_t *c)
+INLINE void add_rows_in_this_way(const struct matrix_rows *work, struct way way, uint32_t *c)
 {
-    if (row->moderate && !row->rows)
-        add_row_as(row, NULL, true, c);
-    else if (row->moderate)
-        add_row_as(row, row->rows, true, c);
-    else
-        add_row_as(row, row->rows, false, c);
+    for (uint32_t row = 0; row < work->lines; row++)
+        add_row(work, work->first + row, &way, c + row * work->columns);
 }
 
-static void add_row_baseline(const struct matrix_row *row, uint32_t *c)
+INLINE void add_rows(const struct matrix_rows *work, uint32_t *c)
 {
-    add_row(row, c);
+    if (!work->moderate && work->rows)
+        add_rows_in_this_way(work, (struct way){.floats = false}, c);
+    else if (!work->moderate)
+        add_rows_in_this_way(work, (struct way){.ordered = true}, c);
+    else if (work->rows)
+        add_rows_in_this_way(work, (struct way){.floats = true}, c);
+    else if (work->block == 16 && work->count % 16 == 0)
+        add_rows_in_this_way(work, (struct way){true, true, 16}, c);
+    else if (work->block == 8 && work->count % 8 == 0)
+        add_rows_in_this_way(work, (struct way){true, true, 8}, c);
+    else
+        add_rows_in_this_way(work, (struct way){.floats = true, .ordered = true}, c);
+}
+
+static void add_rows_baseline(const struct matrix_rows *work, uint32_t *c)
+{
+    add_rows(work, c);
 }
 
 #ifdef __x86_64__
-__attribute__((target("avx2"))) static void add_row_avx2(const struct matrix_row *row, uint32_t *c)
+__attribute__((target("avx2"))) static void add_rows_avx2(const struct matrix_rows *work, uint32_t *c)
 {
-    add_row(row, c);
+    add_rows(work, c);
 }
 #else
-#define add_row_avx2 add_row_baseline
+#define add_rows_avx2 add_rows_baseline
 #endif
 
-void matrix_add_row(const struct matrix_row *row, enum lanes_level level, uint32_t *c)
+void matrix_add_rows(const struct matrix_rows *work, enum lanes_level level, uint32_t *c)
 {
-    assert(row->columns % TOGETHER == 0 && row->columns <= MATRIX_COLUMNS && row->block <= MATRIX_BLOCK);
-    (level >= LANES_V3 ? add_row_avx2 : add_row_baseline)(row, c);
+    assert(work->columns % TOGETHER == 0 && work->block <= MATRIX_BLOCK);
+    (level >= LANES_V3 ? add_rows_avx2 : add_rows_baseline)(work, c);
 }

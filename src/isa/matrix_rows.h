@@ -9,7 +9,6 @@
 #include "isa/lanes.h"
 
 #define MATRIX_ELEMENTS 1024u /* most of a matrix */
-#define MATRIX_COLUMNS 32u    /* most of B */
 #define MATRIX_BLOCK 32u      /* most products that are added at once */
 #define MATRIX_MODERATE 36 /* an exponent whose products, and their sums, are far from the ends of a single's range */
 #define MATRIX_SMALLEST 0x0d800000u /* 2^-100, as a single */
@@ -24,11 +23,12 @@ struct matrix_numbers {
     float value[MATRIX_ELEMENTS];
 };
 
-struct matrix_row {
+/* Rows of A, and of their c, one behind the other. */
+struct matrix_rows {
     const struct matrix_numbers *a, *b;
-    uint32_t first;          /* element of A in the row, of `count` */
-    const uint8_t *rows;     /* the rows of B that these go with; NULL: in order */
-    uint32_t count, columns; /* a multiple of 8, at most MATRIX_COLUMNS */
+    uint32_t first, lines;   /* rows; c begins with the first */
+    const uint8_t *rows;     /* for each element of A the row of B that it goes with; NULL: in order */
+    uint32_t count, columns; /* elements of a row; a multiple of 8 */
     uint32_t fraction_bits, block,
         kept;      /* of a product; products added at once, at most MATRIX_BLOCK; bits below the largest exponent */
     uint32_t lost; /* bits of a single that sums do not have */
@@ -38,7 +38,7 @@ struct matrix_row {
 };
 
 /* c + the products, for each column: singles become singles, or f16 with `to_half`. All levels give the same bits. */
-void matrix_add_row(const struct matrix_row *row, enum lanes_level level, uint32_t *c);
+void matrix_add_rows(const struct matrix_rows *work, enum lanes_level level, uint32_t *c);
 
 /* sum * 2^scale, cut to a single without the bits `lost`; rounded to f16. What becomes 0 is +0. */
 uint32_t matrix_cut_to_single(int64_t sum, int32_t scale, uint32_t lost);

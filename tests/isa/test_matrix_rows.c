@@ -53,25 +53,26 @@ static void test_levels(void **state)
         for (size_t n = 0; n < 16; n++)
             rows[n] = (uint8_t)(draw(&random) % 32);
         bool coarse = i % 11 == 0;
-        struct matrix_row row = {.a = &a,
-                                 .b = &b,
-                                 .rows = i % 5 ? NULL : rows,
-                                 .count = 16,
-                                 .columns = 32,
-                                 .fraction_bits = 20,
-                                 .block = i % 2 ? 8 : 16,
-                                 .kept = coarse ? 13 : 24 + (uint32_t)i % 2,
-                                 .lost = coarse ? 1023 : 0,
-                                 .zero = i % 7 ? -133 : MATRIX_LOWEST,
-                                 .to_half = i % 4 == 0};
+        struct matrix_rows row = {.a = &a,
+                                  .b = &b,
+                                  .lines = 1,
+                                  .rows = i % 5 ? NULL : rows,
+                                  .count = 16,
+                                  .columns = 32,
+                                  .fraction_bits = 20,
+                                  .block = i % 2 ? 8 : 16,
+                                  .kept = coarse ? 13 : 24 + (uint32_t)i % 2,
+                                  .lost = coarse ? 1023 : 0,
+                                  .zero = i % 7 ? -133 : MATRIX_LOWEST,
+                                  .to_half = i % 4 == 0};
         uint32_t first[32], other[32], floats[32], baseline[32];
         for (size_t n = 0; n < 32; n++)
             first[n] = other[n] = floats[n] = baseline[n] = draw_moderate(&random);
-        matrix_add_row(&row, LANES_BASELINE, first);
-        matrix_add_row(&row, lanes_level_best(), other);
+        matrix_add_rows(&row, LANES_BASELINE, first);
+        matrix_add_rows(&row, lanes_level_best(), other);
         row.moderate = true;
-        matrix_add_row(&row, LANES_BASELINE, baseline);
-        matrix_add_row(&row, lanes_level_best(), floats);
+        matrix_add_rows(&row, LANES_BASELINE, baseline);
+        matrix_add_rows(&row, lanes_level_best(), floats);
         assert_memory_equal(first, other, sizeof first);
         assert_memory_equal(first, baseline, sizeof first);
         assert_memory_equal(first, floats, sizeof first);
