@@ -210,8 +210,9 @@ struct range {
 };
 
 /* The same, parts apart and without a branch, so that several are decoded at once. */
-static struct range decode_parts(const uint64_t *values, uint32_t count, enum ptx_type type, uint32_t more_bits,
-                                 struct matrix_numbers *parts)
+static inline __attribute__((always_inline)) struct range decode_parts_here(const uint64_t *values, uint32_t count,
+                                                                            enum ptx_type type, uint32_t more_bits,
+                                                                            struct matrix_numbers *parts)
 {
     struct format format = format_of(type);
     uint32_t most = (1u << format.fraction_bits) - 1, top = (1u << format.exponent_bits) - 1, others = 0, far = 0;
@@ -234,6 +235,23 @@ static struct range decode_parts(const uint64_t *values, uint32_t count, enum pt
     }
     return (struct range){.finite = !others, .moderate = !others && !far};
 }
+
+static struct range decode_parts_baseline(const uint64_t *values, uint32_t count, enum ptx_type type,
+                                          uint32_t more_bits, struct matrix_numbers *parts)
+{
+    return decode_parts_here(values, count, type, more_bits, parts);
+}
+
+#ifdef __x86_64__
+__attribute__((target("avx2"))) static struct range decode_parts_avx2(const uint64_t *values, uint32_t count,
+                                                                      enum ptx_type type, uint32_t more_bits,
+                                                                      struct matrix_numbers *parts)
+{
+    return decode_parts_here(values, count, type, more_bits, parts);
+}
+#else
+#define decode_parts_avx2 decode_parts_baseline
+#endif
 
 /* The factors of all rows and columns. */
 struct factors {
@@ -268,10 +286,10 @@ static void decode_factors(const struct ptx_matrix *matrix, const struct matrix_
     factors->fraction_bits = bits_a > bits_b ? bits_a : bits_b;
     factors->more_bits_a = factors->fraction_bits - bits_a;
     factors->more_bits_b = factors->fraction_bits - bits_b;
-    struct range a =
-        decode_parts(values->a, factors->count_a, factors->type_a, factors->more_bits_a, &factors->parts_of_a);
-    struct range b =
-        decode_parts(values->b, factors->count_b, factors->type_b, factors->more_bits_b, &factors->parts_of_b);
+    struct range (*decode)(const uint64_t *, uint32_t, enum ptx_type, uint32_t, struct matrix_numbers *) =
+        lanes_level_best() >= LANES_V3 ? decode_parts_avx2 : decode_parts_baseline;
+    struct range a = decode(values->a, factors->count_a, factors->type_a, factors->more_bits_a, &factors->parts_of_a);
+    struct range b = decode(values->b, factors->count_b, factors->type_b, factors->more_bits_b, &factors->parts_of_b);
     factors->range = (struct range){a.finite && b.finite, a.moderate && b.moderate};
 }
 
