@@ -285,8 +285,7 @@ static inline void broadcast(const struct access *access, const uint8_t *bytes)
         uint16_t slot = element_slot(op, element, op->destination);
         if (slot == OPERAND_DISCARD)
             continue;
-        uint64_t value = 0;
-        memcpy(&value, bytes + element * op->width_bytes, op->width_bytes);
+        uint64_t value = element_read(bytes + element * op->width_bytes, op->width_bytes);
         value = element_extend(value, op);
         uint32_t mask = access->mask;
         bool full = mask == CORUN_FULL_MASK;
@@ -335,8 +334,7 @@ static void load_rows(const struct access *access, const uint8_t *from, uint32_t
         }
         for (uint32_t rest = mask; rest; rest &= rest - 1) {
             uint32_t lane = lowest_bit(rest);
-            uint64_t value = 0;
-            memcpy(&value, source + (size_t)(lane - first) * access->bytes, op->width_bytes);
+            uint64_t value = element_read(source + (size_t)(lane - first) * access->bytes, op->width_bytes);
             element_set(&access->warp->lanes, op, slot, lane, element_extend(value, op));
         }
     }
@@ -373,7 +371,7 @@ static void store_rows(const struct access *access, uint8_t *to, uint32_t first,
         for (uint32_t rest = mask; rest; rest &= rest - 1) {
             uint32_t lane = lowest_bit(rest);
             uint64_t value = element_get(&access->warp->lanes, op, slot, lane);
-            memcpy(destination + (size_t)(lane - first) * access->bytes, &value, op->width_bytes);
+            element_write(value, destination + (size_t)(lane - first) * access->bytes, op->width_bytes);
         }
     }
 }

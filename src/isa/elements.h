@@ -16,6 +16,49 @@ static inline uint64_t element_extend(uint64_t value, const struct operation *op
     return (uint64_t)((int64_t)(value << shift) >> shift);
 }
 
+/*
+ * An element of 1, 2, 4 or 8 bytes as it is in memory. Each width has its own access: a copy into a part of a longer word makes the host's processor wait
+ * until the word is in its cache.
+ */
+static inline uint64_t element_read(const uint8_t *from, uint32_t bytes)
+{
+    uint16_t two;
+    uint32_t four;
+    uint64_t eight;
+    switch (bytes) {
+    case 1:
+        return *from;
+    case 2:
+        memcpy(&two, from, sizeof two);
+        return two;
+    case 4:
+        memcpy(&four, from, sizeof four);
+        return four;
+    default:
+        memcpy(&eight, from, sizeof eight);
+        return eight;
+    }
+}
+
+static inline void element_write(uint64_t value, uint8_t *to, uint32_t bytes)
+{
+    uint16_t two = (uint16_t)value;
+    uint32_t four = (uint32_t)value;
+    switch (bytes) {
+    case 1:
+        *to = (uint8_t)value;
+        break;
+    case 2:
+        memcpy(to, &two, sizeof two);
+        break;
+    case 4:
+        memcpy(to, &four, sizeof four);
+        break;
+    default:
+        memcpy(to, &value, sizeof value);
+    }
+}
+
 static inline uint16_t element_slot(const struct operation *op, uint32_t element, uint16_t first)
 {
     return element ? op->extra[element - 1] : first;
@@ -66,11 +109,7 @@ static inline void elements_load(const struct lanes *lanes, const struct operati
         uint16_t slot = element_slot(op, element, op->destination);
         if (slot == OPERAND_DISCARD)
             continue;
-        uint64_t value = 0;
-        if (op->width_bytes == 4)
-            memcpy(&value, bytes + element * 4, 4);
-        else
-            memcpy(&value, bytes + element * op->width_bytes, op->width_bytes);
+        uint64_t value = element_read(bytes + element * op->width_bytes, op->width_bytes);
         element_set(lanes, op, slot, lane, element_extend(value, op));
     }
 }
@@ -80,7 +119,7 @@ static inline void elements_store(const struct lanes *lanes, const struct operat
 {
     for (uint32_t element = 0; element < op->vector; element++) {
         uint64_t value = element_get(lanes, op, element_slot(op, element, op->source[1]), lane);
-        memcpy(bytes + element * op->width_bytes, &value, op->width_bytes);
+        element_write(value, bytes + element * op->width_bytes, op->width_bytes);
     }
 }
 
