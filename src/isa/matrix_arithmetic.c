@@ -395,15 +395,7 @@ static struct range load_c(const uint64_t *c, uint32_t count, bool from_half, ui
     return (struct range){.finite = !others, .moderate = !others && !small};
 }
 
-static bool is_finite_row(const uint32_t *singles, uint32_t count)
-{
-    bool finite = true;
-    for (uint32_t i = 0; i < count; i++)
-        finite &= (singles[i] & 0x7f800000u) != 0x7f800000u;
-    return finite;
-}
-
-/* d: each c as a single, and then the sums. Rows are computed at once if nothing but numbers takes part. */
+/* Rows are computed at once if nothing but numbers takes part. */
 static void compute_rows(const struct ptx_matrix *matrix, const struct plan *plan, struct factors *factors, uint32_t *d)
 {
     struct range c = load_c(plan->values->c, (uint32_t)matrix->m * matrix->n, plan->from_half, d);
@@ -429,7 +421,9 @@ static void compute_rows(const struct ptx_matrix *matrix, const struct plan *pla
     decode_singles(plan->values, factors);
     work.lines = 1;
     for (work.first = 0; work.first < matrix->m; work.first++, d += matrix->n) {
-        if (in_rows && is_finite_row(d, matrix->n)) {
+        c = load_c(plan->values->c + work.first * matrix->n, matrix->n, plan->from_half, d);
+        if (in_rows && c.finite) {
+            work.moderate = factors->range.moderate && c.moderate;
             matrix_add_rows(&work, level, d);
             continue;
         }
