@@ -12,6 +12,7 @@
 #include "shim/below.h"
 #include "shim/board.h"
 #include "shim/kernels.h"
+#include "shim/lanes.h"
 #include "shim/memory.h"
 #include "wire/board.h"
 #include "wire/wire.h"
@@ -44,10 +45,6 @@ enum {
     LAST_OF_CAPTURES = 908
 }; /* errors that say something of a capture, and nothing of the context */
 
-struct key {
-    const void *stream, *context;
-};
-
 /* Of the process, under `lock` but where it says so. */
 static struct {
     pthread_once_t once;
@@ -62,13 +59,14 @@ static struct {
     atomic_bool several;
     uint64_t tried, again_ns; /* to reach corund; and how long after that once more */
     _Atomic uint32_t looks;
-    bool told;             /* that it cannot be reached, or is gone */
-    bool chosen;           /* device: there was a context */
-    bool watched;          /* a thread asks for SMs (govern_sms_after) */
-    struct board *carried; /* of a corund that is gone: what is under way there keeps the program busy */
-    bool mute;             /* the driver cannot write values in the order of streams */
-    uint64_t address;      /* of the board, for the GPU; 0: it is not registered */
-    struct key keys[BOARD_LANES];
+    bool told;                         /* that it cannot be reached, or is gone */
+    bool chosen;                       /* device: there was a context */
+    bool watched;                      /* a thread asks for SMs (govern_sms_after) */
+    struct board *carried;             /* of a corund that is gone: what is under way there keeps the program busy */
+    bool mute;                         /* the driver cannot write values in the order of streams */
+    uint64_t address;                  /* of the board, for the GPU; 0: it is not registered */
+    struct lanes lanes, carried_lanes; /* of `before`, and of `carried` */
+    struct lanes_driver lanes_driver;
     /* how long a launch takes, from what was seen while something waited for it */
     uint64_t each_ns, seen_ns, seen_under_way;
     bool seen_exactly;          /* seen_ns is when a launch began, as far as others had ended */
@@ -78,7 +76,7 @@ static struct {
         int (*is_capturing)(void *stream, int *status), (*is_capturing_thread)(void *stream, int *status);
         int (*write)(void *stream, uint64_t address, uint32_t value, unsigned flags);
         int (*write_thread)(void *stream, uint64_t address, uint32_t value, unsigned flags);
-        int (*context)(void **context), (*device)(int *device), (*uuid)(char uuid[WIRE_UUID_BYTES], int device);
+        int (*device)(int *device), (*uuid)(char uuid[WIRE_UUID_BYTES], int device);
         int (*devices)(int *count);
         int (*query)(void *stream), (*query_thread)(void *stream), (*capture_mode)(int *mode);
         int (*host_register)(void *page, size_t bytes, unsigned flags);
@@ -145,8 +143,10 @@ static bool is_elsewhere(void)
  */
 static void carry(struct board *before, struct board *board)
 {
-    if (before && board_under_way(before))
+    if (before && board_under_way(before)) {
         state.carried = before;
+        state.carried_lanes = state.lanes;
+    }
     if (!state.watched || !state.carried || !board_under_way(state.carried))
         state.carried = NULL;
     if (state.carried)
@@ -207,12 +207,12 @@ static void attach(void)
         wire_close(&state.link);
         return;
     }
-    memset(state.keys, 0, sizeof state.keys);
     atomic_store(&board->bytes, memory_total());
     atomic_store(&board->obeys, kernels_form() == KERNELS_WORKERS);
     state.address = 0;
     state.told = false;
     carry(state.before, board);
+    memset(&state.lanes, 0, sizeof state.lanes);
     state.before = board;
     atomic_store(&state.board, board);
 }
@@ -236,7 +236,7 @@ static void begin(void)
     state.driver.write = (int (*)(void *, uint64_t, uint32_t, unsigned))below_find("cuStreamWriteValue32_v2");
     state.driver.write_thread =
         (int (*)(void *, uint64_t, uint32_t, unsigned))below_find("cuStreamWriteValue32_v2_ptsz");
-    state.driver.context = (int (*)(void **))below_find("cuCtxGetCurrent");
+    state.lanes_driver = lanes_driver();
     state.driver.device = (int (*)(int *))below_find("cuCtxGetDevice");
     state.driver.devices = (int (*)(int *))below_find("cuDeviceGetCount");
     state.driver.uuid = (int (*)(char *, int))below_find("cuDeviceGetUuid_v2");
@@ -366,29 +366,20 @@ static void see(uint64_t under_way, bool closely)
     state.seen_under_way = under_way;
 }
 
-static void end_all(struct board *board)
+/* Under the lock: what was under way in the context will never be written to have ended, as it is in error, or gone. NULL: it is not known which. */
+static void forget(struct board *board, const void *context)
 {
-    for (uint32_t i = 0; i < BOARD_LANES; i++)
-        atomic_store(&board->lanes[i].ended, atomic_load(&board->lanes[i].asked));
-}
-
-/* Under the lock: what was under way will never be written to have ended, as its context is in error. */
-static void forget(struct board *board)
-{
-    end_all(board);
+    lanes_end(board == state.before ? &state.lanes : NULL, board, context);
     if (state.carried)
-        end_all(state.carried);
+        lanes_end(&state.carried_lanes, state.carried, context);
 }
 
-/*
- * In which context a launch is, is not noted: those of others are taken to have ended, too, until the GPU writes the next number in their streams.
- */
-void govern_context_ended(void)
+void govern_context_ended(const void *context)
 {
     pthread_mutex_lock(&state.lock);
     struct board *board = atomic_load(&state.board);
     if (board)
-        forget(board);
+        forget(board, context);
     pthread_mutex_unlock(&state.lock);
 }
 
@@ -414,7 +405,7 @@ static void rest(const struct governed *launch, struct board *board, uint64_t si
         *looked = now();
     pthread_mutex_lock(&state.lock);
     if (!healthy)
-        forget(board);
+        forget(board, launch->context);
 }
 
 /*
@@ -438,35 +429,6 @@ static void wait_for_room(const struct governed *launch, struct board *board)
 }
 
 /* ---- lanes ---- */
-
-static struct key key_of(void *stream, bool per_thread)
-{
-    static _Thread_local char thread;
-    struct key key = {stream, NULL};
-    if ((uintptr_t)stream > 2)
-        return key;
-    if (state.driver.context && state.driver.context((void **)(uintptr_t)&key.context) != 0)
-        key.context = NULL;
-    bool own = (uintptr_t)stream == 2 || (!stream && per_thread);
-    key.stream = own ? (void *)&thread : (void *)(uintptr_t)1;
-    return key;
-}
-
-/* The lane of a stream: its own one, else one on which nothing is under way. NULL: all are taken. */
-static struct board_lane *lane_of(struct board *board, struct key key)
-{
-    uint32_t free = BOARD_LANES;
-    for (uint32_t i = 0; i < BOARD_LANES; i++) {
-        if (state.keys[i].stream == key.stream && state.keys[i].context == key.context)
-            return &board->lanes[i];
-        if (free == BOARD_LANES && board_lane_under_way(&board->lanes[i]) == 0)
-            free = i;
-    }
-    if (free == BOARD_LANES)
-        return NULL;
-    state.keys[free] = key;
-    return &board->lanes[free];
-}
 
 static bool register_board(struct board *board)
 {
@@ -565,7 +527,7 @@ static void enter_gate(const struct governed *launch, struct board *board)
 
 void govern_begin(struct governed *launch, void *stream, bool per_thread, struct kernel *kernel, uint64_t blocks)
 {
-    *launch = (struct governed){NULL, stream, per_thread, kernel, blocks, false};
+    *launch = (struct governed){NULL, stream, per_thread, NULL, kernel, blocks, false};
     pthread_once(&state.once, begin);
     if (state.socket[0] && atomic_fetch_add_explicit(&state.looks, 1, memory_order_relaxed) % LOOKS == 0)
         look_for_corund();
@@ -576,9 +538,10 @@ void govern_begin(struct governed *launch, void *stream, bool per_thread, struct
         atomic_fetch_add_explicit(&board->launches, 1, memory_order_relaxed);
         return;
     }
+    launch->context = lanes_context(&state.lanes_driver, stream, per_thread);
     enter_gate(launch, board);
     if (atomic_load(&state.board) == board && !state.mute)
-        launch->lane = lane_of(board, key_of(stream, per_thread));
+        launch->lane = lanes_of(&state.lanes, &state.lanes_driver, board, stream, per_thread, launch->context);
     if (launch->lane)
         atomic_fetch_add(&board->starting, 1);
     pthread_mutex_unlock(&state.lock);
@@ -601,7 +564,7 @@ void govern_end(struct governed *launch, int error)
     pthread_mutex_lock(&state.lock);
     struct board *board = board_of(launch);
     if (error != BELOW_OK && !is_healthy(launch))
-        forget(board);
+        forget(board, launch->context);
     if (error == BELOW_OK && (state.address || register_board(board))) {
         uint32_t number = atomic_load(&launch->lane->asked) + 1;
         note_blocks(launch, board, number);
@@ -611,7 +574,7 @@ void govern_end(struct governed *launch, int error)
             register_board(board)) /* another context than that with which it was registered, which is gone */
             problem = write_end(launch, board, number);
         if (problem) {
-            forget(board);
+            forget(board, launch->context);
             state.mute |= problem == BELOW_NOT_SUPPORTED;
         }
         atomic_fetch_add(&board->launches, 1);

@@ -16,6 +16,7 @@ struct governed {
     struct board_lane *lane; /* NULL: nothing is noted of it */
     void *stream;
     bool per_thread;       /* stream 0 is the thread's own */
+    const void *context;   /* the stream's; NULL: it is not known */
     struct kernel *kernel; /* NULL: nobody wants to know what its thread blocks take */
     uint64_t blocks;
     bool counted; /* workers count its thread blocks */
@@ -51,8 +52,8 @@ void govern_measure(const struct governed *launch);
 void govern_begin(struct governed *launch, void *stream, bool per_thread, struct kernel *kernel, uint64_t blocks);
 /* After it; `error`: what the driver said. */
 void govern_end(struct governed *launch, int error);
-/* A context is gone, and whatever was under way there. */
-void govern_context_ended(void);
+/* A context is gone, and whatever was under way there. NULL: it is not known which. */
+void govern_context_ended(const void *context);
 /* Whether the stream is captured, so that what is asked of it becomes a part of a graph. */
 bool govern_is_captured(void *stream, bool per_thread);
 /* The program has so much device memory, or, if it `grows`, wants to. False: it may not have that much. */

@@ -276,7 +276,7 @@ static void context_ended(const void *context)
     pthread_mutex_lock(&state.lock);
     forget_context(context);
     pthread_mutex_unlock(&state.lock);
-    govern_context_ended();
+    govern_context_ended(context);
     times_context_ended(context);
     memory_context_ended(context);
 }

@@ -15,11 +15,12 @@ import pathlib
 import pickle
 import random
 import re
+import struct
 import subprocess
 import sys
 import unittest
 
-from test_hardware import CORUN, LIBRARIES, PROGRAMS, SHIM, Client, Shimmed, without_places
+from test_hardware import ASKED, CORUN, LIBRARIES, PROGRAMS, SHIM, Client, Shimmed, without_places
 from test_hardware_workers import ALL, Corund, part
 
 # What `corun exec` makes of its options, as far as it is of one process.
@@ -329,6 +330,74 @@ print(any(failed), failed if any(failed) else "")
                 self.assertEqual(done, (0, out, b""))
                 lines = [line.split()[1:] for line in self.trace.read_text().splitlines()]
                 self.assertEqual([line[1:] for line in lines if line[0] == "workers"], [[name] for name in kernels])
+
+    # One context has a launch behind a value that the host writes, in a stream or the context's own one, another one has come and gone; a line for each step.
+    UNDER_WAY = """
+import ctypes as c, sys
+d, v = c.CDLL("libcuda.so.1"), c.c_void_p
+text = b".version 6.0\\n.target sm_50\\n.address_size 64\\n.visible .entry nothing() { ret; }\\n"
+def do(name, *words):
+    status = getattr(d, name)(*words)
+    assert status == 0, (name, status)
+def context():
+    new, module, function = v(), v(), v()
+    do("cuCtxCreate_v2", c.byref(new), 0, 0)
+    do("cuModuleLoadData", c.byref(module), text)
+    do("cuModuleGetFunction", c.byref(function), module, b"nothing")
+    return new, function
+def launch(function, stream):
+    do("cuLaunchKernel", function, 1, 1, 1, 32, 1, 1, 0, stream, None, None)
+def tell(what):
+    print(what, flush=True)
+    input()
+do("cuInit", 0)
+first, function = context()
+stream, value = v(), c.c_uint64()
+if sys.argv[1] == "stream":
+    do("cuStreamCreate", c.byref(stream), 1)
+do("cuMemHostAlloc", c.byref(value), c.c_size_t(4), 1)
+number = c.cast(value.value, c.POINTER(c.c_uint32))
+number[0] = 0
+do("cuStreamWaitValue32_v2", stream, value, 1, 0)
+launch(function, stream)
+second, other = context()
+launch(other, None)
+do("cuCtxSynchronize")
+tell("begun")
+do("cuCtxDestroy_v2", second)
+tell("one is gone")
+number[0] = 1
+do("cuCtxSetCurrent", first)
+do("cuCtxSynchronize")
+tell("ended")
+if sys.argv[1] != "stream":  # a context with a stream that waits in vain takes its time to end
+    sys.exit()
+do("cuStreamWaitValue32_v2", stream, value, 2, 0)
+launch(function, stream)
+tell("again")
+do("cuCtxDestroy_v2", first)
+tell("both are gone")
+"""
+
+    def test_context_ends_beside_another(self):
+        """What another context has under way stays under way; what the context itself had is nowhere any more."""
+        corund = Corund(self.socket, lambda: part(0, ALL))
+        self.addCleanup(corund.close)
+
+        def under_way():
+            lanes = struct.unpack_from("128I", corund.boards, 4096 + ASKED)
+            return sum(lanes[0::2]) - sum(lanes[1::2])
+        for where in "stream", "own":
+            # pylint: disable=consider-using-with
+            process = subprocess.Popen(["/usr/bin/python3", "-c", self.UNDER_WAY, where], env=self.shimmed(CORUN_SHIM_DAEMON=str(self.socket)),
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+            for end in (process.stdin.close, process.stdout.close, process.wait, process.kill):
+                self.addCleanup(end)
+            for line, count in (("begun", 1), ("one is gone", 1), ("ended", 0)) + (("again", 1), ("both are gone", 0)) * (where == "stream"):
+                self.assertEqual(process.stdout.readline(), line + "\n")
+                self.assertEqual(under_way(), count, (where, line))
+                process.stdin.write("\n")
+            self.assertEqual(process.wait(60), 0)
 
     # Words: a kind of allocation and KiB, `free`, `reset`; what each gives is a line.
     MEMORY = """
