@@ -67,9 +67,9 @@ class Shimmed(unittest.TestCase):
         self.assertIn(str(self.socket), self.said)
         return daemon
 
-    def share(self, program, *options, words=()):
+    def share(self, program, *options, words=(), stdin=subprocess.DEVNULL):
         # pylint: disable=consider-using-with
-        process = subprocess.Popen([CORUN, "share", *options, "--", program, *words], env=self.environment, stdin=subprocess.DEVNULL,
+        process = subprocess.Popen([CORUN, "share", *options, "--", program, *words], env=self.environment, stdin=stdin,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.stderr.close)

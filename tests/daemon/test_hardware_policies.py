@@ -25,8 +25,8 @@ WITHOUT = "has no workers: start it with `corun share --workers`"
 
 
 class Policies(Shimmed):
-    def manned(self, name, *words):
-        return self.share(PROGRAMS / "where_blocks", "--workers", "--name", name, words=words)
+    def manned(self, name, *words, **more):
+        return self.share(PROGRAMS / "where_blocks", "--workers", "--name", name, words=words, **more)
 
     def shares(self):
         return {name: client["sm_share"] for name, client in self.clients().items()}
@@ -102,16 +102,21 @@ class Policies(Shimmed):
     def test_another_version_under_eight(self):
         """At SIGUSR2 corund becomes that of its file under eight programs: these run on, have SMs again, and each thread block has run once."""
         daemon = self.start_daemon("--policy", "workers:even")
-        programs = [self.manned(f"program{i}", "100", "600", "40") for i in range(8)]
+        programs = [self.manned(f"program{i}", "-", "600", "40", stdin=subprocess.PIPE) for i in range(8)]
         for _ in range(2):
             self.wait_for(lambda: len(self.shares()) == 8 and all(self.shares().values()))
             daemon.send_signal(signal.SIGUSR2)
             self.assertIn(str(self.socket), daemon.stdout.readline())
             self.assertEqual(self.ask("policy").stdout, "workers:even\n")
+        self.wait_for(lambda: len(self.shares()) == 8 and all(self.shares().values()))
+        for program in programs:
+            program.stdin.close()
+            program.stdin = None
         for program in programs:
             status, out, err = self.end(program)
             self.assertEqual(status, 0, err)
-            self.assertTrue(out.endswith(b"100 launches of 600 thread blocks\n"), out[-200:])
+            *launches, last = out.splitlines()
+            self.assertEqual(last, b"%d launches of 600 thread blocks" % len(launches))
             self.assertEqual(err.count(b"corund is gone, the program runs on ungoverned"), 2, err)
         self.assertEqual(self.clients(), {})
 

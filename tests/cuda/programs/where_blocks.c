@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * where_blocks LAUNCHES BLOCKS LOOPS: launches of thread blocks that say on which SM they are, and how often each of them has run. A line for each launch
- * with the SMs on which it was, in order. The last line comes when every thread block of every launch has run once.
+ * with the SMs on which it was, in order. The last line comes when every thread block of every launch has run once. LAUNCHES -: until the standard input
+ * has ended, at least one.
  */
 #include "driver_test.h"
+
+#include <poll.h>
 
 enum { MOST_BLOCKS = 1 << 16, MOST_SMS = 1024, THREADS = 64 };
 
@@ -33,13 +36,22 @@ static void tell(const unsigned *sms, unsigned blocks)
     fflush(stdout);
 }
 
+/* Nobody writes to it: it is readable when it has ended. */
+static bool input_has_ended(void)
+{
+    struct pollfd input = {0, POLLIN, 0};
+    return poll(&input, 1, 0) > 0;
+}
+
 int main(int argc, char **argv)
 {
     void *context, *module, *function;
     address_t sms, counts;
     static unsigned data[MOST_BLOCKS];
     CHECK(argc == 4);
-    unsigned launches = (unsigned)atoi(argv[1]), blocks = (unsigned)atoi(argv[2]), loops = (unsigned)atoi(argv[3]);
+    bool endless = !strcmp(argv[1], "-");
+    unsigned launches = endless ? 1 : (unsigned)atoi(argv[1]), blocks = (unsigned)atoi(argv[2]),
+             loops = (unsigned)atoi(argv[3]);
     CHECK(blocks > 0 && blocks <= MOST_BLOCKS && loops > 0);
     GOOD(cuInit(0));
     GOOD(cuCtxCreate_v2(&context, 0, 0));
@@ -54,6 +66,7 @@ int main(int argc, char **argv)
         GOOD(cuLaunchKernel(function, blocks, 1, 1, THREADS, 1, 1, 0, NULL, parameters, NULL));
         GOOD(cuMemcpyDtoH_v2(data, sms, blocks * sizeof *data));
         tell(data, blocks);
+        launches += endless && !input_has_ended();
     }
     GOOD(cuMemcpyDtoH_v2(data, counts, sizeof data));
     for (unsigned i = 0; i < MOST_BLOCKS; i++)
