@@ -283,12 +283,8 @@ int api_fill(struct call *call, const struct fill *fill, void *handle, bool wait
     return error == CUDA_SUCCESS && wait ? engine_wait_stream(call->process, stream) : error;
 }
 
-int api_record(struct call *call, struct event *event, void *handle)
+int api_record_in(struct process *process, struct event *event, struct stream *stream)
 {
-    struct stream *stream;
-    int error = stream_of_handle(call, handle, &stream);
-    if (error != CUDA_SUCCESS)
-        return error;
     if (stream->context != event->context)
         return CUDA_ERROR_INVALID_HANDLE;
     struct task *task = task_create(TASK_RECORD);
@@ -300,15 +296,18 @@ int api_record(struct call *call, struct event *event, void *handle)
         task->event.count = event->shared ? interprocess_record(event) : ++event->recorded;
         event->capture = 0;
     }
-    return stream_ask(call->process, stream, task);
+    return stream_ask(process, stream, task);
 }
 
-int api_wait_event(struct call *call, struct event *event, void *handle)
+int api_record(struct call *call, struct event *event, void *handle)
 {
     struct stream *stream;
     int error = stream_of_handle(call, handle, &stream);
-    if (error != CUDA_SUCCESS)
-        return error;
+    return error == CUDA_SUCCESS ? api_record_in(call->process, event, stream) : error;
+}
+
+int api_wait_event_in(struct process *process, struct event *event, struct stream *stream)
+{
     interprocess_follow(event);
     struct graph *captured = graph_being_captured(stream->context, event->capture);
     if (!stream->capture && captured) {
@@ -327,7 +326,14 @@ int api_wait_event(struct call *call, struct event *event, void *handle)
     event->references++;
     task->event.event = event;
     task->event.count = event->recorded;
-    return stream_ask(call->process, stream, task);
+    return stream_ask(process, stream, task);
+}
+
+int api_wait_event(struct call *call, struct event *event, void *handle)
+{
+    struct stream *stream;
+    int error = stream_of_handle(call, handle, &stream);
+    return error == CUDA_SUCCESS ? api_wait_event_in(call->process, event, stream) : error;
 }
 
 int api_call_host(struct call *call, void *handle, abi_host_function function, abi_stream_callback callback, void *user)

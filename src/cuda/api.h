@@ -51,6 +51,9 @@ int api_fill(struct call *call, const struct fill *fill, void *stream, bool wait
 
 int api_record(struct call *call, struct event *event, void *stream);
 int api_wait_event(struct call *call, struct event *event, void *stream);
+/* The same in streams that need not have handles. */
+int api_record_in(struct process *process, struct event *event, struct stream *stream);
+int api_wait_event_in(struct process *process, struct event *event, struct stream *stream);
 int api_call_host(struct call *call, void *stream, abi_host_function function, abi_stream_callback callback,
                   void *user);
 int api_elapsed(const struct event *start, const struct event *end, float *milliseconds);

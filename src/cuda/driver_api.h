@@ -152,6 +152,8 @@ ENTRY(int, cuGreenCtxCreate, void **green, uint64_t description, int device, uns
 ENTRY(int, cuGreenCtxDestroy, void *green);
 ENTRY(int, cuGreenCtxStreamCreate, void **stream, void *green, unsigned flags, int priority);
 ENTRY(int, cuGreenCtxGetId, void *green, unsigned long long *id);
+ENTRY(int, cuGreenCtxRecordEvent, void *green, void *event);
+ENTRY(int, cuGreenCtxWaitEvent, void *green, void *event);
 
 /* driver_graph.c */
 ENTRY(int, cuGraphKernelNodeGetParams_v2, void *handle, struct abi_driver_kernel_node *values);

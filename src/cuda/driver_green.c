@@ -206,9 +206,7 @@ ENTRY(int, cuGreenCtxStreamCreate, void **handle, void *green_handle, unsigned f
         if (!green || !handle || flags != STREAM_NON_BLOCKING) {
             call.error = green ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
         } else {
-            struct stream *stream = stream_create(call.process, green->context, flags, stream_priority(priority));
-            if (stream)
-                stream->green = green;
+            struct stream *stream = green_stream_create(call.process, green, stream_priority(priority));
             *handle = stream;
             call.error = stream ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
         }
@@ -227,4 +225,29 @@ ENTRY(int, cuGreenCtxGetId, void *handle, unsigned long long *id)
             *id = green->id;
     }
     return call_end(&call);
+}
+
+static int on_event(void *green_handle, void *event_handle,
+                    int (*what)(struct process *process, struct green *green, struct event *event))
+{
+    struct call call;
+    if (driver_begin_started(&call)) {
+        struct green *green = object_find(call.process, green_handle, OBJECT_GREEN);
+        struct event *event = object_find(call.process, event_handle, OBJECT_EVENT);
+        if (!green || !event)
+            call.error = green ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_CONTEXT;
+        else
+            call.error = what(call.process, green, event);
+    }
+    return call_end(&call);
+}
+
+ENTRY(int, cuGreenCtxRecordEvent, void *green, void *event)
+{
+    return on_event(green, event, green_record);
+}
+
+ENTRY(int, cuGreenCtxWaitEvent, void *green, void *event)
+{
+    return on_event(green, event, green_wait);
 }

@@ -3,10 +3,12 @@
 #include "cuda/green.h"
 
 #include "cuda/abi.h"
+#include "cuda/api.h"
 #include "cuda/console.h"
 #include "cuda/context.h"
 #include "cuda/device.h"
 #include "cuda/engine.h"
+#include "cuda/graph.h"
 #include "cuda/process.h"
 #include "cuda/profile.h"
 #include "cuda/stream.h"
@@ -76,6 +78,85 @@ int green_destroy(struct process *process, struct green *green)
     object_remove(process, &green->object);
     free(green);
     return error;
+}
+
+static struct stream *create_stream(struct process *process, struct green *green, int priority)
+{
+    struct stream *stream = stream_create(process, green->context, STREAM_NON_BLOCKING, priority);
+    if (stream)
+        stream->green = green;
+    return stream;
+}
+
+/* What is asked of one stream from now on waits for what another one has been asked for. */
+static int follow(struct process *process, struct stream *stream, struct stream *behind)
+{
+    struct event *event = event_create(process, stream->context, 0);
+    if (!event)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    int error = api_record_in(process, event, behind);
+    if (error == CUDA_SUCCESS)
+        error = api_wait_event_in(process, event, stream);
+    event_release(process, event);
+    return error;
+}
+
+/* Captures of the green context's streams (NULL: of all), or those that are this graph (NULL: whichever), fail. */
+static int spoil_captures(const struct context *context, const struct green *green, const struct graph *graph)
+{
+    int error = CUDA_SUCCESS;
+    for (size_t s = 0; s < context->streams.count; s++) {
+        struct stream *stream = context->streams.data[s];
+        if (!stream->capture || (green && stream->green != green) || (graph && stream->capture != graph))
+            continue;
+        (void)graph_spoil_capture(stream);
+        error = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    return error;
+}
+
+int green_record(struct process *process, struct green *green, struct event *event)
+{
+    const struct context *context = green->context;
+    if (event->context != context)
+        return CUDA_ERROR_INVALID_HANDLE;
+    int error = spoil_captures(context, green, NULL);
+    if (error == CUDA_SUCCESS && !green->gathers && !(green->gathers = create_stream(process, green, 0)))
+        error = CUDA_ERROR_OUT_OF_MEMORY;
+    for (size_t s = 0; s < context->streams.count && error == CUDA_SUCCESS; s++) {
+        struct stream *stream = context->streams.data[s];
+        if (stream->green == green && stream != green->gathers && stream != green->holds)
+            error = follow(process, green->gathers, stream);
+    }
+    return error == CUDA_SUCCESS ? api_record_in(process, event, green->gathers) : error;
+}
+
+int green_wait(struct process *process, struct green *green, struct event *event)
+{
+    const struct context *context = green->context;
+    const struct graph *captured = graph_being_captured(event->context, event->capture);
+    int error = spoil_captures(context, green, NULL), of_event = CUDA_SUCCESS;
+    if (captured)
+        of_event = spoil_captures(event->context, NULL, captured);
+    error = error == CUDA_SUCCESS ? of_event : error;
+    if (error == CUDA_SUCCESS && !green->holds && !(green->holds = create_stream(process, green, 0)))
+        error = CUDA_ERROR_OUT_OF_MEMORY;
+    for (size_t s = 0; s < context->streams.count && error == CUDA_SUCCESS; s++) {
+        struct stream *stream = context->streams.data[s];
+        if (stream->green == green && stream != green->gathers && !stream->destroyed)
+            error = api_wait_event_in(process, event, stream);
+    }
+    return error;
+}
+
+struct stream *green_stream_create(struct process *process, struct green *green, int priority)
+{
+    struct stream *stream = create_stream(process, green, priority);
+    if (stream && green->holds && follow(process, stream, green->holds) != CUDA_SUCCESS) {
+        stream_free(process, stream);
+        return NULL;
+    }
+    return stream;
 }
 
 enum corun_status green_join_machine(struct context *context, struct green *green, uint32_t *application)

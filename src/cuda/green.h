@@ -11,7 +11,9 @@
 
 struct context;
 struct device;
+struct event;
 struct process;
+struct stream;
 
 struct green {
     struct object object;
@@ -19,6 +21,9 @@ struct green {
     uint32_t first_sm, sm_count;
     uint32_t application; /* of the device's machine; CORUN_NO_APPLICATION: it has launched nothing there yet */
     uint64_t id;
+    /* Streams of ours, NULL: not needed yet. `gathers` is where all of its streams have been when an event was recorded; what every later stream
+       waits for is in `holds`. */
+    struct stream *gathers, *holds;
 };
 
 /* How finely SMs of the device can be parted: how many at least, and a multiple of what. Below compute capability 6.0 they cannot, 0. */
@@ -31,6 +36,13 @@ struct green_grain green_grain_of(const struct device *device, bool any_sm);
 struct green *green_create(struct process *process, struct context *context, uint32_t first_sm, uint32_t sm_count);
 /* Waits for its streams, which are gone then. Gives the context's error. */
 int green_destroy(struct process *process, struct green *green);
+
+/* The event is what all streams of the green context have been asked for. An error if one of them is captured, whose capture fails then. */
+int green_record(struct process *process, struct green *green, struct event *event);
+/* All streams of the green context, also later ones, wait for the event. An error if one of them or the event is captured. */
+int green_wait(struct process *process, struct green *green, struct event *event);
+/* A stream of the green context; NULL when out of memory. */
+struct stream *green_stream_create(struct process *process, struct green *green, int priority);
 
 /* A context is an application of its device's machine from its first launch on, until it fails or is destroyed; so is a green one (NULL: none). */
 enum corun_status green_join_machine(struct context *context, struct green *green, uint32_t *application);

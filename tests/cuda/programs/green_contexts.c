@@ -9,7 +9,9 @@ enum {
     NON_BLOCKING = 1,
     DEFAULT_STREAM = 1,
     INVALID_CONTEXT = 201,
-    NOT_SUPPORTED = 801
+    NOT_SUPPORTED = 801,
+    CAPTURE_UNSUPPORTED = 900,
+    CAPTURE_INVALIDATED = 901
 };
 enum { INVALID_RESOURCE = 914, INVALID_CONFIGURATION = 915, TOO_LARGE = 720 };
 
@@ -30,6 +32,15 @@ int cuGreenCtxStreamCreate(void **stream, void *green, unsigned flags, int prior
 int cuGreenCtxGetDevResource(void *green, struct resource *resource, int kind);
 int cuGreenCtxGetId(void *green, unsigned long long *id);
 int cuStreamGetGreenCtx(void *stream, void **green);
+int cuGreenCtxRecordEvent(void *green, void *event);
+int cuGreenCtxWaitEvent(void *green, void *event);
+int cuEventCreate(void **event, unsigned flags);
+int cuEventQuery(void *event);
+int cuEventSynchronize(void *event);
+int cuEventRecord(void *event, void *stream);
+int cuEventDestroy_v2(void *event);
+int cuStreamBeginCapture_v2(void *stream, int mode);
+int cuStreamEndCapture(void *stream, void **graph);
 int cuDevicePrimaryCtxRetain(void **context, int device);
 int cuDevicePrimaryCtxRelease_v2(int device);
 int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active);
@@ -119,6 +130,57 @@ static void check_mistakes(struct resource *all, const struct part *part)
                                                 part->stream, arguments));
 }
 
+/* What all streams of the first one do is waited for by all of the second one, also by a stream that it gets later; nobody else waits. */
+static void check_events(const struct part parts[2], void *context, bool timed)
+{
+    void *second, *later, *all, *after[2], *elsewhere, *free_stream, *other, *foreign, *graph;
+    struct part busy = parts[0];
+    GOOD(cuGreenCtxStreamCreate(&second, parts[0].green, NON_BLOCKING, 0));
+    GOOD(cuStreamCreate(&free_stream, NON_BLOCKING));
+    GOOD(cuEventCreate(&all, 0));
+    GOOD(cuEventCreate(&after[0], 0));
+    GOOD(cuEventCreate(&after[1], 0));
+    GOOD(cuEventCreate(&elsewhere, 0));
+    busy.stream = second;
+    launch(&busy);
+    GOOD(cuGreenCtxRecordEvent(parts[0].green, all));
+    EXPECT(timed ? NOT_READY : 0, cuEventQuery(all));
+    GOOD(cuGreenCtxWaitEvent(parts[1].green, all));
+    GOOD(cuGreenCtxStreamCreate(&later, parts[1].green, NON_BLOCKING, 0));
+    GOOD(cuEventRecord(after[0], parts[1].stream));
+    GOOD(cuEventRecord(after[1], later));
+    GOOD(cuEventRecord(elsewhere, free_stream));
+    GOOD(cuEventSynchronize(elsewhere));
+    for (unsigned i = 0; i < 2; i++)
+        EXPECT(timed ? NOT_READY : 0, cuEventQuery(after[i]));
+    for (unsigned i = 0; i < 2; i++) {
+        GOOD(cuEventSynchronize(after[i]));
+        GOOD(cuEventQuery(all));
+    }
+    GOOD(cuGreenCtxRecordEvent(parts[1].green, all)); /* nothing is under way there */
+    GOOD(cuEventSynchronize(all));
+    EXPECT(INVALID_CONTEXT, cuGreenCtxRecordEvent(all, all));
+    EXPECT(INVALID_CONTEXT, cuGreenCtxWaitEvent(all, all));
+    EXPECT(INVALID_HANDLE, cuGreenCtxRecordEvent(parts[0].green, second));
+    EXPECT(INVALID_HANDLE, cuGreenCtxWaitEvent(parts[0].green, second));
+    GOOD(cuCtxCreate_v2(&other, 0, 0));
+    GOOD(cuEventCreate(&foreign, 0));
+    EXPECT(INVALID_HANDLE, cuGreenCtxRecordEvent(parts[0].green, foreign));
+    GOOD(cuGreenCtxWaitEvent(parts[0].green, foreign));
+    GOOD(cuCtxDestroy_v2(other));
+    GOOD(cuCtxSetCurrent(context));
+    for (unsigned i = 0; i < 2; i++) { /* a stream of the green context is captured; then the event is */
+        void *captured = i ? free_stream : second;
+        GOOD(cuStreamBeginCapture_v2(captured, 0));
+        if (i)
+            GOOD(cuEventRecord(all, captured));
+        else
+            EXPECT(CAPTURE_UNSUPPORTED, cuGreenCtxRecordEvent(parts[0].green, elsewhere));
+        EXPECT(CAPTURE_UNSUPPORTED, cuGreenCtxWaitEvent(parts[0].green, all));
+        EXPECT(CAPTURE_INVALIDATED, cuStreamEndCapture(captured, &graph));
+    }
+}
+
 int main(void)
 {
     void *context, *module, *green;
@@ -156,6 +218,7 @@ int main(void)
     for (unsigned i = 0; i < 2; i++)
         make(&parts[i]);
     check_mistakes(&all, &parts[0]);
+    check_events(parts, context, timed);
     for (unsigned i = 0; i < 2; i++)
         launch(&parts[i]);
     launch(&whole); /* beside them, everywhere */
