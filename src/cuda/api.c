@@ -15,6 +15,7 @@
 #include "cuda/interprocess.h"
 #include "cuda/module.h"
 #include "cuda/occupancy.h"
+#include "cuda/parts.h"
 #include "cuda/process.h"
 #include "cuda/ranges.h"
 #include "cuda/refusal.h"
@@ -77,15 +78,29 @@ static int check_limits(const struct api_launch *launch, const struct corun_kern
     return CUDA_SUCCESS;
 }
 
+/* Why a kernel that launches kernels has no functions to do it with (module.c). */
+static const char *explain_device_launch(const struct process *process)
+{
+    if (process->remote)
+        return " (launches from the device, dynamic parallelism, are not there under corund: run it without `corun "
+               "share`, "
+               "or `corun exec` without --policy)";
+    if (process->parting.crewing.on)
+        return " (launches from the device, dynamic parallelism, are not there as workers: run it without --workers)";
+    if (parting_pass(&process->parting))
+        return " (launches from the device, dynamic parallelism, are not there in slices: run it without --slice)";
+    return " (launches from the device, dynamic parallelism)";
+}
+
 int api_launch_request(const struct api_launch *launch, struct launch_request *request)
 {
     struct function *function = launch->function;
     if (!function->kernel) {
         bool launches = strstr(function->refused, "cudaCDP2") || strstr(function->refused, "cudaLaunchDevice") ||
                         strstr(function->refused, "cudaGetParameterBuffer");
+        const struct process *process = process_get();
         char reason[640];
-        snprintf(reason, sizeof reason, "%s%s", function->refused,
-                 launches ? " (launches from the device, dynamic parallelism)" : "");
+        snprintf(reason, sizeof reason, "%s%s", function->refused, launches ? explain_device_launch(process) : "");
         launch_refuse(process_get(), function, function->name, reason);
         return CUDA_ERROR_NOT_SUPPORTED;
     }
