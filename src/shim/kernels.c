@@ -32,7 +32,6 @@ enum {
 };
 
 #define PLACES 4096u
-#define DEVICES 64
 #define CACHE_PATH_BYTES 3072u
 #define CACHE_MOST_BYTES (UINT64_C(256) << 20)
 
@@ -59,7 +58,6 @@ static struct {
     enum kernels_form form;
     char folder[CACHE_PATH_BYTES]; /* of the cache; "": nothing is kept */
     pthread_mutex_t primary_lock;  /* one that has ended is not had again before that is known */
-    void *primary[DEVICES];        /* contexts of devices, which have no other name */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT, .primary_lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void read_settings(void)
@@ -191,10 +189,23 @@ void kernel_took(struct kernel *kernel, uint64_t blocks, uint64_t ns)
     atomic_store(&kernel->block_ps, now > before ? now : before - (before - now) / 8);
 }
 
-/* Under the lock. `home`: the context to which the handle belongs; NULL: none. */
+/* Handles of what is gone are given again. Records stay: a launch in another thread may look at one. */
+static void forget(struct kernel *kernel)
+{
+    kernel->handle = NULL;
+    kernel->function = NULL;
+    kernel->whole = true;
+}
+
+/* Under the lock. `home`: the context to which the handle belongs; NULL: none. A handle that was another kernel's is given again: that one is gone. */
 static void keep_kernel(const void *handle, struct image *image, const char *name, const void *home)
 {
-    struct kernel *kernel = image && !find(handle) ? calloc(1, sizeof *kernel) : NULL;
+    struct kernel *before = find(handle);
+    if (before && before->image == image && strcmp(before->name, name) == 0)
+        return;
+    if (before)
+        forget(before);
+    struct kernel *kernel = image ? calloc(1, sizeof *kernel) : NULL;
     if (!kernel)
         return;
     kernel->handle = handle;
@@ -217,14 +228,6 @@ static void found(int error, void *const *function, const void *module, const ch
     struct image *image = image_of(module);
     keep_kernel(*function, image, name, image ? image->home : NULL);
     pthread_mutex_unlock(&state.lock);
-}
-
-/* Handles of what is gone are given again. Records stay: a launch in another thread may look at one. */
-static void forget(struct kernel *kernel)
-{
-    kernel->handle = NULL;
-    kernel->function = NULL;
-    kernel->whole = true;
 }
 
 /* The rewritten module goes first: what is under way of it uses the variables of the other one. */
@@ -553,8 +556,6 @@ int cuDevicePrimaryCtxRetain(void **context, int device)
     int (*real)(void **, int) = below(LOOKED_AT_cuDevicePrimaryCtxRetain);
     pthread_mutex_lock(&state.primary_lock);
     int error = real(context, device);
-    if (error == BELOW_OK && context && device >= 0 && device < DEVICES)
-        state.primary[device] = *context;
     pthread_mutex_unlock(&state.primary_lock);
     return error;
 }
@@ -568,10 +569,22 @@ static bool primary_is_there(int device)
     return ask && ask(device, &flags, &active) == BELOW_OK && active;
 }
 
+/* The device's own context; it may be another one each time that it is made. NULL: it is not known. */
+static const void *primary_of(int device)
+{
+    int (*retain)(void **, int) = below(LOOKED_AT_cuDevicePrimaryCtxRetain);
+    int (*release)(int) = (int (*)(int))below_find("cuDevicePrimaryCtxRelease_v2");
+    void *context = NULL;
+    if (!release || !primary_is_there(device) || retain(&context, device) != BELOW_OK)
+        return NULL;
+    (void)release(device);
+    return context;
+}
+
 static int end_primary(int (*real)(int), int device, bool may_stay)
 {
     pthread_mutex_lock(&state.primary_lock);
-    const void *context = device >= 0 && device < DEVICES ? state.primary[device] : NULL;
+    const void *context = primary_of(device);
     tables_context_leaves(context);
     int error = real(device);
     bool gone = error == BELOW_OK && !(may_stay && primary_is_there(device));

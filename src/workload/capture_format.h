@@ -61,7 +61,8 @@
     O(AWAIT_EVENT, 2, 0, "event, for which time") \
     O(RECORD, 3, 0, "stream, event, how often it has been recorded with this time") \
     O(WAIT, 3, 0, "stream, event, for which time") \
-    O(TEXTURE, 21, 0, "handle, struct corun_texture member by member, floats as their bits, and twice gob_rows in layered") \
+    O(TEXTURE, 21, 0, \
+      "handle, struct corun_texture member by member, floats as their bits, and twice gob_rows in layered") \
     O(NO_TEXTURE, 1, 0, "handle") \
     O(LAUNCH, 10, 2, \
       "stream, module, grid, block, dynamic shared bytes, meeting address (0: not cooperative); kernel; parameters") \

@@ -318,9 +318,14 @@ static void test_base(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slices), cmocka_unit_test(test_ahead),    cmocka_unit_test(test_until_exhausted),
-        cmocka_unit_test(test_events), cmocka_unit_test(test_refusals), cmocka_unit_test(test_sequential),
-        cmocka_unit_test(test_base),   cmocka_unit_test(test_slices_of_a_size),
+        cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_ahead),
+        cmocka_unit_test(test_until_exhausted),
+        cmocka_unit_test(test_events),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_sequential),
+        cmocka_unit_test(test_base),
+        cmocka_unit_test(test_slices_of_a_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
