@@ -549,7 +549,7 @@ int cuKernelGetFunction(void **function, void *kernel)
 ENDS_CONTEXT(cuCtxDestroy)
 ENDS_CONTEXT(cuCtxDestroy_v2)
 
-/* A device's own context has no other origin. */
+/* Waits while one is ending. */
 SHIM_EXPORT int cuDevicePrimaryCtxRetain(void **context, int device);
 int cuDevicePrimaryCtxRetain(void **context, int device)
 {
