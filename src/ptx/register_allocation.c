@@ -109,6 +109,29 @@ static void allocate(const struct ptx_function *function, const struct ptx_inter
     allocation->predicate_slots = used[CLASS_PREDICATE];
 }
 
+/*
+ * A register that a load writes and nobody reads is taken until the load's data is there, at the latest where another register of the same
+ * load is read for the last time: given away at once, the next instruction to write the slot would wait for the load.
+ */
+static void hold_unread(const struct ptx_function *function, struct ptx_interval *intervals)
+{
+    for (uint32_t at = 0; at < function->instruction_count; at++) {
+        const struct ptx_instruction *row = &function->instructions[at];
+        if (row->opcode != PTX_OP_LD || row->operands[0].kind != PTX_OPERAND_VECTOR)
+            continue;
+        const struct ptx_operand *vector = &row->operands[0];
+        uint32_t until = PTX_NONE;
+        for (uint32_t i = 0; i < vector->element_count; i++)
+            if (vector->elements[i].kind == PTX_OPERAND_REGISTER) {
+                uint32_t last = intervals[vector->elements[i].index].last;
+                until = last > at && last < until ? last : until;
+            }
+        for (uint32_t i = 0; i < vector->element_count && until != PTX_NONE; i++)
+            if (vector->elements[i].kind == PTX_OPERAND_REGISTER && intervals[vector->elements[i].index].last == at)
+                intervals[vector->elements[i].index].last = until;
+    }
+}
+
 enum corun_status ptx_allocate_registers(const struct ptx_function *function, const struct ptx_control_flow *flow,
                                          struct arena *arena, struct ptx_allocation *allocation)
 {
@@ -118,10 +141,13 @@ enum corun_status ptx_allocate_registers(const struct ptx_function *function, co
     struct pending *pending = calloc(count, sizeof *pending);
     uint32_t *slots = ARENA_ARRAY(arena, uint32_t, count);
     enum corun_status status = CORUN_MEMORY;
-    if (active.entries && idle.entries && pending && slots)
+    struct ptx_interval *intervals = ARENA_ARRAY(arena, struct ptx_interval, count);
+    if (active.entries && idle.entries && pending && slots && intervals)
         status = ptx_liveness_create(function, flow, arena, &liveness);
     if (status == CORUN_OK) {
-        allocate(function, liveness.intervals, pending, &active, &idle, slots, allocation);
+        memcpy(intervals, liveness.intervals, function->register_count * sizeof *intervals);
+        hold_unread(function, intervals);
+        allocate(function, intervals, pending, &active, &idle, slots, allocation);
         allocation->pressure = liveness.pressure;
         allocation->kept_pressure = liveness.kept_pressure;
     }

@@ -334,6 +334,27 @@ static void slots_agree_with_bit_sets_on_random_code(void **state)
     }
 }
 
+/* A second load that got the slot of %r2 would wait for the first one's data. */
+static void what_a_load_writes_is_taken_until_it_is_there(void **state)
+{
+    (void)state;
+    struct analysed a = analyse(ENTRY("ld.global.v2.u32 {%r1, %r2}, [%rd1];\n" /* nobody reads %r2 */
+                                      "ld.global.v2.u32 {%r3, %r4}, [%rd1+8];\n"
+                                      "add.u32 %r5, %r1, %r3;\n"
+                                      "mov.u32 %r6, 1;\n"
+                                      "add.u32 %r5, %r5, %r6;\n"
+                                      "st.global.u32 [%rd1], %r5;\nret;\n"));
+    for (uint32_t i = 1; i < 5; i++)
+        for (uint32_t j = 1; j < i; j++) {
+            char left[8], right[8];
+            snprintf(left, sizeof left, "%%r%u", i);
+            snprintf(right, sizeof right, "%%r%u", j);
+            assert_int_not_equal(slot_of(&a, left), slot_of(&a, right));
+        }
+    assert_int_equal(a.allocation.register_slots, 2 + 4 + 1); /* %r6 has the slot of one of them, %r5 its own */
+    finish(&a);
+}
+
 static void registers_of_signatures_live_throughout(void **state)
 {
     (void)state;
@@ -430,6 +451,7 @@ int main(void)
         cmocka_unit_test(slots_are_used_again),
         cmocka_unit_test(slots_agree_with_bit_sets),
         cmocka_unit_test(slots_agree_with_bit_sets_on_random_code),
+        cmocka_unit_test(what_a_load_writes_is_taken_until_it_is_there),
         cmocka_unit_test(registers_of_signatures_live_throughout),
         cmocka_unit_test(constants_are_not_kept),
         cmocka_unit_test(registers_per_thread),
