@@ -35,19 +35,16 @@ The model of these pages' GPUs has changed since. Each command resumes where it 
 """
 
 
-# The last version of the timing model that changed a GPU's cycles; version 3 changed all that are not here.
-CHANGED = {"quadro-v100": 12, "a100": 12, "h100": 12}
-CHANGED_ALL = 3
-# Version 10 changed atomics of shared memory alone on these GPUs. Which workloads have any: their PTX has atom.shared or red.shared.
-CHANGED_ATOMICS = {"gtx980": 10, "gtx680": 10}
-WITH_ATOMICS = ("histogram", "mri-gridding", "tpacf")
+# The last version of the timing model that changed a GPU's cycles, for those GPUs that later versions than CHANGED_ALL changed alone.
+CHANGED = {}
+CHANGED_ALL = 13
 
 
 def current_model(root):
     """CORUN_MODEL_VERSION; whoever raises it says above which GPUs it changes."""
     with open(os.path.join(root, "include", "corun", "gpu.h"), encoding="utf-8") as stream:
         version = int(re.search(r"^#define CORUN_MODEL_VERSION (\d+)u$", stream.read(), re.M)[1])
-    if version != max(CHANGED.values()):
+    if version != max([CHANGED_ALL, *CHANGED.values()]):
         sys.exit(f"{sys.argv[0]}: which GPUs does version {version} of the timing model change? CHANGED has to say it")
     return version
 
@@ -57,17 +54,12 @@ def changed_text():
     for gpu, version in CHANGED.items():
         by_version.setdefault(version, []).append(gpu)
     lists = [f"{', '.join(gpus)} by version {version}" for version, gpus in by_version.items()]
-    atomics = max(CHANGED_ATOMICS.values())
-    return ("; ".join(lists) + f"; all others by version {CHANGED_ALL}, but atomics of shared memory on {', '.join(CHANGED_ATOMICS)} by version {atomics}"
-            f" ({', '.join(WITH_ATOMICS)} have some)")
+    return "; ".join(lists + [f"{'all others' if lists else 'all'} by version {CHANGED_ALL}"])
 
 
-def changed(gpu, experiment):
-    """The last version that changed this GPU for the workloads of an experiment's file."""
-    last = CHANGED.get(gpu, CHANGED_ALL)
-    if any(re.search(rf"\b{name}\b", experiment) for name in WITH_ATOMICS):
-        last = max(last, CHANGED_ATOMICS.get(gpu, 0))
-    return last
+def changed(gpu):
+    """The last version that changed this GPU."""
+    return CHANGED.get(gpu, CHANGED_ALL)
 
 
 def natural(name):
@@ -80,8 +72,6 @@ class Page:
 
     def __init__(self, folder, name):
         self.path = os.path.join(folder, name)
-        experiment = os.path.join(folder, "..", "..", "experiments", name[:-3] + ".yaml")
-        self.experiment = open(experiment, encoding="utf-8").read() if os.path.exists(experiment) else ""
         with open(self.path, encoding="utf-8") as stream:
             text = stream.read()
         title = re.match(r"# ([a-z0-9-]+): (.*)\n", text)
@@ -116,7 +106,7 @@ class Page:
 
     def is_older(self):
         """Has the model of one of its GPUs changed since?"""
-        return any((self.confirmed or min(self.versions)) < changed(gpu, self.experiment) for gpu in self.gpus)
+        return any((self.confirmed or min(self.versions)) < changed(gpu) for gpu in self.gpus)
 
     def row(self):
         return f"| [{self.name}]({self.name}.md) | {self.title} | {', '.join(self.gpus) or '-'} | {self.window} | {self.sign} | {self.version()} |\n"

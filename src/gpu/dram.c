@@ -47,6 +47,7 @@ struct dram {
     const struct corun_gpu_config *config;
     uint32_t burst_cycles, column_gap, group_gap;
     uint32_t high, low;  /* watermarks of waiting writes */
+    uint32_t turn;       /* requests that go yet before the other direction may have its turn */
     uint8_t bursts[256]; /* by mask of sectors */
     struct bank *banks;
     struct queue *queues[DIRECTIONS]; /* by bank */
@@ -102,7 +103,7 @@ struct dram *dram_create(const struct corun_gpu_config *config)
     dram->burst_cycles = (uint32_t)divide_up(config->dram_burst_bytes, bus);
     dram->column_gap = (uint32_t)later(config->dram_tCCD, dram->burst_cycles);
     dram->group_gap = (uint32_t)later(config->dram_tCCDL, dram->burst_cycles);
-    dram->high = config->dram_queue / 2 ? config->dram_queue / 2 : 1;
+    dram->high = config->dram_queue - config->dram_queue / 8;
     dram->low = config->dram_queue / 8;
     dram->refresh = config->dram_tREFI ? config->dram_tREFI : NEVER;
     dram->first_free = NONE;
@@ -149,9 +150,9 @@ void dram_destroy(struct dram *dram)
     free(dram);
 }
 
-uint32_t dram_places(const struct dram *dram)
+uint32_t dram_places(const struct dram *dram, bool write)
 {
-    uint32_t used = dram->counts[READ] + dram->counts[WRITE];
+    uint32_t used = dram->counts[write ? WRITE : READ];
     return used < dram->config->dram_queue ? dram->config->dram_queue - used : 0;
 }
 
@@ -362,17 +363,19 @@ static void choose(struct dram *dram)
     put_refresh_first(dram);
 }
 
+/* Turns have an end: those of one direction that come while the turn lasts do not hold up the other's. */
 static bool change_mode(struct dram *dram)
 {
     uint32_t reads = dram->counts[READ], writes = dram->counts[WRITE];
     enum direction mode = dram->mode;
-    if (mode == READ && writes && (!reads || writes >= dram->high))
+    if (mode == READ && writes && (!reads || (writes >= dram->high && !dram->turn)))
         mode = WRITE;
-    else if (mode == WRITE && reads && writes <= dram->low)
+    else if (mode == WRITE && reads && (!writes || !dram->turn))
         mode = READ;
     if (mode == dram->mode)
         return false;
     dram->mode = mode;
+    dram->turn = mode == READ ? reads : writes > dram->low ? writes - dram->low : 0;
     dram->row_stale = true;
     return true;
 }
@@ -554,6 +557,8 @@ static void remove_request(struct dram *dram, uint32_t index)
     else
         queue->first_sequence = dram->waiting[queue->first].sequence;
     dram->counts[request->direction]--;
+    if (request->direction == dram->mode && dram->turn)
+        dram->turn--;
     request->next = dram->first_free;
     dram->first_free = index;
 }

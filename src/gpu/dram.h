@@ -7,8 +7,9 @@
  * tWR tRTPL, the data bus, its turn from reads to writes (two idle cycles), all-bank refresh. Not modelled: contention for the command
  * bus (column commands of bursts of one cycle and activates would need two, as HBM has).
  *
- * Order: reads go before writes until the writes fill half of the queue or no read waits; then writes are served until an eighth is left
- * (or none, if no read waits).
+ * Order: reads and writes wait in queues of dram_queue places each, and take turns, since turning the bus costs time. Writes have theirs when
+ * no read waits or when they fill seven eighths of their queue; it ends, for a read, when all but an eighth of those that waited at its
+ * begin have gone. Reads have theirs at least until those that waited at its begin have gone.
  *   fr_fcfs: the column command that is legal first, at the same cycle of the oldest request; a bank whose open row nobody
  *            wants opens that of its oldest request. A row is closed although wanted when the oldest request of its bank has
  *            waited for DRAM_AGE_CAP cycles: no request starves.
@@ -44,10 +45,10 @@ struct dram_fill {
 
 struct dram *dram_create(const struct corun_gpu_config *config); /* NULL when out of memory */
 void dram_destroy(struct dram *dram);
-/* Places left in its queue. */
-uint32_t dram_places(const struct dram *dram);
+/* Places left for reads, or for writes. */
+uint32_t dram_places(const struct dram *dram, bool write);
 /*
- * `cycle` must not be before that of the last push or command. Beyond dram_queue requests the queue grows: callers that
+ * `cycle` must not be before that of the last push or command. Beyond dram_queue requests of its direction the queue grows: callers that
  * want the bound ask for places first. False when out of memory.
  */
 bool dram_push(struct dram *dram, uint64_t cycle, const struct dram_access *access);

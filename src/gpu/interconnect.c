@@ -47,6 +47,13 @@ static bool mesh_create(struct network *network, uint32_t sms, uint32_t slices, 
     return true;
 }
 
+/* A header and `payload` bytes. */
+static uint32_t flits_of(const struct corun_gpu_config *config, uint32_t payload)
+{
+    uint32_t flits = (uint32_t)divide_up(config->icnt_header_bytes + payload, config->icnt_flit_bytes);
+    return flits ? flits : 1;
+}
+
 bool network_create(struct network *network, const struct corun_gpu_config *config, bool requests)
 {
     uint32_t slices = config->memory_controllers * config->slices_per_controller;
@@ -56,7 +63,6 @@ bool network_create(struct network *network, const struct corun_gpu_config *conf
         .latency = config->icnt_latency,
         .least_latency = config->icnt_latency,
         .port_sources = requests ? config->icnt_sms_per_port : 1,
-        .turn_packets = (uint16_t)config->icnt_turn_packets,
         .is_mesh = config->icnt == CORUN_ICNT_MESH,
     };
     network->ports = (uint32_t)divide_up(network->sources, network->port_sources);
@@ -66,6 +72,7 @@ bool network_create(struct network *network, const struct corun_gpu_config *conf
         return false;
     if (requests) {
         size_t lists = (size_t)network->destinations * network->sources;
+        network->turn_flits = config->icnt_turn_packets * flits_of(config, config->l2_line_bytes);
         network->waiting = allocate_lines(lists * sizeof *network->waiting);
         network->turns = allocate_lines(network->destinations * sizeof *network->turns);
         if (!network->waiting || !network->turns)
@@ -141,13 +148,12 @@ static uint32_t next_source(const uint64_t *sources, uint32_t count, uint32_t la
     return (uint32_t)word * 64 + lowest_bit(bits);
 }
 
-/* A packet of the source goes, while others wait or not: how many more may follow it in this turn. */
-static void count_turn(const struct network *network, struct turns *turns, uint32_t source)
+/* A packet of the source goes: how many flits may follow it in this turn, the last packet of which may go beyond. */
+static void count_turn(const struct network *network, struct turns *turns, uint32_t source, uint32_t flits)
 {
-    if (turns->left && turns->last_source == source)
-        turns->left--;
-    else
-        turns->left = network->turn_packets - 1;
+    if (!turns->left || turns->last_source != source)
+        turns->left = network->turn_flits;
+    turns->left -= flits < turns->left ? flits : turns->left;
     turns->last_source = (uint16_t)source;
 }
 
@@ -175,7 +181,7 @@ uint32_t network_eject_in_turn(struct network *network, struct request_pool *poo
     if (first < wait && comes_alone(network, queue, sources, wait)) {
         struct queued_request entry = request_queue_pop(queue);
         uint32_t flits = pool->slots[entry.request].flits;
-        count_turn(network, turns, (uint32_t)entry.key & ((1u << REQUEST_SOURCE_BITS) - 1));
+        count_turn(network, turns, (uint32_t)entry.key & ((1u << REQUEST_SOURCE_BITS) - 1), flits);
         *delivery = link_take(port, first, flits) + flits - 1;
         return entry.request;
     }
@@ -189,19 +195,15 @@ uint32_t network_eject_in_turn(struct network *network, struct request_pool *poo
     bool any = false;
     for (size_t word = 0; word < BIT_WORDS(network->sources); word++)
         any |= sources[word] != 0;
-    uint32_t request;
+    uint32_t request, source;
     uint64_t head;
     if (any) {
-        uint32_t source = turns->last_source;
-        if (!turns->left || !bits_test(sources, source)) {
+        source = turns->last_source;
+        if (!turns->left || !bits_test(sources, source))
             source = next_source(sources, network->sources, source);
-            turns->left = network->turn_packets;
-        }
-        turns->left--;
         request = request_list_pop(pool, &lists[source]);
         if (lists[source].first == NO_REQUEST)
             bits_clear(sources, source);
-        turns->last_source = (uint16_t)source;
         head = pool->slots[request].ready;
     } else {
         if (first >= limit)
@@ -209,10 +211,10 @@ uint32_t network_eject_in_turn(struct network *network, struct request_pool *poo
         struct queued_request entry = request_queue_pop(queue);
         request = entry.request;
         head = entry.key >> REQUEST_SOURCE_BITS;
-        turns->last_source = (uint16_t)(entry.key & ((1u << REQUEST_SOURCE_BITS) - 1));
-        turns->left = network->turn_packets - 1;
+        source = (uint32_t)entry.key & ((1u << REQUEST_SOURCE_BITS) - 1);
     }
     uint32_t flits = pool->slots[request].flits;
+    count_turn(network, turns, source, flits);
     *delivery = link_take(port, head, flits) + flits - 1;
     return request;
 }
@@ -253,18 +255,12 @@ uint64_t network_busy(const struct network *network, uint64_t cycle, uint64_t *l
     return busy + busy_before(network->mesh.links, inner, cycle);
 }
 
-/* Payload of replies: the data of a read, the old values of an atomic; an acknowledgement is a header alone. */
-static uint32_t flits_of(const struct corun_gpu_config *config, uint32_t payload)
-{
-    uint32_t flits = (uint32_t)divide_up(config->icnt_header_bytes + payload, config->icnt_flit_bytes);
-    return flits ? flits : 1;
-}
-
 uint32_t packet_request_flits(const struct corun_gpu_config *config, const struct packet *packet)
 {
     return flits_of(config, packet->kind == PACKET_READ ? 0 : packet->bytes);
 }
 
+/* The data of a read, the old values of an atomic; an acknowledgement is a header alone. */
 uint32_t packet_reply_flits(const struct corun_gpu_config *config, const struct packet *packet)
 {
     uint32_t sectors = count_sectors(packet->sectors) * config->l2_sector_bytes;

@@ -10,8 +10,8 @@
  *             the others in order. Packets go along X, then along Y, `latency` cycles per hop; links are taken in order of
  *             (injection, source).
  * A packet has arrived when its last flit has. Ports at SMs serve packets in order of (head's delivery, source). A slice that cannot
- * keep up takes what has arrived source by source in turns of a few packets, so that the backlog of one SM delays the others by a turn, not
- * by its length.
+ * keep up takes what has arrived source by source in turns of as many flits as icnt_turn_packets stores of a line have: the backlog of one SM
+ * delays the others by a turn, not by its length, and loads, which are short, come more often than stores.
  */
 #ifndef CORUN_GPU_INTERCONNECT_H
 #define CORUN_GPU_INTERCONNECT_H
@@ -40,7 +40,7 @@ struct network_port {
 /* Requests at a slice whose heads have arrived, and whose turn it is. */
 struct turns {
     _Alignas(HOST_LINE_BYTES) uint16_t last_source;     /* whose turn it is */
-    uint16_t left;                                      /* packets that it may still have in this turn */
+    uint32_t left;                                      /* flits that it may still have in this turn */
     uint64_t waiting[(1u << REQUEST_SOURCE_BITS) / 64]; /* sources whose list is not empty, as bits */
 };
 
@@ -53,7 +53,7 @@ struct network {
     struct network_port *arrivals; /* [destinations] */
     struct turns *turns;           /* requests: [destinations] */
     struct request_list *waiting;  /* requests: [destination][source], heads that have arrived; `ready` holds when */
-    uint16_t turn_packets;         /* that a source may have in one turn */
+    uint32_t turn_flits;           /* requests: that a source may have in one turn */
     bool is_mesh;
     struct mesh mesh;
 };

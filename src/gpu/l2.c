@@ -53,7 +53,7 @@ bool memory_channel_create(struct memory_channel *channel, struct memory_shared 
         .dram_cycle = NEVER,
         .fill_cycle = NEVER,
     };
-    assert(channel->slice_count <= sizeof channel->place_waiters);
+    assert(channel->slice_count <= sizeof channel->lines[0].waiters);
     channel->dram = dram_create(config);
     channel->slices = calloc(channel->slice_count, sizeof *channel->slices);
     if (!channel->dram || !channel->slices)
@@ -201,19 +201,21 @@ static void push(struct memory_channel *channel, const struct l2_slice *slice, u
 }
 
 /* A place for this slice: none while others that came earlier wait for one. */
-static bool has_place(const struct memory_channel *channel, const struct l2_slice *slice)
+static bool has_place(const struct memory_channel *channel, const struct l2_slice *slice, bool write)
 {
-    if (channel->place_count && channel->place_waiters[channel->place_head] != slice->sub)
+    const struct place_line *line = &channel->lines[write];
+    if (line->count && line->waiters[line->head] != slice->sub)
         return false;
-    return dram_places(channel->dram) != 0;
+    return dram_places(channel->dram, write) != 0;
 }
 
 /* Lets the first slice in line try, in the next cycle at the earliest. */
-static void offer_place(struct memory_channel *channel, uint64_t cycle)
+static void offer_place(struct memory_channel *channel, bool write, uint64_t cycle)
 {
-    if (!channel->place_count || !dram_places(channel->dram))
+    const struct place_line *line = &channel->lines[write];
+    if (!line->count || !dram_places(channel->dram, write))
         return;
-    struct l2_slice *slice = &channel->slices[channel->place_waiters[channel->place_head]];
+    struct l2_slice *slice = &channel->slices[line->waiters[line->head]];
     if (slice->next == NEVER)
         slice->next = later(cycle, slice->tag_free);
 }
@@ -224,9 +226,9 @@ static bool stop(struct memory_channel *channel, struct l2_slice *slice, enum sl
     channel->counters[kernel].l2_reservation_failures += !slice->stopped_once;
     slice->stopped_once = true;
     slice->next = NEVER;
-    if (state == SLICE_WAITS_PLACE && slice->state != SLICE_WAITS_PLACE) {
-        uint32_t at = (channel->place_head + channel->place_count++) % sizeof channel->place_waiters;
-        channel->place_waiters[at] = slice->sub;
+    if (state != SLICE_WAITS_FILL && slice->state != state) {
+        struct place_line *line = &channel->lines[state == SLICE_WAITS_WRITE];
+        line->waiters[(line->head + line->count++) % sizeof line->waiters] = slice->sub;
     }
     slice->state = (uint8_t)state;
     return false;
@@ -235,13 +237,15 @@ static bool stop(struct memory_channel *channel, struct l2_slice *slice, enum sl
 /* The slice got past what it waited for in DRAM, or waits for something else now. */
 static void leave_place_line(struct memory_channel *channel, struct l2_slice *slice, uint64_t cycle)
 {
-    if (slice->state != SLICE_WAITS_PLACE)
+    if (slice->state != SLICE_WAITS_READ && slice->state != SLICE_WAITS_WRITE)
         return;
-    assert(channel->place_waiters[channel->place_head] == slice->sub);
-    channel->place_head = (uint8_t)((channel->place_head + 1) % sizeof channel->place_waiters);
-    channel->place_count--;
+    bool write = slice->state == SLICE_WAITS_WRITE;
+    struct place_line *line = &channel->lines[write];
+    assert(line->waiters[line->head] == slice->sub);
+    line->head = (uint8_t)((line->head + 1) % sizeof line->waiters);
+    line->count--;
     slice->state = SLICE_READY;
-    offer_place(channel, cycle + 1);
+    offer_place(channel, write, cycle + 1);
 }
 
 /* ---- service ---- */
@@ -258,12 +262,14 @@ static void write_victim(struct memory_channel *channel, struct l2_slice *slice,
 static uint32_t obtain_line(struct memory_channel *channel, struct l2_slice *slice, const struct request *r,
                             uint64_t cycle)
 {
-    if (slice->victim_waits && !has_place(channel, slice)) {
-        stop(channel, slice, SLICE_WAITS_PLACE);
+    if (slice->victim_waits && !has_place(channel, slice, true)) {
+        stop(channel, slice, SLICE_WAITS_WRITE);
         return CACHE_NO_LINE;
     }
-    if (slice->victim_waits)
+    if (slice->victim_waits) {
         write_victim(channel, slice, cycle);
+        leave_place_line(channel, slice, cycle);
+    }
     uint32_t line = cache_find(slice->tags, r->local);
     if (line != CACHE_NO_LINE)
         return line;
@@ -278,9 +284,9 @@ static uint32_t obtain_line(struct memory_channel *channel, struct l2_slice *sli
     slice->partial[line] = 0;
     if (!slice->victim.dirty)
         return line;
-    if (!has_place(channel, slice)) {
+    if (!has_place(channel, slice, true)) {
         slice->victim_waits = true; /* the line has been taken and will be found the next time */
-        stop(channel, slice, SLICE_WAITS_PLACE);
+        stop(channel, slice, SLICE_WAITS_WRITE);
         return CACHE_NO_LINE;
     }
     write_victim(channel, slice, cycle);
@@ -352,8 +358,8 @@ static bool miss(struct memory_channel *channel, struct l2_slice *slice, uint32_
         leave_place_line(channel, slice, cycle);
         return stop(channel, slice, SLICE_WAITS_FILL);
     }
-    if (wanted && !has_place(channel, slice))
-        return stop(channel, slice, SLICE_WAITS_PLACE);
+    if (wanted && !has_place(channel, slice, false))
+        return stop(channel, slice, SLICE_WAITS_READ);
     if (index == NO_MSHR) {
         index = slice->first_free_mshr;
         struct l2_mshr *taken = &slice->mshrs[index];
@@ -398,9 +404,9 @@ static bool serve_uncached(struct memory_channel *channel, struct l2_slice *slic
 {
     struct memory_shared *shared = channel->shared;
     const struct request *r = &shared->pool.slots[slice->head];
-    if (!has_place(channel, slice))
-        return stop(channel, slice, SLICE_WAITS_PLACE);
     bool write = r->packet.kind == PACKET_WRITE;
+    if (!has_place(channel, slice, write))
+        return stop(channel, slice, write ? SLICE_WAITS_WRITE : SLICE_WAITS_READ);
     push(channel, slice, cycle, r->local, r->packet.sectors, write, r->packet.kernel, slice->head);
     if (write)
         reply_through_port(shared, slice, slice->head, r->packet.bytes, cycle);
@@ -557,7 +563,7 @@ static void issue(struct memory_channel *channel)
         return;
     if (channel->fill_cycle == NEVER)
         note_fill_next(channel);
-    offer_place(channel, cycle + 1);
+    offer_place(channel, event.write, cycle + 1);
 }
 
 void memory_channel_advance(struct memory_channel *channel, uint64_t icnt_limit, uint64_t limit)
@@ -595,7 +601,7 @@ uint64_t memory_channel_next(const struct memory_channel *channel)
         return next;
     /* A command makes room for a slice that waits for a place; otherwise nobody hears of it before its data has come back. */
     uint64_t heard = channel->dram_cycle + 1;
-    if (!channel->place_count)
+    if (!channel->lines[0].count && !channel->lines[1].count)
         heard = clock_floor(&shared->dram_to_l2, dram_next(channel->dram) + dram_read_cycles(channel->dram)) +
                 shared->dram_extra;
     return heard < next ? heard : next;

@@ -87,7 +87,8 @@ struct departure {
 enum slice_state {
     SLICE_READY,      /* serves its head at `next`, or has none */
     SLICE_WAITS_FILL, /* for a fill to free an MSHR or a line */
-    SLICE_WAITS_PLACE /* for the DRAM queue */
+    SLICE_WAITS_READ, /* for a place among the reads of the DRAM */
+    SLICE_WAITS_WRITE /* among its writes */
 };
 
 struct l2_mshr {
@@ -119,6 +120,11 @@ struct l2_slice {
     uint32_t served_next;                             /* which of these the next one replaces */
 };
 
+/* Slices that wait for a place in the DRAM, in the order in which they came. */
+struct place_line {
+    uint8_t waiters[16], head, count;
+};
+
 struct memory_channel {
     _Alignas(
         64) struct memory_shared *shared; /* channels are played side by side: no line of the host's cache for two */
@@ -131,10 +137,9 @@ struct memory_channel {
     struct dram *dram;
     struct l2_slice *slices;
     uint32_t slice_count;
-    uint8_t place_waiters[16]; /* slices, in the order in which they came */
-    uint8_t place_head, place_count;
-    uint64_t dram_cycle; /* L2 cycle after which the next DRAM command can be issued */
-    uint64_t fill_cycle; /* L2 cycle at which the next fill is at its slice */
+    struct place_line lines[2]; /* for a place among the reads of the DRAM, and among its writes */
+    uint64_t dram_cycle;        /* L2 cycle after which the next DRAM command can be issued */
+    uint64_t fill_cycle;        /* L2 cycle at which the next fill is at its slice */
 };
 
 /* False when out of memory; memory_channel_free is to be called either way. */

@@ -168,7 +168,7 @@ static uint64_t stream(const struct corun_gpu_config *c, uint32_t lines, uint64_
     uint64_t now = 0;
     *hits = *misses = 0;
     for (uint32_t next = 0; next < lines || !dram_empty(dram);) {
-        for (; next < lines && dram_places(dram); next++) {
+        for (; next < lines && dram_places(dram, false); next++) {
             /* line n of the controller: units of two lines to its slices in turn */
             uint32_t sub = next / 2 % c->slices_per_controller;
             uint64_t local = ((uint64_t)(next / 2 / c->slices_per_controller) * 2 + next % 2) * c->l2_line_bytes;
@@ -253,7 +253,20 @@ static void writes_wait_for_reads_and_turn_the_bus(void **state)
     dram_destroy(dram);
 }
 
-/* Half a queue of writes is served before the reads that keep coming. */
+/* Issues the next command and keeps the places of one direction full, or of both; whether it moved data. */
+static bool issue_full(struct dram *dram, bool reads, bool writes, struct dram_event *event)
+{
+    assert_true(dram_issue(dram, event));
+    while (dram_first_fill(dram))
+        dram_drop_fill(dram);
+    while (reads && dram_places(dram, false))
+        push(dram, event->cycle, 1 + 2 * (event->cycle & 3), 0, 1, false);
+    while (writes && dram_places(dram, true))
+        push(dram, event->cycle, 2 * (event->cycle & 3), 0, 1, true);
+    return event->command == DRAM_COLUMN;
+}
+
+/* Seven eighths of their places: writes go before the reads that keep coming, until an eighth is left. */
 static void many_writes_are_drained(void **state)
 {
     (void)state;
@@ -261,25 +274,61 @@ static void many_writes_are_drained(void **state)
     c.dram_queue = 16;
     struct dram *dram = dram_create(&c);
     push(dram, 0, 1, 0, 1, false);
-    for (uint32_t i = 0; i < 7; i++)
+    for (uint32_t i = 0; i < 13; i++)
         push(dram, 0, 0, 0, 1, true);
     struct dram_event event;
-    uint32_t reads_before = 0, writes = 0;
-    for (uint64_t now = 0; writes < 6; now = event.cycle) {
-        if (dram_places(dram) > 1)
-            push(dram, now, 1, 0, 1, false);
-        if (now > 100 && !writes && dram_places(dram))
-            push(dram, now, 0, 0, 1, true); /* the eighth */
-        assert_true(dram_issue(dram, &event));
-        if (event.command != DRAM_COLUMN)
-            continue;
-        writes += event.write;
-        reads_before += !event.write && !writes;
-        if (writes && !event.write)
-            break; /* down to an eighth of the queue: 2 */
+    for (uint32_t reads = 0; reads < 100; reads += issue_full(dram, true, false, &event))
+        assert_false(reads && event.write);
+    push(dram, event.cycle, 0, 0, 1, true); /* the fourteenth */
+    uint32_t writes = 0, reads = 0;
+    for (; !writes || event.write; event.command == DRAM_COLUMN ? (event.write ? writes++ : reads++) : 0)
+        if (!issue_full(dram, true, false, &event))
+            event.write = writes != 0;
+    assert_int_equal(writes, 12);
+    assert_true(reads >= 1);
+    assert_true(reads <= 17); /* those that waited, and the one that ended their turn */
+    dram_destroy(dram);
+}
+
+/* Writes that come as fast as places get free do not keep a read from its turn, nor reads writes. */
+static void neither_direction_starves_the_other(void **state)
+{
+    (void)state;
+    for (int write = 0; write < 2; write++) {
+        struct corun_gpu_config c = make_config();
+        c.dram_queue = 16;
+        struct dram *dram = dram_create(&c);
+        for (uint32_t i = 0; i < 16; i++)
+            push(dram, 0, write ? 1 : 0, 0, 1, !write);
+        struct dram_event event;
+        for (uint32_t columns = 0; columns < 50;)
+            columns += issue_full(dram, write, !write, &event);
+        push(dram, event.cycle, 2, 0, 1, write); /* one of the other direction */
+        for (uint32_t i = 1; write && i < 14; i++)
+            push(dram, event.cycle, 2, 0, 1, write);
+        uint64_t begin = event.cycle;
+        do
+            issue_full(dram, write, !write, &event);
+        while (event.command != DRAM_COLUMN || event.write != write);
+        assert_true(event.cycle - begin < 200);
+        dram_destroy(dram);
     }
-    assert_true(reads_before > 20);
-    assert_true(writes >= 6);
+}
+
+/* Both come as fast as they can: each has its turn, and the bus moves data most of the time. */
+static void turns_share_the_bus(void **state)
+{
+    (void)state;
+    struct corun_gpu_config c = make_config();
+    struct dram *dram = dram_create(&c);
+    push(dram, 0, 1, 0, 1, false);
+    struct dram_event event;
+    uint32_t moved[2] = {0};
+    while (moved[0] + moved[1] < 10000)
+        if (issue_full(dram, true, true, &event))
+            moved[event.write]++;
+    assert_in_range(moved[0], 4000, 6000);
+    assert_true(dram_busy(dram, event.cycle) > event.cycle / 2);
     dram_destroy(dram);
 }
 
@@ -293,7 +342,7 @@ static void a_row_that_is_always_hit_does_not_starve_others(void **state)
     struct dram_access other = {.row = 1, .bank = 0, .sectors = 1, .token = 99};
     assert_true(dram_push(dram, 0, &other));
     for (;;) {
-        while (dram_places(dram))
+        while (dram_places(dram, false))
             push(dram, now, 0, 0, 1, false);
         struct dram_event event;
         assert_true(dram_issue(dram, &event));
@@ -400,10 +449,10 @@ static void random_traffic_obeys_every_parameter(void **state)
         uint32_t pushed = 0, read_back = 0, reads = 0, left = 0;
         while (pushed < 5000 || !dram_empty(dram)) {
             random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-            if (pushed < 5000 && dram_places(dram) && (random >> 60 < 6 || dram_empty(dram))) {
+            bool write = random >> 33 & 1;
+            if (pushed < 5000 && dram_places(dram, write) && (random >> 60 < 6 || dram_empty(dram))) {
                 if (dram_empty(dram) && random >> 50 & 1)
                     now += random >> 40 & 0xfff; /* idle for a while */
-                bool write = random >> 33 & 1;
                 push(dram, now, random >> 36 & 15, random >> 40 & 3, 1 + (random >> 44 & 14), write);
                 pushed++;
                 reads += !write;
@@ -439,6 +488,8 @@ int main(void)
         cmocka_unit_test(refresh_costs_its_share),
         cmocka_unit_test(writes_wait_for_reads_and_turn_the_bus),
         cmocka_unit_test(many_writes_are_drained),
+        cmocka_unit_test(neither_direction_starves_the_other),
+        cmocka_unit_test(turns_share_the_bus),
         cmocka_unit_test(a_row_that_is_always_hit_does_not_starve_others),
         cmocka_unit_test(bursts_larger_than_a_sector_fetch_more),
         cmocka_unit_test(random_traffic_obeys_every_parameter),

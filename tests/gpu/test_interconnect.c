@@ -77,6 +77,7 @@ static void a_slow_slice_takes_sources_in_turn(void **state)
     struct request_pool pool = {0};
     c.sms = 70; /* more than one word of bits */
     c.icnt_turn_packets = 2;
+    c.icnt_flit_bytes = 256; /* a line is one flit */
     assert_true(network_create(&network, &c, true));
     for (uint32_t i = 0; i < 50; i++) /* a long backlog of one source, then one packet of each of two others */
         inject(&network, &pool, 5, 3, i, 1);
@@ -95,6 +96,31 @@ static void a_slow_slice_takes_sources_in_turn(void **state)
     inject(&network, &pool, 6, 3, 1100, 1);
     assert_int_equal(eject_in_turn(&network, &pool, 2000, 1000 + c.icnt_latency), 7);
     assert_int_equal(eject_in_turn(&network, &pool, 2000, 1000 + c.icnt_latency), 6);
+    network_free(&network);
+    request_pool_free(&pool);
+}
+
+/* Of loads, which are a flit, as many come as of a line's stores in flits; a turn may end within a packet. */
+static void turns_are_of_flits(void **state)
+{
+    (void)state;
+    struct corun_gpu_config c = make_config();
+    struct network network;
+    struct request_pool pool = {0};
+    c.icnt_turn_packets = 2;
+    c.l2_line_bytes = 128;
+    c.icnt_header_bytes = 8;
+    c.icnt_flit_bytes = 40; /* a store of a line: four flits */
+    assert_true(network_create(&network, &c, true));
+    for (uint32_t i = 0; i < 40; i++) {
+        inject(&network, &pool, 1, 3, i, 1);
+        inject(&network, &pool, 2, 3, i, 4);
+        inject(&network, &pool, 4, 3, i, 3);
+    }
+    static const uint32_t turn[] = {1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 4, 4, 4};
+    for (uint32_t round = 0; round < 3; round++)
+        for (uint32_t i = 0; i < sizeof turn / sizeof *turn; i++)
+            assert_int_equal(eject_in_turn(&network, &pool, 1000, 1000), turn[i]);
     network_free(&network);
     request_pool_free(&pool);
 }
@@ -314,6 +340,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(crossbar_takes_its_latency_and_a_cycle_per_flit),
         cmocka_unit_test(a_slow_slice_takes_sources_in_turn),
+        cmocka_unit_test(turns_are_of_flits),
         cmocka_unit_test(neighbours_share_a_port),
         cmocka_unit_test(a_source_injects_one_flit_per_cycle),
         cmocka_unit_test(many_sources_share_one_destination),

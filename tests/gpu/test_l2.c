@@ -521,6 +521,7 @@ static void atomics_wait_for_their_sector(void **state)
     (void)state;
     struct corun_gpu_config c = one_slice();
     c.icnt_turn_packets = 1; /* the order that is expected below */
+    c.icnt_flit_bytes = 256;
     struct rig rig;
     rig_create(&rig, &c);
     rig_run(&rig, 3, atomic_one);
