@@ -3,7 +3,7 @@
  * Feeds bytes to the reader of checkpoints, as they are and with the checksum that belongs to them, and as a state to archives: sparse memory, counts,
  * vectors, records, parts, a timeline.
  */
-#include "case/checkpoint_file.h"
+#include "base/checkpoint_file.h"
 
 #include "base/vector.h"
 #include "report/timeline_records.h"

@@ -3,8 +3,8 @@
 #include "campaign/worker.h"
 
 #include "base/arena.h"
+#include "base/checkpoint_file.h"
 #include "campaign/commands.h"
-#include "case/checkpoint_file.h"
 #include "case/run.h"
 #include "case/specification.h"
 #include "share/load.h"

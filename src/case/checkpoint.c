@@ -2,8 +2,8 @@
 /* What a checkpoint of a case is known by, what belongs to it beside the GPU, and in which order that is moved. */
 #include "case/checkpoint.h"
 
+#include "base/checkpoint_file.h"
 #include "case/cache.h"
-#include "case/checkpoint_file.h"
 #include "case/fingerprint.h"
 #include "corun/checkpoint.h"
 

@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "cli/driver.h"
 #include "cli/policy_watch.h"
+#include "cli/state_options.h"
 
 #include "base/number.h"
 #include "base/vector.h"
@@ -41,9 +42,6 @@ enum {
     KEY_NATIVE,
     KEY_FENCE,
     KEY_SAMPLE,
-    KEY_CHECKPOINT,
-    KEY_CHECKPOINT_EVERY,
-    KEY_RESUME
 };
 
 static const struct argp_option options[] = {
@@ -89,15 +87,7 @@ static const struct argp_option options[] = {
      "first run, "
      "to standard output]",
      3},
-    {"checkpoint", KEY_CHECKPOINT, "FILE[@CYCLE]", 0,
-     "save the state of the shared run to FILE at that cycle, and when SIGTERM or SIGINT ends the run "
-     "(docs/checkpoints.md)",
-     6},
-    {"checkpoint-every", KEY_CHECKPOINT_EVERY, "N", 0, "also at every multiple of N cycles", 6},
-    {"resume", KEY_RESUME, "FILE", 0,
-     "go on from that state, with the same results; if FILE is that of --checkpoint and not there yet, from the "
-     "beginning",
-     6},
+    STATE_OPTIONS("the state of the shared run", 6),
     {"trace", KEY_TRACE, "FILE[:FIRST-LAST]", 0, "write a line for each warp instruction issued in these cycles", 3},
     {"timeline", KEY_TIMELINE, "FILE[:FIRST-LAST]", 0,
      "write launches, thread blocks and counters over these cycles as a trace that ui.perfetto.dev opens", 3},
@@ -138,9 +128,8 @@ struct run_options {
     bool samples;
     bool in_hardware, in_software, for_software; /* which machines; an option is for the software machine */
     char library[PATH_BYTES];
-    const char *gpu;                 /* as --gpu says it */
-    const char *checkpoint, *resume; /* files; NULL: none */
-    uint64_t checkpoint_cycle, checkpoint_every;
+    const char *gpu; /* as --gpu says it */
+    struct state_options state;
     bool quiet;
     bool silent; /* what the applications print goes nowhere */
     FILE *text;  /* where it goes */
@@ -263,36 +252,6 @@ static bool parse_software(struct run_options *run, int key, const char *value)
     return true;
 }
 
-/* FILE[@CYCLE] */
-static void parse_checkpoint(struct run_options *run, const char *value)
-{
-    const char *at = strrchr(value, '@');
-    bool cycle = at && at[1] && strspn(at + 1, "0123456789kKmMgG") == strlen(at + 1);
-    if (cycle)
-        command_number(&run->command, "--checkpoint", at + 1, 1000, 1, INT64_MAX, &run->checkpoint_cycle);
-    run->checkpoint = arena_copy_text(run->command.arena, value, cycle ? (size_t)(at - value) : strlen(value));
-    if (!run->checkpoint)
-        command_keep(&run->command, CORUN_MEMORY);
-    else if (!run->checkpoint[0])
-        command_keep(&run->command, corun_report(run->command.list, CORUN_USAGE, CORUN_NOWHERE,
-                                                 "--checkpoint: the name of the file is missing in `%s`", value));
-    run->outputs[RUN_CHECKPOINT].path = run->checkpoint;
-}
-
-/* false: it is none of these. */
-static bool parse_checkpoints(struct run_options *run, int key, const char *value)
-{
-    if (key == KEY_CHECKPOINT)
-        parse_checkpoint(run, value);
-    else if (key == KEY_CHECKPOINT_EVERY)
-        command_number(&run->command, "--checkpoint-every", value, 1000, 1, INT64_MAX, &run->checkpoint_every);
-    else if (key == KEY_RESUME)
-        run->resume = value;
-    else
-        return false;
-    return true;
-}
-
 /* What only one of the machines can do. */
 static void check_machine(const struct run_options *run, struct argp_state *state)
 {
@@ -307,16 +266,14 @@ static void check_machine(const struct run_options *run, struct argp_state *stat
         argp_error(state, "--trace, --timeline and --console show the simulated GPU: --machine hardware or both");
     if (run->samples && run->in_software)
         argp_error(state, "--sample is for the simulated GPU: --machine hardware");
-    if ((run->checkpoint || run->resume) && run->in_software)
+    if ((run->state.file || run->state.resume) && run->in_software)
         argp_error(state, "--checkpoint and --resume are for the simulated GPU: --machine hardware");
-    if (run->checkpoint_every && !run->checkpoint)
-        argp_error(state, "--checkpoint-every wants --checkpoint FILE");
 }
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct run_options *run = state->input;
-    if (parse_software(run, key, value) || parse_checkpoints(run, key, value))
+    if (parse_software(run, key, value) || state_option(key, value, state, &run->command, &run->state))
         return 0;
     switch (key) {
     case KEY_MACHINE:
@@ -324,6 +281,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         break;
     case ARGP_KEY_SUCCESS:
         check_machine(run, state);
+        run->outputs[RUN_CHECKPOINT].path = run->state.file;
         break;
     case KEY_JSON:
         run->outputs[RUN_JSON].path = value;
@@ -531,7 +489,7 @@ static enum corun_status keep_trace(struct run_options *run)
 {
     struct output *trace = &run->outputs[RUN_TRACE];
     struct stat about;
-    if (!trace->path || (!run->checkpoint && !run->resume))
+    if (!trace->path || (!run->state.file && !run->state.resume))
         return CORUN_OK;
     trace->stays = true;
     if (!strcmp(trace->path, "-") || (!stat(trace->path, &about) && !S_ISREG(about.st_mode)))
@@ -555,13 +513,13 @@ static enum corun_status run_case(void *user)
         run->job->no_history = true; /* what is not simulated leaves none */
     }
     if (status == CORUN_OK) {
-        run->job->checkpoint_file = run->checkpoint;
-        run->job->checkpoint_cycle = run->checkpoint_cycle;
-        run->job->checkpoint_every = run->checkpoint_every;
-        run->job->resume_file = run->resume;
+        run->job->checkpoint_file = run->state.file;
+        run->job->checkpoint_cycle = run->state.cycle;
+        run->job->checkpoint_every = run->state.every;
+        run->job->resume_file = run->state.resume;
     }
-    if (status == CORUN_OK && run->resume)
-        status = outputs_spare(run->outputs, RUN_CHECKPOINT, run->resume, run->command.list);
+    if (status == CORUN_OK && run->state.resume)
+        status = outputs_spare(run->outputs, RUN_CHECKPOINT, run->state.resume, run->command.list);
     for (size_t i = 0; i < run->words.count && status == CORUN_OK; i++)
         status = outputs_spare(run->outputs, RUN_OUTPUTS, run->words.data[i], run->command.list);
     if (status == CORUN_OK)

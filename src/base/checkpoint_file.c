@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Files of checkpoints: written piece by piece beside their place, read after their checksum has been found right. */
-#include "case/checkpoint_file.h"
+#include "base/checkpoint_file.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,8 +5,8 @@
  *
  *     "corun checkpoint"  version  byte order  cycle  rows  { name, value }  bytes of the state, compressed  the state (zstd)  SHA-256
  */
-#ifndef CORUN_CASE_CHECKPOINT_FILE_H
-#define CORUN_CASE_CHECKPOINT_FILE_H
+#ifndef CORUN_BASE_CHECKPOINT_FILE_H
+#define CORUN_BASE_CHECKPOINT_FILE_H
 
 #include "base/archive.h"
 

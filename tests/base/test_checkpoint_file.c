@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Files of checkpoints: written and read again, damaged in every place, of something else. */
-#include "case/checkpoint_file.h"
+#include "base/checkpoint_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
