@@ -11,6 +11,7 @@ file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*.c)
 list(FILTER cuda_sources EXCLUDE REGEX "/(shim|static_runtime)\\.c$")
 add_library(corun_cuda STATIC ${cuda_sources})
 target_include_directories(corun_cuda PUBLIC include src)
+corun_add_fingerprint(cuda cuda ${cuda_hashed})
 target_link_libraries(corun_cuda PUBLIC ${links_of_cuda} PkgConfig::LZ4 PkgConfig::ZSTD PkgConfig::MD Threads::Threads)
 
 # What a program is given must not leak names into it: everything but the entry points is hidden.

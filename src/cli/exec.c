@@ -3,8 +3,10 @@
 #include "base/kernel_name.h"
 #include "cli/program_records.h"
 #include "cli/region_options.h"
+#include "cli/state_options.h"
 #include "cli/together.h"
 
+#include "base/checkpoint_file.h"
 #include "base/duration.h"
 #include "cuda/crew.h"
 #include "cuda/slicing.h"
@@ -12,6 +14,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     KEY_GPU = 'g',
@@ -83,6 +86,7 @@ static const struct argp_option options[] = {
     {"wall-timeout", KEY_WALL_TIMEOUT, "TIME", 0, "end the program after that time of the host: 90s, 30m or 1h", 1},
     {"keep-status", KEY_KEEP_STATUS, NULL, 0,
      "the exit status is the program's, also if it ends with 0 after launches that corun has refused", 1},
+    STATE_OPTIONS("the state of the GPU", 3),
     {"csv", KEY_CSV, "FILE", 0, "a row for each launch, copy and fill; - is standard output", 2},
     {"json", KEY_JSON, "FILE", 0, "the same with all counters", 2},
     {"timeline", KEY_TIMELINE, "FILE", 0,
@@ -103,12 +107,13 @@ static const char doc[] =
     "several programs share the GPU: `corun exec --policy smqos -- ./a : --goal 90% -- ./b`.";
 
 /* The files that it writes. */
-enum { EXEC_CSV, EXEC_JSON, EXEC_TIMELINE, EXEC_OUTPUTS };
+enum { EXEC_CSV, EXEC_JSON, EXEC_TIMELINE, EXEC_CHECKPOINT, EXEC_OUTPUTS };
 
 struct exec_options {
     struct command command;
     struct program program;
     struct output outputs[EXEC_OUTPUTS];
+    struct state_options state;
     bool quiet, keep_status;
     const char *folder;       /* for what the processes of the program leave */
     struct together together; /* several programs, if there is a policy */
@@ -179,10 +184,32 @@ static void set_together(struct exec_options *exec, struct argp_state *state)
     together_split(together, &first, program->words, state);
 }
 
+/* What there are no checkpoints of, as far as options say it; the libraries know the rest (src/cuda/checkpoint.c). */
+static void check_checkpoints(struct exec_options *exec, struct argp_state *state)
+{
+    const struct program *program = &exec->program;
+    const char *without = exec->together.setup.policy                   ? "--policy"
+                          : program->functional                         ? "--functional"
+                          : program->sample                             ? "--sample"
+                          : program->profile                            ? "--profile"
+                          : program->workers                            ? "--workers"
+                          : program->timed_kernel                       ? "--kernel"
+                          : program->timed_launches                     ? "--launch"
+                          : program->timed_profiled                     ? "--profiled"
+                          : program->gpus && strchr(program->gpus, ';') ? "a second --gpu"
+                                                                        : NULL;
+    (void)state_option(ARGP_KEY_SUCCESS, NULL, state, &exec->command, &exec->state);
+    if ((exec->state.file || exec->state.resume) && without)
+        argp_error(state, "--checkpoint and --resume are for one program on one GPU, all of it timed, without %s",
+                   without);
+    exec->outputs[EXEC_CHECKPOINT].path = exec->state.file;
+}
+
 /* Options that belong together, or exclude each other. */
 static void finish_options(struct exec_options *exec, struct argp_state *state)
 {
     const struct program *program = &exec->program;
+    check_checkpoints(exec, state);
     if (exec->together.setup.policy) {
         set_together(exec, state);
         return;
@@ -264,8 +291,10 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         exec->keep_status = true;
         break;
     default:
-        return region_option(key, value, state, program) || sample_option(exec, key, value) ||
-                       output_option(exec, key, value) || share_option(key, value, state, &exec->command, program)
+        return region_option(key, value, state, program) ||
+                       state_option(key, value, state, &exec->command, &exec->state) ||
+                       sample_option(exec, key, value) || output_option(exec, key, value) ||
+                       share_option(key, value, state, &exec->command, program)
                    ? 0
                    : program_option(key, state, program);
     }
@@ -305,6 +334,40 @@ static enum corun_status report(const struct exec_options *exec, const struct pr
     if (status != CORUN_OK || !json)
         return status;
     return sharing ? program_sharing_json(sharing, record, json) : program_json(record, json);
+}
+
+/* From the root: programs change their folder. NULL of NULL, or when out of memory. */
+static const char *path_from_root(struct exec_options *exec, const char *path)
+{
+    char *folder = path && path[0] != '/' ? getcwd(NULL, 0) : NULL;
+    const char *whole = folder ? arena_format(exec->command.arena, "%s/%s", folder, path) : path;
+    free(folder);
+    if (path && !whole)
+        command_keep(&exec->command, CORUN_MEMORY);
+    return whole;
+}
+
+/* What can be known of checkpoints before the program starts; the rest is found out when it uses its GPU. */
+static enum corun_status prepare_checkpoints(struct exec_options *exec)
+{
+    const struct state_options *state = &exec->state;
+    struct program *program = &exec->program;
+    struct corun_diagnostics *list = exec->command.list;
+    enum corun_status status = state->file ? checkpoint_try(state->file, list) : CORUN_OK;
+    bool first = state->file && state->resume && !strcmp(state->file, state->resume) && access(state->resume, F_OK);
+    if (status == CORUN_OK && state->resume && !first) {
+        struct checkpoint_reader *reader = NULL;
+        status = checkpoint_read(state->resume, list, &reader);
+        checkpoint_reader_destroy(reader);
+        if (status == CORUN_OK)
+            status = outputs_spare(exec->outputs, EXEC_CHECKPOINT, state->resume, list);
+    }
+    program->checkpoint = path_from_root(exec, state->file);
+    program->resume = path_from_root(exec, state->resume);
+    program->checkpoint_cycle = state->cycle;
+    program->checkpoint_every = state->every;
+    program->guard.ends_rest = state->file || state->resume; /* one process may be refused, and others wait for it */
+    return status == CORUN_OK ? exec->command.status : status;
 }
 
 static enum corun_status run_in_folder(struct exec_options *exec, struct program_record *record)
@@ -401,6 +464,8 @@ static enum corun_status run_exec(void *user)
     bool several = exec->together.setup.policy != NULL;
     enum corun_status status = several ? CORUN_OK : program_find(&exec->program, exec->command.list);
     if (status == CORUN_OK)
+        status = prepare_checkpoints(exec);
+    if (status == CORUN_OK)
         status = outputs_open(exec->outputs, EXEC_OUTPUTS, exec->command.list);
     if (status == CORUN_OK)
         status = outputs_close(exec->outputs, EXEC_OUTPUTS,
@@ -422,6 +487,9 @@ int command_exec(int argc, char **argv)
                                      .doc = doc,
                                      .help_filter = command_help_filter};
     struct exec_options exec = {.command = {.rest_is_not_ours = true},
-                                .outputs = {{.option = "--csv"}, {.option = "--json"}, {.option = "--timeline"}}};
+                                .outputs = {{.option = "--csv"},
+                                            {.option = "--json"},
+                                            {.option = "--timeline"},
+                                            {.option = "--checkpoint", .later = true}}};
     return command_perform(&exec.command, &argp, argc, argv, run_exec, &exec);
 }

@@ -211,10 +211,9 @@ static _Noreturn void start_program(const struct guard *guard, pid_t parent, int
     _exit(CANNOT_START);
 }
 
-/* Waits for the end of the program, or of everything. */
-static void watch_over(struct watch *watch, int signals)
+/* Waits for the end of the program, or of everything; `terminating`: what is left of it is ended, too. */
+static void watch_over(struct watch *watch, int signals, bool terminating)
 {
-    bool terminating = false;
     double until = INFINITY;
     for (;;) {
         pid_t one;
@@ -271,7 +270,7 @@ static _Noreturn void stand(const struct guard *guard, pid_t parent, int failure
     }
     close(failure);
     if (watch.program > 0)
-        watch_over(&watch, signals);
+        watch_over(&watch, signals, guard->ends_rest);
     (void)!write(report, &watch.status, sizeof watch.status);
     int signal = 0;
     while (getppid() == parent && signal != NO_MORE)

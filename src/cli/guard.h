@@ -20,7 +20,9 @@
 struct guard {
     int (*become)(const void *user); /* in the program's process: becomes it, or comes back with errno */
     const void *user;
-    const char *folder;    /* to be taken away, with the files in it, if we are killed; NULL: none */
+    const char *folder; /* to be taken away, with the files in it, if we are killed; NULL: none */
+    bool
+        ends_rest; /* what the program has started ends with it, some time later; else it may go on in the background */
     double wall_seconds;   /* the program is ended after that; 0: never */
     int status;            /* of the program, as waitpid gives it */
     bool out_of_time;      /* it was ended because of wall_seconds */

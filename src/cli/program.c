@@ -146,8 +146,10 @@ static bool detach(void)
 /* A program that shares a GPU, or has its own, has what the command says, not what is around it. 0, or the error. */
 static int set_settings(const struct program *program)
 {
-    char threads[24];
+    char threads[24], cycle[24], every[24];
     snprintf(threads, sizeof threads, "%" PRIu64, program->threads);
+    snprintf(cycle, sizeof cycle, "%" PRIu64, program->checkpoint_cycle);
+    snprintf(every, sizeof every, "%" PRIu64, program->checkpoint_every);
     const struct {
         const char *variable, *value;
     } settings[] = {{setting_DATA, program->shim ? NULL : program->data},
@@ -171,10 +173,14 @@ static int set_settings(const struct program *program)
                     {setting_KERNEL_TIMEOUT, program->kernel_timeout},
                     {setting_LAUNCH_COSTS, program->launch_costs ? "1" : NULL},
                     {setting_FUNCTIONAL, program->functional ? "1" : NULL},
+                    {setting_CHECKPOINT, program->checkpoint},
+                    {setting_CHECKPOINT_CYCLE, program->checkpoint_cycle ? cycle : NULL},
+                    {setting_CHECKPOINT_EVERY, program->checkpoint_every ? every : NULL},
+                    {setting_RESUME, program->resume},
                     {setting_THREADS, program->threads ? threads : NULL}};
     static const char *const alone[] = {setting_GPU,     setting_FUNCTIONAL,     setting_CAPTURE,
                                         setting_THREADS, setting_KERNEL_TIMEOUT, setting_REGION,
-                                        setting_SAMPLE};
+                                        setting_SAMPLE,  setting_CHECKPOINT,     setting_RESUME};
     for (size_t i = 0; program->daemon && i < sizeof alone / sizeof *alone; i++)
         (void)unsetenv(alone[i]);
     if (!program->daemon || program->shim)

@@ -30,9 +30,11 @@ struct program {
     bool shim_workers;                              /* it makes workers of launches */
     bool native;                                    /* without corun's libraries, as it is */
     bool output_to_errors;                          /* its standard output goes where its errors go */
-    bool without_terminal;        /* it reads nothing, and what it writes to its standard output is dropped */
-    const char *record, *capture; /* folders for what its processes leave; NULL: they leave none */
-    int exit_status;              /* as shells have it */
+    bool without_terminal;           /* it reads nothing, and what it writes to its standard output is dropped */
+    const char *checkpoint, *resume; /* files of its state, from the root; NULL: none */
+    uint64_t checkpoint_cycle, checkpoint_every; /* when it is saved; 0: not */
+    const char *record, *capture;                /* folders for what its processes leave; NULL: they leave none */
+    int exit_status;                             /* as shells have it */
     char path[PATH_BYTES], data[PATH_BYTES], libraries[PATH_BYTES], runtime[64];
     bool fixed_path;
     struct guard guard;

@@ -3,12 +3,14 @@
 #include "cuda/call.h"
 
 #include "cuda/abi.h"
+#include "cuda/checkpoint.h"
 #include "cuda/context.h"
 #include "cuda/device.h"
 #include "cuda/driver_calls.h"
 #include "cuda/entry.h"
 #include "cuda/object.h"
 #include "cuda/process.h"
+#include "cuda/stack_clear.h"
 #include "cuda/user_object.h"
 
 static void begin(struct call *call)
@@ -104,6 +106,8 @@ int call_end(struct call *call)
     struct user_object *ended = user_objects_take(call->process);
     pthread_mutex_unlock(&call->process->lock);
     user_objects_end(ended);
+    if (call->process->checkpoint)
+        stack_clear(call->process->checkpoint->stack_end);
     return call->error;
 }
 

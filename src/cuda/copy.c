@@ -132,6 +132,15 @@ int copy_perform(const struct copy *copy)
     return CUDA_SUCCESS;
 }
 
+void copy_visit(const struct copy *copy, const struct copy_side *side,
+                void (*visit)(void *user, uint8_t *row, size_t bytes), void *user)
+{
+    uint8_t *at = copy_bytes(copy) ? side_pointer(copy, side) : NULL;
+    for (size_t z = 0; at && z < copy->depth; z++)
+        for (size_t y = 0; y < copy->height; y++)
+            visit(user, at + z * side->slice_bytes + y * side->pitch, copy->width_bytes);
+}
+
 int fill_prepare(struct process *process, struct fill *fill)
 {
     struct copy_side side;

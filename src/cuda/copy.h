@@ -47,6 +47,9 @@ int copy_stage(struct copy *copy);
 bool host_has_mapped(const void *host, uint64_t bytes);
 /* Moves the bytes. */
 int copy_perform(const struct copy *copy);
+/* Every row of one side, in the order in which they lie; none where that memory has been freed. */
+void copy_visit(const struct copy *copy, const struct copy_side *side,
+                void (*visit)(void *user, uint8_t *row, size_t bytes), void *user);
 size_t copy_bytes(const struct copy *copy);
 
 /* Checks that it lies within one piece of memory. */

@@ -11,6 +11,7 @@
 
 #include "cuda/abi.h"
 #include "cuda/capture.h"
+#include "cuda/checkpoint.h"
 #include "cuda/context.h"
 #include "cuda/copy.h"
 #include "cuda/device.h"
@@ -19,6 +20,8 @@
 #include "cuda/graph_condition.h"
 #include "cuda/green.h"
 #include "cuda/interprocess.h"
+#include "cuda/journaled_copy.h"
+#include "cuda/journaled_machine.h"
 #include "cuda/launch_grid.h"
 #include "cuda/machine.h"
 #include "cuda/module.h"
@@ -93,6 +96,8 @@ static bool run_call(struct process *process, struct task *task)
         callback(stream, error, user);
     pthread_mutex_lock(&process->lock);
     process->calls_running--;
+    if (process->checkpoint)
+        process->checkpoint->pages.known = false;
     if (task->stream)
         return true;
     task_free(process, task); /* what waited in its context has been abandoned meanwhile */
@@ -137,6 +142,7 @@ static void carry_out(struct process *process, struct task *task, uint64_t cycle
         fail_if(task, graph_condition_set(task));
         break;
     case TASK_CONDITION:
+        checkpoint_refuse(process, "its graphs have conditional nodes, which a kernel's result decides");
         fail_if(task, graph_condition_run(process, task));
         break;
     case TASK_FREE:
@@ -201,6 +207,7 @@ static void start_copy(struct process *process, struct device *device, struct ta
                                                      [ENGINE_TO_HOST] = CORUN_COPY_TO_HOST,
                                                      [ENGINE_WITHIN] = CORUN_COPY_WITHIN};
     struct transfer transfer = {.engine = CORUN_COPY_WITHIN, .fill = true};
+    journaled_copy_ask(process, task);
     if (task->kind == TASK_FILL)
         transfer.bytes = task->fill.width_bytes * task->fill.height * task->fill.depth;
     else
@@ -214,6 +221,7 @@ static void start_launch(struct process *process, struct device *device, struct 
     struct context *context = task->stream->context;
     struct corun_grid *grid = NULL;
     uint32_t application = CORUN_NO_APPLICATION;
+    journaled_machine_ask(process, task);
     enum corun_status status = machine_open(process, device) ? CORUN_OK : CORUN_MEMORY;
     if (status == CORUN_OK)
         status = launch_grid_create(process, task, &grid);
@@ -233,7 +241,7 @@ static void start_launch(struct process *process, struct device *device, struct 
 /* A part has ended, and another one follows, as a launch of its own in the same stream, which the host has asked for as well. */
 static void start_next_part(struct process *process, struct device *device, struct task *task)
 {
-    corun_grid_destroy(task->launch.grid);
+    journaled_machine_release(process, task->launch.grid);
     task->launch.grid = NULL;
     uint64_t since = task->queued.end_cycle + device->config.launch_latency + device->scheduler.gap_cycles;
     uint64_t asked =
@@ -287,10 +295,9 @@ static void launch_ended(struct process *process, struct device *device, struct 
 
 static void transfer_ended(struct process *process, const struct device *device, struct task *task)
 {
-    struct context *context = task->stream->context;
-    int error = task->kind == TASK_COPY ? copy_perform(&task->copy) : fill_perform(context, &task->fill);
+    int error = journaled_copy_perform(process, task);
     if (error != CUDA_SUCCESS)
-        cuda_context_fail(context, error);
+        cuda_context_fail(task->stream->context, error);
     record_copy(process, device, task);
     finish(process, task, task->queued.end_cycle);
 }

@@ -3,6 +3,7 @@
 #include "cuda/failure.h"
 
 #include "cuda/abi.h"
+#include "cuda/checkpoint.h"
 #include "cuda/console.h"
 #include "cuda/context.h"
 #include "cuda/engine.h"
@@ -65,6 +66,7 @@ void failure_of_launch(struct process *process, struct context *context, enum co
     if (status == CORUN_LIMIT)
         error = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     say_diagnostics(process->list);
+    checkpoint_end(process);
     cuda_context_fail(context, error);
     engine_abandon(process, context);
 }

@@ -9,6 +9,7 @@
 #include "cuda/idle.h"
 
 #include "base/process_stat.h"
+#include "cuda/checkpoint.h"
 #include "cuda/context.h"
 #include "cuda/device.h"
 #include "cuda/engine.h"
@@ -28,6 +29,8 @@
 
 #define LOOK_MICROSECONDS 250000u
 #define QUIET_MICROSECONDS 3000000u
+#define SAVED_QUIET_MICROSECONDS \
+    60000000u /* help would depend on the host: a program whose state is saved gets none, and is refused */
 #define YIELD_MICROSECONDS 100u
 #define SHARED_QUIET_MICROSECONDS 250000u /* other processes of the program may wait for this one (interprocess.h) */
 #define PACED_LOOK_MICROSECONDS 2000u
@@ -108,8 +111,11 @@ static void *advance_alone(void *user)
         quiet = still ? quiet + time_of_program(processor - before) : 0;
         seen = process->calls;
         /* What waits for others, as for a value in memory, is not helped: they need the lock. */
-        uint64_t enough = process->interprocess ? SHARED_QUIET_MICROSECONDS : QUIET_MICROSECONDS;
+        uint64_t enough = process->interprocess ? SHARED_QUIET_MICROSECONDS
+                          : process->checkpoint ? SAVED_QUIET_MICROSECONDS
+                                                : QUIET_MICROSECONDS;
         while (quiet >= enough && !process->ended && process->calls == seen && has_work(process)) {
+            checkpoint_refuse(process, "it waits for its GPU without calling CUDA, for as long as its host takes");
             if (!engine_nudge(process))
                 break;
             pthread_mutex_unlock(&process->lock); /* a kernel may wait for what the program is about to call */

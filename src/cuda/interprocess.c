@@ -6,6 +6,7 @@
 #include "cuda/abi.h"
 #include "cuda/call.h"
 #include "cuda/capture.h"
+#include "cuda/checkpoint.h"
 #include "cuda/console.h"
 #include "cuda/context.h"
 #include "cuda/device.h"
@@ -73,6 +74,7 @@ static struct interprocess *get(struct call *call)
         process->interprocess = calloc(1, sizeof *process->interprocess);
     if (!process->interprocess)
         call->error = CUDA_ERROR_OUT_OF_MEMORY;
+    checkpoint_refuse(process, "it shares memory or events with other processes (cudaIpc…)");
     capture_refuse(process, "the program shares memory or events with other processes (cudaIpc…)");
     return process->interprocess;
 }

@@ -2,7 +2,9 @@
 /* The machine of this process, or the way to that of corund. */
 #include "cuda/machine.h"
 
+#include "cuda/checkpoint.h"
 #include "cuda/context.h"
+#include "cuda/journaled_machine.h"
 #include "cuda/process.h"
 #include "cuda/remote.h"
 
@@ -10,22 +12,35 @@
  * The machine has no policy, as `corun run` without one, so that a captured program runs there as it did here. It is
  * made for the first task that takes time.
  */
-static bool open_gpu(struct process *process, struct device *device)
+enum corun_status machine_open_gpu(struct process *process, struct device *device, struct corun_gpu **gpu)
 {
-    struct stream_scheduler *scheduler = &device->scheduler;
-    struct corun_gpu *gpu;
-    if (corun_gpu_create(&device->config, process->list, &gpu) != CORUN_OK)
-        return false;
+    enum corun_status status = corun_gpu_create(&device->config, process->list, gpu);
+    if (status != CORUN_OK)
+        return status;
     struct corun_limits limits = {
         .threads = process->threads,
         .launch_cycles = simulated_duration_cycles(&process->kernel_timeout, device->config.core_clock_khz),
         .applications = CORUN_MAX_APPLICATIONS};
+    corun_gpu_profile(*gpu, process->profiles);
+    if (process->samples)
+        status = corun_gpu_sample(*gpu, &process->sampling);
+    if (status == CORUN_OK)
+        status = corun_gpu_open(*gpu, &limits, process->list);
+    if (status != CORUN_OK)
+        corun_gpu_destroy(*gpu);
+    return status;
+}
+
+static bool open_here(struct process *process, struct device *device)
+{
+    struct stream_scheduler *scheduler = &device->scheduler;
+    struct corun_gpu *gpu;
     scheduler->base_cycle = device->cycle;
-    scheduler->machine = stream_machine_of_gpu(gpu);
-    corun_gpu_profile(gpu, process->profiles);
-    if (process->samples && corun_gpu_sample(gpu, &process->sampling) != CORUN_OK)
-        return false;
-    return corun_gpu_open(gpu, &limits, process->list) == CORUN_OK;
+    if (process->checkpoint)
+        scheduler->machine = journaled_machine_open(process, device);
+    else if (machine_open_gpu(process, device, &gpu) == CORUN_OK)
+        scheduler->machine = stream_machine_of_gpu(gpu);
+    return scheduler->machine.operations != NULL;
 }
 
 bool machine_open(struct process *process, struct device *device)
@@ -33,7 +48,7 @@ bool machine_open(struct process *process, struct device *device)
     if (device->scheduler.machine.operations)
         return true;
     if (!process->remote)
-        return open_gpu(process, device);
+        return open_here(process, device);
     device->scheduler.base_cycle = 0; /* its clock goes on, whoever comes and goes */
     device->scheduler.machine = remote_machine(process->remote);
     return true;
@@ -66,6 +81,7 @@ enum corun_status machine_module_load(struct process *process, struct context *c
 {
     if (process->remote)
         return remote_module_load(process->remote, context, from, module, list, instance);
+    checkpoint_ask(process, journal_digest(from->text, from->bytes, 0), "module %.100s", from->name);
     enum corun_status status = corun_module_instance_create(module, context->memory, list, instance);
     if (status == CORUN_OK) {
         corun_module_instance_check(*instance, process->checks);

@@ -9,11 +9,15 @@
 #include "corun/module.h"
 
 struct context;
+struct corun_gpu;
 struct device;
 struct process;
 
 /* The machine of the device, for the first task that takes time. False: there is none, the list says why. */
 bool machine_open(struct process *process, struct device *device);
+
+/* A GPU of this process for a device, opened, which the caller destroys. Statuses as of corun_gpu_open; the list says why. */
+enum corun_status machine_open_gpu(struct process *process, struct device *device, struct corun_gpu **gpu);
 
 /* The memory of a context, which gets its number as well; false when out of memory or addresses. */
 bool machine_memory_create(struct process *process, struct context *context);

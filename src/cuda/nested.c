@@ -4,6 +4,7 @@
 
 #include "cuda/abi.h"
 #include "cuda/capture.h"
+#include "cuda/checkpoint.h"
 #include "cuda/context.h"
 #include "cuda/device.h"
 #include "cuda/device_runtime.h"
@@ -449,6 +450,7 @@ int nested_collect(struct process *process, struct nested_launches *nested, stru
     struct taken *all = NULL;
     bool good = take_from_modules(context, &list, &all);
     if (good && list.launches.count) {
+        checkpoint_refuse(process, "its kernels launch kernels (dynamic parallelism)");
         capture_refuse(process, "kernels of the program launch kernels (dynamic parallelism)");
         qsort(all, list.launches.count, sizeof *all, compare);
     }

@@ -4,6 +4,8 @@
 
 #include "cuda/abi.h"
 #include "cuda/capture.h"
+#include "cuda/checkpoint.h"
+#include "cuda/checkpoint_signal.h"
 #include "cuda/console.h"
 #include "cuda/context.h"
 #include "cuda/device.h"
@@ -65,6 +67,9 @@ static void after_fork_in_child(void)
     instance.forked = instance.ready;
     instance.record = NULL; /* the parent's */
     instance.capture = NULL;
+    if (instance.checkpoint)
+        checkpoint_signal_forget();
+    instance.checkpoint = NULL;
     if (instance.remote)
         remote_forked(instance.remote);
 }
@@ -114,6 +119,7 @@ static int start(struct process *process)
     }
     process->record = record_open(process);
     process->capture = capture_open(process);
+    checkpoint_begin(process);
     engine_prepare(process);
     process->ready = true;
     return CUDA_SUCCESS;
@@ -137,5 +143,7 @@ int process_enter(void)
     pthread_mutex_lock(&instance.lock);
     instance.calls_wanting--;
     instance.calls++;
-    return start(&instance);
+    int error = start(&instance);
+    checkpoint_enter(&instance);
+    return error;
 }

@@ -30,6 +30,7 @@
  *   refusal.h    launches that corun cannot run
  *   record.h     what was launched and copied, for the table of `corun exec`
  *   capture.h    the same as a workload, for `corun capture`
+ *   checkpoint.h the state of the GPU, saved; a program that is run again goes on from there
  *   console.h    what the user is told
  *
  * and what these need: abi.h (the structures and numbers of CUDA's interfaces), errors.h, settings.h, fat_binary.h,
@@ -57,6 +58,7 @@
 #include <pthread.h>
 
 struct capture;
+struct checkpoint;
 struct context;
 struct interprocess;
 struct record;
@@ -125,6 +127,7 @@ struct process {
     uint32_t values_waiting, value_looks;  /* streams that wait for a value; how often nothing else was to be done */
     struct record *record;                 /* NULL: nobody wants to know */
     struct capture *capture;               /* NULL: nobody wants one */
+    struct checkpoint *checkpoint;         /* NULL: nothing is saved or taken up again */
     struct runs runs;                      /* under corund */
     struct remote *remote;                 /* NULL: the GPUs are in this process */
     struct virtual_memory *virtual_memory; /* NULL until it is used */

@@ -33,6 +33,10 @@
     S(REGION, "CORUN_CUDA_REGION", "launches that are timed, as in cuda/region.h; all others are carried out at once") \
     S(PROFILE, "CORUN_CUDA_PROFILE", "1: the record has where kernels issue and wait, by line") \
     S(SAMPLE, "CORUN_CUDA_SAMPLE", "sampled simulation, as --sample takes it") \
+    S(CHECKPOINT, "CORUN_CUDA_CHECKPOINT", "file to which the state of the program's GPU is saved") \
+    S(CHECKPOINT_CYCLE, "CORUN_CUDA_CHECKPOINT_CYCLE", "at that cycle") \
+    S(CHECKPOINT_EVERY, "CORUN_CUDA_CHECKPOINT_EVERY", "at every multiple of so many cycles") \
+    S(RESUME, "CORUN_CUDA_RESUME", "file with the state that the program goes on from") \
     S(RECORD, "CORUN_CUDA_RECORD", "folder in which every process leaves a record of what it launched") \
     S(CAPTURE, "CORUN_CUDA_CAPTURE", \
       "folder in which every process leaves its launches as a workload; only without timing")

@@ -5,6 +5,7 @@
 #include "cuda/abi.h"
 #include "cuda/call.h"
 #include "cuda/capture.h"
+#include "cuda/checkpoint.h"
 #include "cuda/console.h"
 #include "cuda/context.h"
 #include "cuda/engine.h"
@@ -75,6 +76,7 @@ int stream_value_ask(struct call *call, void *handle, enum task_kind kind, uint6
     task->value.value = bytes == 8 ? value : (uint32_t)value;
     task->value.bytes = bytes;
     task->value.flags = flags;
+    checkpoint_refuse(call->process, "its streams wait for values in memory, or write them");
     capture_refuse(call->process, "the program's streams wait for values in memory or write them");
     return stream_ask(call->process, stream, task);
 }

@@ -4,6 +4,7 @@
 
 #include "cuda/copy.h"
 #include "cuda/graph_condition.h"
+#include "cuda/journaled_machine.h"
 #include "cuda/process.h"
 #include "cuda/stream.h"
 
@@ -60,7 +61,7 @@ void task_free(struct process *process, struct task *task)
     case TASK_LAUNCH:
         free(task->launch.request.parameters);
         corun_functional_end(task->launch.run, NULL);
-        corun_grid_destroy(task->launch.grid);
+        journaled_machine_release(process, task->launch.grid);
         launch_walk_end(task->launch.walk);
         break;
     case TASK_COPY:

@@ -294,8 +294,6 @@ static void archive_machine(struct corun_archive *archive, struct corun_gpu *gpu
 
 static void check_possible(struct corun_archive *archive, const struct corun_gpu *gpu)
 {
-    if (gpu->opened)
-        archive_fail(archive, CORUN_UNSUPPORTED, "a GPU that is driven from outside cannot be saved");
     if (gpu->clusters.count || !cluster_network_is_empty(gpu->cluster_network))
         archive_fail(archive, CORUN_UNSUPPORTED, "clusters of thread blocks that are in flight cannot be saved");
     for (uint32_t a = 0; a < gpu->application_count; a++) {

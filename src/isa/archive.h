@@ -11,6 +11,9 @@ struct launch;
 
 /* The contents of memory; what is allocated, and the textures, have to be the same. */
 void memory_archive(struct corun_archive *archive, struct corun_memory *memory);
+/* The same without what is in the allocations at addresses for which `leave` says so; NULL: all of it. */
+void memory_archive_but(struct corun_archive *archive, struct corun_memory *memory,
+                        bool (*leave)(void *user, uint64_t address), void *user);
 /* What SMs keep of an instance, and the thread blocks of its grids: all that there are. Between two steps of the GPU. */
 void module_instance_archive(struct corun_archive *archive, struct corun_module_instance *instance,
                              struct corun_grid *const *grids, uint32_t grid_count);

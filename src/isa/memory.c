@@ -713,6 +713,12 @@ const struct corun_texture *memory_texture_at(const struct corun_memory *memory,
 
 void memory_archive(struct corun_archive *archive, struct corun_memory *memory)
 {
+    memory_archive_but(archive, memory, NULL, NULL);
+}
+
+void memory_archive_but(struct corun_archive *archive, struct corun_memory *memory,
+                        bool (*leave)(void *user, uint64_t address), void *user)
+{
     archive_section(archive, "device memory", 1);
     if (memory->backing.storage)
         archive_fail(archive, CORUN_UNSUPPORTED, "memory of a CUDA program cannot be saved");
@@ -723,7 +729,7 @@ void memory_archive(struct corun_archive *archive, struct corun_memory *memory)
         const struct allocation *allocation = &memory->allocations.data[i];
         archive_same(archive, allocation->address, "the address of an allocation");
         archive_same(archive, allocation->bytes, "the bytes of an allocation");
-        if (archive_fine(archive))
+        if (archive_fine(archive) && !(leave && leave(user, allocation->address)))
             archive_sparse(archive, allocation->host, allocation->bytes);
     }
 }
