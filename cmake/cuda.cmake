@@ -8,7 +8,7 @@ endif()
 pkg_check_modules(LZ4 REQUIRED IMPORTED_TARGET liblz4)
 
 file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*.c)
-list(FILTER cuda_sources EXCLUDE REGEX "/(shim|static_runtime)\\.c$")
+list(FILTER cuda_sources EXCLUDE REGEX "/(own_heap|shim|static_runtime)\\.c$")
 add_library(corun_cuda STATIC ${cuda_sources})
 target_include_directories(corun_cuda PUBLIC include src)
 corun_add_fingerprint(cuda cuda ${cuda_hashed})
@@ -17,6 +17,14 @@ target_link_libraries(corun_cuda PUBLIC ${links_of_cuda} PkgConfig::LZ4 PkgConfi
 # What a program is given must not leak names into it: everything but the entry points is hidden.
 set(CORUN_CUDA_DIRECTORY ${CMAKE_BINARY_DIR}/cuda)
 add_library(corun_cuda_shared SHARED $<TARGET_OBJECTS:corun_cuda>)
+# A heap of its own (src/cuda/own_heap.c); sanitizers have theirs.
+if(NOT CORUN_SANITIZE)
+  target_sources(corun_cuda_shared PRIVATE src/cuda/own_heap.c)
+  target_include_directories(corun_cuda_shared PRIVATE include src)
+  foreach(name malloc calloc realloc aligned_alloc free strdup strndup)
+    target_link_options(corun_cuda_shared PRIVATE -Wl,--wrap=${name})
+  endforeach()
+endif()
 target_link_libraries(corun_cuda_shared PRIVATE ${links_of_cuda} PkgConfig::LZ4 PkgConfig::ZSTD PkgConfig::MD Threads::Threads)
 set_target_properties(corun_cuda_shared PROPERTIES OUTPUT_NAME corun-cuda LINKER_LANGUAGE C
                                                    LIBRARY_OUTPUT_DIRECTORY ${CORUN_CUDA_DIRECTORY})

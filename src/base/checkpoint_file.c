@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
+#define ZSTD_STATIC_LINKING_ONLY /* an allocator that is ours */
 #include <zstd.h>
 
 #define MAGIC "corun checkpoint"
@@ -49,6 +50,21 @@ struct checkpoint_reader {
     ZSTD_inBuffer in;
     bool ended; /* the frame */
 };
+
+/* Where the allocator of this code is another one than that of the library (cuda/own_heap.c), it is that of the library, too. */
+static void *allocate_for_zstd(void *user, size_t bytes)
+{
+    (void)user;
+    return malloc(bytes);
+}
+
+static void free_for_zstd(void *user, void *block)
+{
+    (void)user;
+    free(block);
+}
+
+static const ZSTD_customMem own_memory = {allocate_for_zstd, free_for_zstd, NULL};
 
 void checkpoint_identify(struct checkpoint_identity *identity, const char *name, const char *value)
 {
@@ -170,7 +186,7 @@ enum corun_status checkpoint_write(const char *path, const struct checkpoint_ide
     writer->packed_room = ZSTD_CStreamOutSize();
     writer->piece = malloc(PIECE_BYTES);
     writer->packed = malloc(writer->packed_room);
-    writer->compressor = ZSTD_createCCtx();
+    writer->compressor = ZSTD_createCCtx_advanced(own_memory);
     enum corun_status status = CORUN_OK;
     if (!writer->piece || !writer->packed || !writer->compressor)
         status = corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
@@ -301,7 +317,7 @@ enum corun_status checkpoint_read_bytes(const char *path, const void *data, size
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     snprintf(reader->path, sizeof reader->path, "%s", path);
     reader->archive = (struct corun_archive){.reads = true, .move = move_in, .user = reader};
-    reader->decompressor = ZSTD_createDCtx();
+    reader->decompressor = ZSTD_createDCtx_advanced(own_memory);
     const char *damage = reader->decompressor ? find_damage(reader, data, bytes) : NULL;
     enum corun_status status = CORUN_OK;
     if (!reader->decompressor)

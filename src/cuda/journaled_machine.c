@@ -34,7 +34,7 @@ struct known_application {
 struct journaled_machine {
     struct process *process;
     struct device *device;
-    struct corun_gpu *gpu;        /* NULL: answers come from the journal */
+    struct corun_gpu *gpu;        /* has done nothing yet where answers come from the journal */
     uint64_t cycle;               /* as the last answer had it */
     uint32_t in_flight, clusters; /* launches; those of them with clusters, which cannot be saved in flight */
     VECTOR(struct known_grid) grids;
@@ -159,7 +159,7 @@ struct corun_grid **journaled_machine_grids(const struct journaled_machine *mach
 static uint64_t cycles(void *user)
 {
     const struct journaled_machine *machine = user;
-    return machine->gpu ? corun_gpu_cycles(machine->gpu) : machine->cycle;
+    return machine->cycle;
 }
 
 static const struct corun_gpu_config *configuration(void *user)
@@ -349,8 +349,7 @@ static void close_machine(void *user)
     (void)is_live(machine);
     checkpoint_note(machine->process, JOURNAL_CLOSED, 0, NULL, 0);
     forget_grids(machine, true, 0);
-    if (machine->gpu)
-        corun_gpu_destroy(machine->gpu);
+    corun_gpu_destroy(machine->gpu);
     machine->process->checkpoint->machine = NULL;
     vector_free(&machine->grids);
     vector_free(&machine->applications);
@@ -377,7 +376,9 @@ struct stream_machine journaled_machine_open(struct process *process, struct dev
         return none;
     machine->process = process;
     machine->device = device;
-    if (is_live(machine) && open_gpu(machine) != CORUN_OK) {
+    (void)is_live(machine);
+    /* Also where the journal answers: so the program finds the addresses free that it found free then. */
+    if (open_gpu(machine) != CORUN_OK) {
         free(machine);
         return none;
     }
@@ -387,8 +388,8 @@ struct stream_machine journaled_machine_open(struct process *process, struct dev
 }
 
 /*
- * Memory of the program's own that a kernel is given the address of: that is another one in a run that goes on, where our functions have taken other memory
- * before; and which sets of caches it falls into is that of the address.
+ * Memory of the program's own that a kernel is given the address of: it lies elsewhere than in a run without checkpoints (own_heap.c), and into which sets of
+ * caches it falls is that of the address.
  */
 static bool takes_own_memory(const struct process *process, const struct launch_request *request)
 {
@@ -434,12 +435,8 @@ static void add_again(struct corun_archive *archive, struct journaled_machine *m
 
 void journaled_machine_archive(struct corun_archive *archive, struct journaled_machine *machine)
 {
-    if (archive->reads) {
-        enum corun_status status = open_gpu(machine);
-        if (status != CORUN_OK)
-            archive_fail(archive, status, "the GPU cannot be made again");
+    if (archive->reads)
         add_again(archive, machine);
-    }
     if (archive_fine(archive))
         corun_gpu_archive(machine->gpu, archive);
     if (archive->reads && archive_fine(archive) && corun_gpu_cycles(machine->gpu) != machine->cycle)
