@@ -426,3 +426,12 @@ void checkpoint_enter(struct process *process)
     if (checkpoint->replays && process->calls > checkpoint->calls_then && !journal_see(&checkpoint->journal, &answer))
         load(process);
 }
+
+void checkpoint_close(struct process *process)
+{
+    const struct checkpoint *checkpoint = process->checkpoint;
+    const void *answer;
+    if (checkpoint && checkpoint->replays && journal_see(&checkpoint->journal, &answer))
+        checkpoint_differs(process, "it has ended after its task %" PRIu64 " (%s), before it came there",
+                           checkpoint->tasks, checkpoint->asked);
+}

@@ -58,6 +58,9 @@ void checkpoint_refuse(struct process *process, const char *what);
 /* A kernel has failed: nothing is saved any more. What was saved before is good. */
 void checkpoint_end(struct process *process);
 
+/* The program ends: one that has not come to where the file was written took another way. */
+void checkpoint_close(struct process *process);
+
 /* Do answers come from the journal? Loads the state where the journal ends. */
 bool checkpoint_replays(struct process *process);
 /* Writes an entry, or reads it: then the answer there is that of the journal, and what was asked is the same, or the process ends. */

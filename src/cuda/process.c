@@ -95,6 +95,7 @@ static __attribute__((destructor)) void finish(void)
         profile_record_all(&instance, instance.contexts.data[i]);
     record_close(instance.record);
     instance.record = NULL;
+    checkpoint_close(&instance);
     capture_close(&instance);
     pthread_mutex_unlock(&instance.lock);
 }

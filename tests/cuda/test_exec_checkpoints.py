@@ -168,6 +168,15 @@ class Checkpoints(unittest.TestCase):
         self.refused(ARGUMENT, "its task 4, launch of kernel _Z3mixPjji, grid 32,1,1, thread blocks of 128,1,1, was another one: its arguments differ",
                      "--resume", self.file, "--", saved, "argument")
 
+    def test_an_early_end(self):
+        """A program that ends before it has come to where it was saved."""
+        flag = os.path.join(self.folder, "flag")
+        with open(flag, "w", encoding="utf-8"):
+            self.saved("while", flag)
+        os.remove(flag)
+        self.refused(ARGUMENT, "it has ended after its task 2 (copy of 16384 bytes to the GPU), before it came there", "--resume", self.file, "--",
+                     os.path.join(PROGRAMS, "saved"), "while", flag)
+
     def test_of_something_else(self):
         saved = os.path.join(PROGRAMS, "saved")
         self.saved()
