@@ -34,8 +34,9 @@ struct corun_checkpoints {
 void corun_gpu_checkpoints(struct corun_gpu *gpu, const struct corun_checkpoints *checkpoints);
 /*
  * The state of the GPU, its governor and its policy to the archive or from it; from within `save` or `resume`. Instances come before: the
- * GPU names their thread blocks. What goes wrong is the archive's status. UNSUPPORTED: the GPU is driven from outside, or
- * a source does not name its thread blocks.
+ * GPU names their thread blocks. What goes wrong is the archive's status. UNSUPPORTED: applications have gone,
+ * clusters are in flight, or a source does not name its thread blocks. On a GPU that is driven from outside, whoever reads has opened it and added the same
+ * applications before.
  */
 void corun_gpu_archive(struct corun_gpu *gpu, struct corun_archive *archive);
 
