@@ -11,49 +11,59 @@
 
 #define MOST_BANKS 64u
 #define MOST_WORDS (CORUN_WARP_LANES * 4u) /* of one bank: every lane, every word of a 16-byte access */
+#define FEW_WORDS 4u                       /* of one bank, that are compared without a branch */
 
-/* Full warps at one address or in a row, which are most: true and *cycles. */
-static bool regular_cycles(const struct corun_gpu_config *config, const uint64_t *addresses, uint32_t access_bytes,
-                           uint32_t *cycles)
+/* The word that each lane accesses first. Lanes that do not take part do what one does that does; so they count for nothing. */
+static void find_words(const struct corun_gpu_config *config, const uint64_t *addresses, uint32_t lanes,
+                       uint32_t *words)
 {
-    uint64_t first = addresses[0], stride = addresses[1] - first, irregular = 0;
-    uint32_t bytes = stride ? CORUN_WARP_LANES * access_bytes : access_bytes;
-    if (stride && (stride != access_bytes || access_bytes < config->shared_bank_bytes))
-        return false;
-    if (!stride)
+    uint32_t shift = log2_floor(config->shared_bank_bytes);
+    uint32_t some = (uint32_t)(addresses[lowest_bit(lanes)] >> shift);
+    for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
+        words[lane] = (uint32_t)(addresses[lane] >> shift);
+    if (lanes != CORUN_FULL_MASK)
         for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
-            irregular |= addresses[lane] ^ first;
-    else
-        for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
-            irregular |= addresses[lane] ^ (first + (uint64_t)lane * access_bytes);
-    if (irregular)
-        return false;
-    *cycles = (uint32_t)divide_up(bytes, config->shared_banks * config->shared_bank_bytes);
-    return true;
+            words[lane] = lanes >> lane & 1u ? words[lane] : some;
+}
+
+/* No two different words can be in one bank, so near are they to each other. */
+static bool are_near(const uint32_t *words, uint32_t words_per_lane, uint32_t banks)
+{
+    uint32_t first = words[0], last = words[0];
+    for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) {
+        first = words[lane] < first ? words[lane] : first;
+        last = words[lane] > last ? words[lane] : last;
+    }
+    return (uint64_t)last - first + words_per_lane <= banks;
 }
 
 uint32_t shared_memory_cycles(const struct corun_gpu_config *config, const uint64_t *addresses, uint32_t lanes,
                               uint32_t access_bytes)
 {
-    uint32_t most = 1;
-    if (lanes == CORUN_FULL_MASK && regular_cycles(config, addresses, access_bytes, &most))
-        return most;
-    uint32_t words_per_lane = (uint32_t)divide_up(access_bytes, config->shared_bank_bytes);
+    uint32_t words[CORUN_WARP_LANES], banks = config->shared_banks, most = 1; /* banks and their bytes: powers of two */
+    uint32_t words_per_lane = access_bytes > config->shared_bank_bytes ? access_bytes / config->shared_bank_bytes : 1;
+    find_words(config, addresses, lanes, words);
+    if (are_near(words, words_per_lane, banks))
+        return 1;
+    /* The different words of each bank; behind them, among the first few, one that it cannot have, unless it is the only one, or has. */
+    uint32_t different[MOST_WORDS][MOST_BANKS];
     uint8_t count[MOST_BANKS] = {0};
-    uint32_t words[MOST_BANKS][MOST_WORDS]; /* the different ones of each bank */
-    for (; lanes; lanes &= lanes - 1) {
-        uint64_t first = addresses[lowest_bit(lanes)] / config->shared_bank_bytes;
-        for (uint32_t i = 0; i < words_per_lane; i++) {
-            uint32_t word = (uint32_t)(first + i), bank = word % config->shared_banks, known = 0;
-            while (known < count[bank] && words[bank][known] != word)
-                known++;
-            if (known < count[bank])
-                continue;
-            words[bank][count[bank]] = word;
-            if (++count[bank] > most)
-                most = count[bank];
+    for (uint32_t known = 0; known < FEW_WORDS; known++)
+        for (uint32_t bank = 0; bank < banks; bank++)
+            different[known][bank] = bank + 1;
+    for (uint32_t i = 0; i < words_per_lane; i++)
+        for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) {
+            uint32_t word = words[lane] + i, bank = word & (banks - 1);
+            bool there = false;
+            for (uint32_t known = 0; known < FEW_WORDS; known++)
+                there |= different[known][bank] == word;
+            there &= banks > 1;
+            for (uint32_t known = banks > 1 ? FEW_WORDS : 0; known < count[bank] && !there; known++)
+                there = different[known][bank] == word;
+            different[count[bank]][bank] = word;
+            count[bank] = (uint8_t)(count[bank] + !there);
+            most = count[bank] > most ? count[bank] : most;
         }
-    }
     return most;
 }
 
@@ -78,6 +88,7 @@ uint32_t shared_atomic_cycles(const struct corun_gpu_config *config, const uint6
                               uint32_t access_bytes)
 {
     uint32_t words_per_lane = (uint32_t)divide_up(access_bytes, config->shared_bank_bytes), most = 1;
+    uint32_t shift = log2_floor(config->shared_bank_bytes);
     uint32_t cycles[MOST_BANKS] = {0}, before = 0; /* lanes that were looked at */
     for (; lanes; lanes &= lanes - 1) {
         uint32_t lane = lowest_bit(lanes), again = 0;
@@ -85,7 +96,7 @@ uint32_t shared_atomic_cycles(const struct corun_gpu_config *config, const uint6
             again = addresses[lowest_bit(rest)] == addresses[lane];
         before |= 1u << lane;
         for (uint32_t i = 0; i < words_per_lane; i++) {
-            uint32_t bank = (uint32_t)(addresses[lane] / config->shared_bank_bytes + i) % config->shared_banks;
+            uint32_t bank = ((uint32_t)(addresses[lane] >> shift) + i) & (config->shared_banks - 1);
             cycles[bank] += again ? config->shared_atomic_interval : 1;
             if (cycles[bank] > most)
                 most = cycles[bank];

@@ -85,6 +85,51 @@ static void transactions_cover_exactly_what_lanes_touch(void **state)
     }
 }
 
+/* Banks with the lanes' words as they come: the fullest has as many different ones. */
+static uint32_t count_words(const struct corun_gpu_config *config, const uint64_t *addresses, uint32_t lanes,
+                            uint32_t access_bytes)
+{
+    uint32_t unit = config->shared_bank_bytes, each = access_bytes > unit ? access_bytes / unit : 1, most = 1;
+    for (uint32_t bank = 0; bank < config->shared_banks; bank++) {
+        uint64_t words[CORUN_WARP_LANES * 4];
+        uint32_t count = 0;
+        for (uint32_t access = 0; access < CORUN_WARP_LANES * each; access++) {
+            uint64_t word = addresses[access / each] / unit + access % each;
+            bool counts = (lanes >> access / each & 1u) && word % config->shared_banks == bank;
+            for (uint32_t i = 0; i < count; i++)
+                counts = counts && words[i] != word;
+            if (counts)
+                words[count++] = word;
+        }
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+static void fullest_bank_decides(void **state)
+{
+    (void)state;
+    static const uint32_t ranges[] = {4, 40, 300, 10000};
+    uint64_t random = 11;
+    uint32_t seen[CORUN_WARP_LANES * 4 + 1] = {0};
+    for (uint32_t round = 0; round < 20000; round++) {
+        struct corun_gpu_config config = {.shared_banks = 1u << next_random(&random) % 7,
+                                          .shared_bank_bytes = 4u << next_random(&random) % 2};
+        uint32_t access = 1u << next_random(&random) % 5, range = ranges[next_random(&random) % 4];
+        uint64_t addresses[CORUN_WARP_LANES], stride = next_random(&random) % 3 ? 0 : next_random(&random) % 80;
+        for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
+            addresses[lane] = (stride ? lane * stride : next_random(&random) % range) * access;
+        uint32_t lanes = next_random(&random) % 2 ? CORUN_FULL_MASK : (uint32_t)next_random(&random) | 1u;
+        lanes = next_random(&random) % 3 ? lanes : lanes << 16;
+        uint32_t cycles = shared_memory_cycles(&config, addresses, lanes, access);
+        assert_int_equal(cycles, count_words(&config, addresses, lanes, access));
+        seen[cycles]++;
+    }
+    for (uint32_t cycles = 1; cycles <= 10; cycles++)
+        assert_true(seen[cycles] > 100);
+    assert_true(seen[CORUN_WARP_LANES * 4]);
+}
+
 static void full_sectors_are_those_without_a_gap(void **state)
 {
     (void)state;
@@ -113,6 +158,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(transactions_cover_exactly_what_lanes_touch),
+        cmocka_unit_test(fullest_bank_decides),
         cmocka_unit_test(full_sectors_are_those_without_a_gap),
         cmocka_unit_test(full_words_are_those_without_a_gap),
     };
