@@ -426,36 +426,62 @@ static inline bool is_plain_word(const struct access *access, uint16_t slot)
            !access->lane_path && (access->path == PATH_MEMORY || access->path == PATH_SHARED);
 }
 
+/* Where the lanes' words lie, from address *first on: shared memory, or the first one's allocation. NULL: one does not, or is not aligned. */
+static uint8_t *find_words(const struct access *access, uint64_t *first)
+{
+    const uint64_t *address = access->address;
+    uint64_t bytes = access->warp->tb->launch->grid.tb_shared_bytes, bad = 0;
+    uint8_t *host = access->warp->tb->shared;
+    *first = 0;
+    if (access->path == PATH_MEMORY) {
+        if (!lane_host(access, PATH_MEMORY, address[lowest_bit(access->mask)], 4))
+            return NULL;
+        host = access->cache->host;
+        *first = access->cache->base;
+        bytes = access->cache->bytes;
+    }
+    uint64_t last = bytes - 4, base = *first;
+#define BAD(lane) ((uint64_t)(address[lane] - base > last) | (address[lane] & 3))
+    if (access->mask == CORUN_FULL_MASK) /* without an exit: SIMD */
+        for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
+            bad |= BAD(lane);
+    else
+        for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
+            bad |= BAD(lane) & -(uint64_t)(access->mask >> lane & 1u);
+#undef BAD
+    return bytes < 4 || bad ? NULL : host;
+}
+
 /* False: something is not as usual, and load_lanes has to look at each lane. */
 static bool gather_words(const struct access *access)
 {
     uint32_t *to = lanes_destination(&access->warp->lanes, access->op->destination);
     const struct store_buffer *stores = &access->sm->stores;
-    bool overlaid = access->path == PATH_MEMORY && stores->count;
-    for (uint32_t rest = access->mask; rest; rest &= rest - 1) {
-        uint32_t lane = lowest_bit(rest);
-        uint64_t address = access->address[lane];
-        const uint8_t *host = lane_host(access, access->path, address, 4);
-        if (!host || address & 3 || (overlaid && store_buffer_may_hold(stores, address, 4)))
+    uint64_t first;
+    const uint8_t *host = find_words(access, &first);
+    if (!host)
+        return false;
+    for (uint32_t rest = access->path == PATH_MEMORY && stores->count ? access->mask : 0; rest; rest &= rest - 1)
+        if (store_buffer_may_hold(stores, access->address[lowest_bit(rest)], 4))
             return false;
-        memcpy(&to[lane], host, 4);
-    }
+    if (access->mask == CORUN_FULL_MASK)
+        for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
+            memcpy(&to[lane], host + (access->address[lane] - first), 4);
+    else
+        for (uint32_t rest = access->mask; rest; rest &= rest - 1)
+            memcpy(&to[lowest_bit(rest)], host + (access->address[lowest_bit(rest)] - first), 4);
     return true;
 }
 
-/* The same for stores that act at once. What it has stored when it gives up is stored again. */
+/* The same for stores that act at once. */
 static bool scatter_words(const struct access *access)
 {
     const uint32_t *from = lanes_source(&access->warp->lanes, access->op->source[1]);
-    for (uint32_t rest = access->mask; rest; rest &= rest - 1) {
-        uint32_t lane = lowest_bit(rest);
-        uint64_t address = access->address[lane];
-        uint8_t *host = lane_host(access, access->path, address, 4);
-        if (!host || address & 3)
-            return false;
-        memcpy(host, &from[lane], 4);
-    }
-    return true;
+    uint64_t first;
+    uint8_t *host = find_words(access, &first);
+    for (uint32_t rest = host ? access->mask : 0; rest; rest &= rest - 1)
+        memcpy(host + (access->address[lowest_bit(rest)] - first), &from[lowest_bit(rest)], 4);
+    return host != NULL;
 }
 
 static bool load_lanes(const struct access *access)
