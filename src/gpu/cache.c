@@ -23,7 +23,7 @@
 
 static uint16_t fold(uint64_t number)
 {
-    return (uint16_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 48);
+    return (uint16_t)(cache_hash(number) >> 48);
 }
 
 static inline uint32_t set_of(const struct cache *cache, uint64_t number)
@@ -48,6 +48,12 @@ static inline uint32_t set_of(const struct cache *cache, uint64_t number)
             number ^= number >> shift;
     }
     return (uint32_t)number & cache->set_mask;
+}
+
+/* As many places as lines, or up to twice as many. */
+static size_t places_bytes(const struct cache *cache)
+{
+    return (UINT64_C(1) << (64 - cache->places_shift)) * sizeof *cache->places;
 }
 
 struct cache *cache_create(uint32_t bytes, uint32_t ways, uint32_t line_bytes, uint32_t sector_bytes, bool hashed)
@@ -75,7 +81,12 @@ struct cache *cache_create(uint32_t bytes, uint32_t ways, uint32_t line_bytes, u
     cache->folds = calloc(count + COMPARED, sizeof *cache->folds);
     cache->lines = calloc(count, sizeof *cache->lines);
     cache->order = malloc(cache->sets * sizeof *cache->order);
-    if (!cache->folds || !cache->lines || !cache->order) {
+    cache->index_bits = log2_floor(count) + 1;
+    cache->places_shift = 64 - cache->index_bits;
+    bool remembers = ways > COMPARED && cache->index_bits <= 16;
+    if (remembers)
+        cache->places = malloc(places_bytes(cache));
+    if (!cache->folds || !cache->lines || !cache->order || (remembers && !cache->places)) {
         cache_destroy(cache);
         return NULL;
     }
@@ -97,6 +108,7 @@ void cache_destroy(struct cache *cache)
     free(cache->folds);
     free(cache->lines);
     free(cache->order);
+    free(cache->places);
     free(cache);
 }
 
@@ -114,6 +126,8 @@ void cache_flush(struct cache *cache)
         }
         cache->order[set] = (struct cache_set){.newest = 0, .oldest = (uint16_t)(cache->ways - 1)};
     }
+    if (cache->places) /* lines that are not in use any more keep their numbers */
+        memset(cache->places, 0, places_bytes(cache));
 }
 
 /* Which of the next sixteen folds are the wanted one, as bits. */
@@ -132,13 +146,18 @@ static uint32_t compare_folds(const uint16_t *folds, uint16_t wanted)
 #endif
 }
 
-uint32_t cache_find(struct cache *cache, uint64_t address)
+static inline void note_place(struct cache *cache, uint64_t hash, uint32_t line)
 {
-    uint64_t number = address >> cache->line_shift;
+    if (cache->places)
+        *cache_place(cache, hash) = cache_place_of(cache, hash, line);
+}
+
+uint32_t cache_search(struct cache *cache, uint64_t number, uint64_t hash)
+{
     uint32_t set = set_of(cache, number), first = set * cache->ways, ways = cache->ways;
     const struct cache_line *lines = cache->lines + first;
     const uint16_t *folds = cache->folds + first;
-    uint16_t wanted = fold(number);
+    uint16_t wanted = (uint16_t)(hash >> 48);
     /* Programs come back to what they just used. */
     uint32_t newest = cache->order[set].newest;
     if (folds[newest] == wanted && lines[newest].number == number)
@@ -146,8 +165,10 @@ uint32_t cache_find(struct cache *cache, uint64_t address)
     for (uint32_t way = 0; way < ways; way += COMPARED)
         for (uint32_t same = compare_folds(folds + way, wanted); same; same &= same - 1) {
             uint32_t candidate = way + lowest_bit(same);
-            if (candidate < ways && lines[candidate].number == number)
+            if (candidate < ways && lines[candidate].number == number) {
+                note_place(cache, hash, first + candidate);
                 return first + candidate;
+            }
         }
     cache->absent = number;
     cache->absent_set = set;
@@ -205,7 +226,9 @@ uint32_t cache_allocate(struct cache *cache, uint64_t address, struct cache_vict
     line->valid = line->dirty = 0;
     line->kernel = 0;
     line->application = 0;
-    cache->folds[first + way] = fold(number);
+    uint64_t hash = cache_hash(number);
+    cache->folds[first + way] = (uint16_t)(hash >> 48);
+    note_place(cache, hash, first + way);
     if (line->newer != CACHE_NO_WAY)
         make_newest(lines, &cache->order[set], way);
     return first + way;
@@ -237,8 +260,10 @@ void cache_invalidate(struct cache *cache, uint32_t line)
 
 void cache_archive(struct corun_archive *archive, struct cache *cache)
 {
-    static const struct archive_hole holes[] = {ARCHIVE_HOLE(struct cache, folds), ARCHIVE_HOLE(struct cache, lines),
-                                                ARCHIVE_HOLE(struct cache, order)};
+    static const struct archive_hole holes[] = {
+        ARCHIVE_HOLE(struct cache, folds),        ARCHIVE_HOLE(struct cache, lines),
+        ARCHIVE_HOLE(struct cache, order),        ARCHIVE_HOLE(struct cache, places),
+        ARCHIVE_HOLE(struct cache, places_shift), ARCHIVE_HOLE(struct cache, index_bits)};
     size_t count = (size_t)cache->sets * cache->ways_there;
     archive_same(archive, count, "lines of a cache");
     ARCHIVE_RECORD(archive, cache, holes);
@@ -247,4 +272,6 @@ void cache_archive(struct corun_archive *archive, struct cache *cache)
     archive_bytes(archive, cache->folds, (count + COMPARED) * sizeof *cache->folds);
     archive_bytes(archive, cache->lines, count * sizeof *cache->lines);
     archive_bytes(archive, cache->order, cache->sets * sizeof *cache->order);
+    if (archive->reads && cache->places)
+        memset(cache->places, 0, places_bytes(cache));
 }

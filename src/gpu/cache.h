@@ -42,6 +42,12 @@ struct cache {
     uint16_t *folds;
     struct cache_line *lines;
     struct cache_set *order;
+    /*
+     * Where a line was found or put last, by a hash of its number: its index, below other bits of the hash. A hint, of caches with many
+     * ways and no more lines than such an index can name; NULL: it has none.
+     */
+    uint16_t *places;
+    uint32_t places_shift, index_bits;
 };
 
 /* bytes must be a multiple of ways * line_bytes; line and sector are powers of two; `hashed` spreads sets by xor of upper bits. */
@@ -53,8 +59,36 @@ void cache_flush(struct cache *cache); /* everything invalid; dirty data is forg
 
 #define CACHE_NO_LINE UINT32_MAX
 
+static inline uint64_t cache_hash(uint64_t number)
+{
+    return number * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static inline uint16_t *cache_place(const struct cache *cache, uint64_t hash)
+{
+    return &cache->places[hash >> cache->places_shift];
+}
+
+static inline uint16_t cache_place_of(const struct cache *cache, uint64_t hash, uint32_t line)
+{
+    return (uint16_t)((uint32_t)(hash >> 16) << cache->index_bits | line);
+}
+
+/* Among the lines of its set. */
+uint32_t cache_search(struct cache *cache, uint64_t number, uint64_t hash);
+
 /* Line index of `address` (any byte in the line), CACHE_NO_LINE if its tag is absent. Touches nothing. */
-uint32_t cache_find(struct cache *cache, uint64_t address);
+static inline uint32_t cache_find(struct cache *cache, uint64_t address)
+{
+    uint64_t number = address >> cache->line_shift, hash = cache_hash(number);
+    if (cache->places) {
+        uint32_t place = *cache_place(cache, hash), line = place & ((1u << cache->index_bits) - 1);
+        if (place == cache_place_of(cache, hash, line) && cache->lines[line].number == number)
+            return line;
+    }
+    return cache_search(cache, number, hash);
+}
+
 /* Marks a line as most recently used. */
 void cache_make_newest(struct cache *cache, uint32_t line); /* one that is not */
 static inline void cache_touch(struct cache *cache, uint32_t line)

@@ -198,6 +198,27 @@ static void ways_in_use_change(void **state)
     cache_destroy(cache);
 }
 
+/* With more ways than are looked through for every line. */
+static void ways_out_of_use_are_not_found(void **state)
+{
+    (void)state;
+    struct cache *cache = cache_create(4 * 32 * 128, 32, 128, 32, false); /* four sets */
+    for (uint64_t line = 0; line < 128; line++)
+        allocate(cache, line * 128, NULL);
+    cache_set_ways(cache, 17);
+    for (uint64_t line = 0; line < 128; line++)
+        assert_int_equal(cache_find(cache, line * 128), CACHE_NO_LINE);
+    for (uint64_t line = 0; line < 128; line++)
+        assert_in_range(allocate(cache, line * 128, NULL), 0, 4 * 17 - 1);
+    for (uint64_t line = 0; line < 128; line++) {
+        uint32_t found = cache_find(cache, line * 128);
+        assert_int_equal(found != CACHE_NO_LINE, line >= 128 - 4 * 17);
+        if (found != CACHE_NO_LINE)
+            assert_true(cache_address(cache, found) == line * 128);
+    }
+    cache_destroy(cache);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +231,7 @@ int main(void)
         cmocka_unit_test(spreads_strides_over_sets),
         cmocka_unit_test(agrees_with_a_plain_model),
         cmocka_unit_test(ways_in_use_change),
+        cmocka_unit_test(ways_out_of_use_are_not_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
