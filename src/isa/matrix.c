@@ -29,21 +29,38 @@ static uint32_t inner(const struct ptx_matrix *matrix)
     return matrix->a == PTX_TYPE_B1 ? matrix->k / 32u : matrix->k;
 }
 
+/*
+ * How the elements of a fragment lie: each member is how far it is, in rows and columns, from one to the next of a kind, so that a place is a sum. A lane
+ * has `together` elements next to each other, then those `near`, `period` times, then those `far`.
+ */
+struct layout {
+    struct matrix_place group, lane; /* from four lanes to the next four, and among these */
+    struct matrix_place next, near, far;
+    uint32_t together, period;
+};
+
+static struct layout layout_of(const struct ptx_matrix *matrix, enum ptx_matrix_role role)
+{
+    uint32_t packed = matrix_packed(matrix, role), rows = matrix->m < 8 ? 1 : matrix->m / 8u;
+    uint32_t steps = inner(matrix) < 4 * packed ? 1 : inner(matrix) / (4 * packed);
+    if (role == PTX_MATRIX_A)
+        return (struct layout){{1, 0}, {0, packed}, {0, 1}, {8, 0}, {0, 4 * packed}, packed, rows};
+    if (role == PTX_MATRIX_B)
+        return (struct layout){{0, 1}, {packed, 0}, {1, 0}, {4 * packed, 0}, {0, 8}, packed, steps};
+    return (struct layout){{1, 0}, {0, 2}, {0, 1}, {8, 0}, {0, 8}, 2, rows};
+}
+
 struct matrix_place matrix_place(const struct ptx_matrix *matrix, enum ptx_matrix_role role, uint32_t lane,
                                  uint32_t element)
 {
-    uint32_t group = lane / 4, place = lane % 4, packed = matrix_packed(matrix, role);
-    uint32_t in_register = element / packed, within = element % packed, rows = matrix->m < 8 ? 1 : matrix->m / 8u;
-    if (role == PTX_MATRIX_A)
-        return (struct matrix_place){group + 8 * (in_register % rows),
-                                     place * packed + within + 4 * packed * (in_register / rows)};
-    if (role == PTX_MATRIX_B) {
-        uint32_t steps = inner(matrix) < 4 * packed ? 1 : inner(matrix) / (4 * packed);
-        return (struct matrix_place){place * packed + within + 4 * packed * (in_register % steps),
-                                     group + 8 * (in_register / steps)};
-    }
-    uint32_t pair = element / 2;
-    return (struct matrix_place){group + 8 * (pair % rows), place * 2 + element % 2 + 8 * (pair / rows)};
+    struct layout layout = layout_of(matrix, role);
+    uint32_t group = lane / 4, within = element % layout.together, turn = element / layout.together;
+    uint32_t near = turn % layout.period, far = turn / layout.period;
+#define SUM(member) \
+    (group * layout.group.member + lane % 4 * layout.lane.member + within * layout.next.member + \
+     near * layout.near.member + far * layout.far.member)
+    return (struct matrix_place){SUM(row), SUM(column)};
+#undef SUM
 }
 
 static uint64_t get(const struct lanes *lanes, const uint16_t *slots, uint32_t bits, uint32_t lane, uint32_t element)
@@ -82,16 +99,32 @@ struct places {
 
 static void find_places(const struct ptx_matrix *matrix, enum ptx_matrix_role role, struct places *places)
 {
-    uint32_t columns = columns_of(matrix, role);
-    places->count = ptx_matrix_distinct(matrix, role) * matrix_packed(matrix, role);
-    /* rows and columns are linear in lane / 4 and lane % 4 */
-    struct matrix_place group = matrix_place(matrix, role, 4, 0), place = matrix_place(matrix, role, 1, 0);
-    uint32_t of_group = group.row * columns + group.column, of_place = place.row * columns + place.column;
+    struct layout layout = layout_of(matrix, role);
+    uint32_t columns = columns_of(matrix, role), packed = matrix_packed(matrix, role), i = 0;
+#define AWAY(member) (layout.member.row * columns + layout.member.column)
+    uint32_t group = AWAY(group), place = AWAY(lane), next = AWAY(next), near = AWAY(near), far = AWAY(far);
+#undef AWAY
+    places->count = ptx_matrix_distinct(matrix, role) * packed;
     for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
-        places->lanes[lane] = (uint16_t)(lane / 4 * of_group + lane % 4 * of_place);
-    for (uint32_t i = 0; i < places->count; i++) {
-        struct matrix_place at = matrix_place(matrix, role, 0, i);
-        places->elements[i] = (uint16_t)(at.row * columns + at.column);
+        places->lanes[lane] = (uint16_t)(lane / 4 * group + lane % 4 * place);
+    /* without a division for each element: that would take longer than to use what is found here */
+    for (uint32_t turn = 0, at = 0; i < places->count;
+         at = ++turn % layout.period ? at + near : turn / layout.period * far)
+        for (uint32_t k = 0; k < layout.together && i < places->count; k++)
+            places->elements[i++] = (uint16_t)(at + k * next);
+}
+
+/* Both elements of a register at a time. */
+static void gather_halves(const struct lanes *lanes, const struct places *places, const uint16_t *slots,
+                          uint64_t *values)
+{
+    for (uint32_t i = 0; i < places->count; i += 2) {
+        const uint32_t *words = lanes_source(lanes, slots[i / 2]);
+        uint64_t *low = values + places->elements[i], *high = values + places->elements[i + 1];
+        for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) {
+            low[places->lanes[lane]] = words[lane] & 0xffff;
+            high[places->lanes[lane]] = words[lane] >> 16;
+        }
     }
 }
 
@@ -102,6 +135,10 @@ void matrix_gather(const struct lanes *lanes, const struct ptx_matrix *matrix, e
     uint32_t bits = element_bits(matrix, role), packed = matrix_packed(matrix, role);
     uint32_t mask = bits >= 32 ? UINT32_MAX : (1u << bits) - 1;
     find_places(matrix, role, &places);
+    if (packed == 2) {
+        gather_halves(lanes, &places, slots, values);
+        return;
+    }
     for (uint32_t i = 0; i < places.count; i++) {
         const void *words = lanes_source(lanes, slots[i / packed]);
         uint32_t shift = i % packed * bits;
@@ -252,8 +289,11 @@ void matrix_addresses(const struct lanes *lanes, const struct operation *op, con
     const uint32_t *strides = lanes_source(lanes, op->source[1]);
     uint64_t *addresses = lanes_destination(lanes, op->destination);
     uint32_t bits = ptx_types[ptx_matrix_element(matrix, role)].bits, unit = bits == 1 ? 32 : 1;
+    struct layout layout = layout_of(matrix, role);
+    struct matrix_place first = matrix_place(matrix, role, 0, op->extra[0]);
     for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) {
-        struct matrix_place at = matrix_place(matrix, role, lane, op->extra[0]);
+        struct matrix_place at = {first.row + lane / 4 * layout.group.row + lane % 4 * layout.lane.row,
+                                  first.column + lane / 4 * layout.group.column + lane % 4 * layout.lane.column};
         /* words of bits lie along k, which is along a row of A and along a column of B */
         uint64_t major = op->variant & MATRIX_COLUMNS ? at.column : at.row;
         uint64_t minor = (op->variant & MATRIX_COLUMNS ? at.row : at.column) * (uint64_t)unit;
@@ -275,34 +315,45 @@ static uint16_t row_slot(const struct operation *op, uint16_t first, uint32_t wo
     return word ? op->extra[word - 1] : first;
 }
 
-/* Element (row, column) of a tile is in the upper or lower half of a register of this lane. */
-static uint32_t holder(const struct matrix_work *work, uint32_t row, uint32_t column)
+/* The upper or lower half of a lane's register. */
+static uint32_t half_of(const uint32_t *words, uint32_t lane, uint32_t upper)
 {
-    return work->transposes ? column * 4 + row / 2 : row * 4 + column / 2;
+    return words[lane] >> (upper ? 16 : 0) & 0xffff;
 }
 
+/*
+ * Row r of a tile is in four registers of lane r of the tile, two columns in each; in the fragment, a lane has two columns of row lane / 4, or, of a tile
+ * that is transposed, two rows of that column.
+ */
 void matrix_tiles_loaded(const struct lanes *lanes, const struct operation *op, const struct matrix_work *work)
 {
-    for (uint32_t tile = 0; tile < work->tiles; tile++)
-        for (uint32_t row = 0; row < 8; row++)
-            for (uint32_t column = 0; column < 8; column++) {
-                const uint16_t slot = row_slot(op, op->destination, column / 2);
-                uint64_t value = get(lanes, &slot, 16, tile * 8 + row, column % 2);
-                put(lanes, &work->d[tile], 16, holder(work, row, column), work->transposes ? row % 2 : column % 2,
-                    value);
-            }
+    const uint32_t *rows[4];
+    for (uint32_t word = 0; word < 4; word++)
+        rows[word] = lanes_source(lanes, row_slot(op, op->destination, word));
+    for (uint32_t tile = 0; tile < work->tiles; tile++) {
+        uint32_t *to = lanes_destination(lanes, work->d[tile]);
+        for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) {
+            uint32_t line = lane / 4, pair = lane % 4, first = tile * 8;
+            to[lane] = rows[pair][first + line];
+            if (work->transposes)
+                to[lane] = half_of(rows[line / 2], first + pair * 2, line % 2) |
+                           half_of(rows[line / 2], first + pair * 2 + 1, line % 2) << 16;
+        }
+    }
 }
 
 void matrix_tiles_stored(const struct lanes *lanes, const struct operation *op, const struct matrix_work *work)
 {
-    for (uint32_t tile = 0; tile < work->tiles; tile++)
-        for (uint32_t row = 0; row < 8; row++)
-            for (uint32_t column = 0; column < 8; column++) {
-                const uint16_t slot = row_slot(op, op->source[1], column / 2);
-                uint64_t value =
-                    get(lanes, &work->d[tile], 16, holder(work, row, column), work->transposes ? row % 2 : column % 2);
-                put(lanes, &slot, 16, tile * 8 + row, column % 2, value);
-            }
+    for (uint32_t tile = 0; tile < work->tiles; tile++) {
+        const uint32_t *from = lanes_source(lanes, work->d[tile]);
+        for (uint32_t word = 0; word < 4; word++) {
+            uint32_t *to = (uint32_t *)lanes_destination(lanes, row_slot(op, op->source[1], word)) + tile * 8;
+            for (uint32_t row = 0; row < 8; row++)
+                to[row] = work->transposes ? half_of(from, word * 8 + row / 2, row % 2) |
+                                                 half_of(from, word * 8 + 4 + row / 2, row % 2) << 16
+                                           : from[row * 4 + word];
+        }
+    }
 }
 
 void matrix_transpose(const struct lanes *lanes, const struct matrix_work *work)

@@ -82,24 +82,35 @@ struct target {
     uint32_t of_line, of_place, bits, pieces;
 };
 
-static void put(const struct target *target, uint32_t line, uint32_t place, const uint8_t *from)
+/* Elements that lie one after the other, from `place` of the line on. */
+static void put_piece(const struct target *target, uint32_t line, uint32_t place, const uint8_t *piece)
 {
-    uint32_t value = 0;
-    memcpy(&value, from, target->bits / 8);
-    target->values[line * target->of_line + place * target->of_place] = value;
+    uint64_t *to = target->values + line * target->of_line + place * target->of_place;
+#define PUT(type) \
+    for (uint32_t k = 0; k < PIECE_BYTES / sizeof(type); k++) { \
+        type value; \
+        memcpy(&value, piece + k * sizeof value, sizeof value); \
+        to[k * target->of_place] = value; \
+    }
+    if (target->bits == 16)
+        PUT(uint16_t)
+    else if (target->bits == 8)
+        PUT(uint8_t)
+    else
+        PUT(uint32_t)
+#undef PUT
 }
 
 static bool load_lines(struct corun_warp *warp, const struct descriptor *matrix, const char *what, uint32_t first,
                        uint32_t count, const struct target *target)
 {
-    uint32_t bytes = target->bits / 8, each = PIECE_BYTES / bytes;
+    uint32_t each = PIECE_BYTES * 8 / target->bits;
     uint8_t piece[PIECE_BYTES];
     for (uint32_t line = 0; line < count; line++)
         for (uint32_t i = 0; i < target->pieces; i++) {
             if (!read_piece(warp, piece_address(matrix, first + line, i), what, piece))
                 return false;
-            for (uint32_t k = 0; k < each; k++)
-                put(target, line, i * each + k, piece + k * bytes);
+            put_piece(target, line, i * each, piece);
         }
     return true;
 }
@@ -113,8 +124,9 @@ static bool load_transposed(struct corun_warp *warp, const struct descriptor *ma
         for (uint32_t place = 0; place < target->pieces * PIECE_BYTES / 2; place++) {
             if (!read_piece(warp, transposed_address(matrix, first / 8 + eight, place), what, piece))
                 return false;
+            uint64_t *to = target->values + eight * 8 * target->of_line + place * target->of_place;
             for (uint32_t line = 0; line < 8; line++)
-                put(target, eight * 8 + line, place, piece + line * 2);
+                to[line * target->of_line] = (uint32_t)piece[line * 2] | (uint32_t)piece[line * 2 + 1] << 8;
         }
     return true;
 }
