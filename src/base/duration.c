@@ -34,6 +34,16 @@ bool duration_parse(const char *text, double *seconds)
     return parse(text, units, seconds) && *seconds >= 1 && *seconds <= 1e9;
 }
 
+bool brief_duration_parse(const char *text, uint64_t *microseconds)
+{
+    static const struct unit units[] = {{"ms", 1e3}, {"s", 1e6}, {0}};
+    double value;
+    if (!parse(text, units, &value) || value < 1e3 || value > 3600e6)
+        return false;
+    *microseconds = (uint64_t)value;
+    return true;
+}
+
 bool simulated_duration_parse(const char *text, struct simulated_duration *duration)
 {
     static const struct unit units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {0}};

@@ -8,6 +8,8 @@
 
 /* Of the host: "90s", "30m", "1.5h"; one second to 1e9. */
 bool duration_parse(const char *text, double *seconds);
+/* Of the host, too, where a moment counts: "50ms", "3s"; one millisecond to an hour. */
+bool brief_duration_parse(const char *text, uint64_t *microseconds);
 
 /* Of a simulated GPU: "10ms", "2.5us", "800ns", "1s", or "5M": cycles. One of the two is 0. */
 struct simulated_duration {

@@ -29,6 +29,7 @@ enum {
     KEY_SLICE,
     KEY_WORKERS,
     KEY_KERNEL_TIMEOUT,
+    KEY_PATIENCE,
     KEY_WALL_TIMEOUT,
     KEY_LAUNCH_COSTS,
     KEY_SAMPLE,
@@ -82,6 +83,10 @@ static const struct argp_option options[] = {
     {"kernel-timeout", KEY_KERNEL_TIMEOUT, "TIME", 0,
      "stop a kernel that has run for so long on the simulated GPU, 10ms, 500us, 2s, or 5M cycles: the program gets "
      "cudaErrorLaunchTimeout",
+     1},
+    {"patience", KEY_PATIENCE, "TIME", 0,
+     "time of the host, 50ms or 3s, without a call of CUDA after which the GPU goes on by itself, for programs that "
+     "wait for mapped memory [3s]; cycles of programs that compute for longer between calls depend on the host then",
      1},
     {"wall-timeout", KEY_WALL_TIMEOUT, "TIME", 0, "end the program after that time of the host: 90s, 30m or 1h", 1},
     {"keep-status", KEY_KEEP_STATUS, NULL, 0,
@@ -177,6 +182,7 @@ static void set_together(struct exec_options *exec, struct argp_state *state)
     region_set(program, state, &exec->command);
     struct program first = {.functional = program->functional,
                             .region = program->region,
+                            .patience = program->patience,
                             .name = program->name,
                             .goal = program->goal,
                             .goal_kind = program->goal_kind,
@@ -270,6 +276,11 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
             argp_error(state, "--kernel-timeout is a time like 10ms, 500us or 2s, or a number of cycles, not `%s`",
                        value);
         program->kernel_timeout = value;
+        break;
+    case KEY_PATIENCE:
+        if (!brief_duration_parse(value, &(uint64_t){0}))
+            argp_error(state, "--patience is a time like 50ms or 3s, not `%s`", value);
+        program->patience = value;
         break;
     case KEY_WALL_TIMEOUT:
         if (!duration_parse(value, &program->guard.wall_seconds))

@@ -171,6 +171,7 @@ static int set_settings(const struct program *program)
                     {setting_SAMPLE, program->sample},
                     {setting_PROFILE, program->profile ? "1" : NULL},
                     {setting_KERNEL_TIMEOUT, program->kernel_timeout},
+                    {setting_PATIENCE, program->patience},
                     {setting_LAUNCH_COSTS, program->launch_costs ? "1" : NULL},
                     {setting_FUNCTIONAL, program->functional ? "1" : NULL},
                     {setting_CHECKPOINT, program->checkpoint},

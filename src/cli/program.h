@@ -11,6 +11,7 @@ struct program {
     const char *gpus;           /* as --gpu takes them, `;` between them; NULL: as the libraries have it */
     uint64_t threads;           /* that advance SMs; 0: as the libraries have it */
     const char *kernel_timeout; /* simulated, as --kernel-timeout takes it; NULL: none */
+    const char *patience;       /* of the host, as --patience takes it; NULL: as the libraries have it */
     bool functional;
     bool launch_costs;                              /* launches take time */
     const char *slice;                              /* how launches are cut, as --slice takes it; NULL: not at all */

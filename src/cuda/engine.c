@@ -42,9 +42,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SLICE_CYCLES 50000u     /* between two looks at what other threads want */
-#define NUDGE_CYCLES 20000u     /* of an event or stream that is only asked about */
-#define MOST_VALUE_LOOKS 60000u /* of a call that waits, each at least 100 us */
+#define SLICE_CYCLES 50000u          /* between two looks at what other threads want */
+#define NUDGE_CYCLES 20000u          /* of an event or stream that is only asked about */
+#define VALUE_LOOK_MICROSECONDS 100u /* at least, of a call that waits */
 
 static struct corun_module_instance *loaded_of(const struct task *task)
 {
@@ -401,13 +401,13 @@ static bool advance(struct process *process)
     bool elsewhere = !any && (process->calls_running || process->values_waiting || interprocess_look(process));
     if (any || !process->values_waiting)
         process->value_looks = 0;
-    else if (++process->value_looks > MOST_VALUE_LOOKS)
+    else if (++process->value_looks > 2 * process->patience_microseconds / VALUE_LOOK_MICROSECONDS)
         stream_values_give_up(process);
     bool untimed = process->untimed.count != 0; /* it may wait for what another thread does */
     process->calls_waiting++;
     pthread_mutex_unlock(&process->lock);
     if (elsewhere || untimed || process->calls_wanting) /* a lock that is taken again at once is given to nobody else */
-        usleep(100);
+        usleep(VALUE_LOOK_MICROSECONDS);
     pthread_mutex_lock(&process->lock);
     process->calls_waiting--;
     return any || elsewhere;

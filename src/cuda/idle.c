@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Programs that wait for a kernel without calling CUDA: they look at mapped memory again and again. The machine advances
- * in calls only, so that cycles do not depend on the host's speed; but if a program has not called for seconds while
- * there is work, a thread of ours advances it instead. Whoever calls in time, or waits in a call, never meets it. Seconds are those in which
+ * in calls only, so that cycles do not depend on the host's speed; but if a program has not called for its patience
+ * (seconds, unless it is told otherwise) while there is work, a thread of ours advances it instead. Whoever calls in time, or waits in a call, never
+ * meets it. Seconds are those in which
  * the program runs or sleeps: those in which it waits for a processor are the host's load. Where the machine's time follows the clock of the host
  * (corund --pace), that thread looks all the time.
  */
@@ -28,7 +29,6 @@
 #include <unistd.h>
 
 #define LOOK_MICROSECONDS 250000u
-#define QUIET_MICROSECONDS 3000000u
 #define SAVED_QUIET_MICROSECONDS \
     60000000u /* help would depend on the host: a program whose state is saved gets none, and is refused */
 #define YIELD_MICROSECONDS 100u
@@ -93,27 +93,33 @@ static uint64_t processor_microseconds(void)
 }
 
 /* What the program has had of the time between two looks, in which its threads have run for so long together. */
-static uint64_t time_of_program(uint64_t run)
+static uint64_t time_of_program(uint64_t run, uint64_t look)
 {
-    return run >= LOOK_MICROSECONDS || !program_is_busy() ? LOOK_MICROSECONDS : run;
+    return run >= look || !program_is_busy() ? look : run;
+}
+
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
 }
 
 static void *advance_alone(void *user)
 {
     struct process *process = user;
+    const uint64_t patience = process->patience_microseconds, look = lesser(LOOK_MICROSECONDS, patience);
     uint64_t seen = 0, quiet = 0, processor = processor_microseconds();
     for (;;) {
-        usleep(LOOK_MICROSECONDS);
+        usleep((useconds_t)look);
         pthread_mutex_lock(&process->lock);
         uint64_t before = processor;
         processor = processor_microseconds();
         bool still = process->calls == seen && !process->calls_waiting && has_work(process);
-        quiet = still ? quiet + time_of_program(processor - before) : 0;
+        quiet = still ? quiet + time_of_program(processor - before, look) : 0;
         seen = process->calls;
         /* What waits for others, as for a value in memory, is not helped: they need the lock. */
-        uint64_t enough = process->interprocess ? SHARED_QUIET_MICROSECONDS
+        uint64_t enough = process->interprocess ? lesser(SHARED_QUIET_MICROSECONDS, patience)
                           : process->checkpoint ? SAVED_QUIET_MICROSECONDS
-                                                : QUIET_MICROSECONDS;
+                                                : patience;
         while (quiet >= enough && !process->ended && process->calls == seen && has_work(process)) {
             checkpoint_refuse(process, "it waits for its GPU without calling CUDA, for as long as its host takes");
             if (!engine_nudge(process))

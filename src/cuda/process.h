@@ -117,6 +117,7 @@ struct process {
     uint64_t next_stream_id;
     uint64_t allocations, launches; /* so far */
     uint32_t checks;                /* enum corun_check */
+    uint64_t patience_microseconds; /* of the host, without a call: then the machine goes on by itself (idle.c) */
     struct parting parting;         /* of all launches */
     struct region region;           /* of those that are timed */
     bool profiles;                  /* counts where kernels issue and wait */

@@ -2,6 +2,7 @@
 /* Settings from the environment: GPUs, and how they run. */
 #include "cuda/settings.h"
 
+#include "base/duration.h"
 #include "cuda/device.h"
 #include "cuda/process.h"
 #include "cuda/remote.h"
@@ -136,6 +137,13 @@ bool settings_read(struct process *process)
     if (timeout && *timeout && !simulated_duration_parse(timeout, &process->kernel_timeout)) {
         corun_report(process->list, CORUN_USAGE, CORUN_NOWHERE,
                      "%s is a time like 10ms or a number of cycles, not `%s`", setting_KERNEL_TIMEOUT, timeout);
+        return false;
+    }
+    const char *patience = getenv(setting_PATIENCE);
+    process->patience_microseconds = 3000000;
+    if (patience && *patience && !brief_duration_parse(patience, &process->patience_microseconds)) {
+        corun_report(process->list, CORUN_USAGE, CORUN_NOWHERE, "%s is a time like 50ms or 3s, not `%s`",
+                     setting_PATIENCE, patience);
         return false;
     }
     const char *costs = getenv(setting_LAUNCH_COSTS);

@@ -30,6 +30,8 @@
       "thread instructions per cycle of the program alone; without it what corund knows") \
     S(KERNEL_TIMEOUT, "CORUN_CUDA_KERNEL_TIMEOUT", \
       "simulated time after which a kernel is stopped, as --kernel-timeout takes it") \
+    S(PATIENCE, "CORUN_CUDA_PATIENCE", \
+      "time of the host without a call after which the GPU goes on by itself, as --patience takes it [3s]") \
     S(REGION, "CORUN_CUDA_REGION", "launches that are timed, as in cuda/region.h; all others are carried out at once") \
     S(PROFILE, "CORUN_CUDA_PROFILE", "1: the record has where kernels issue and wait, by line") \
     S(SAMPLE, "CORUN_CUDA_SAMPLE", "sampled simulation, as --sample takes it") \

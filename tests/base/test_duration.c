@@ -24,6 +24,23 @@ static void times_of_the_host(void **unused)
     }
 }
 
+static void moments_of_the_host(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *text;
+        uint64_t microseconds; /* 0: none */
+    } rows[] = {{"50ms", 50000}, {"3s", 3000000}, {"0.25s", 250000}, {"1ms", 1000}, {"3600s", UINT64_C(3600000000)},
+                {"0.5ms", 0},    {"3601s", 0},    {"5us", 0},        {"1m", 0},     {"50", 0},
+                {"ms", 0},       {"", 0},         {"-1s", 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint64_t microseconds;
+        assert_int_equal(brief_duration_parse(rows[i].text, &microseconds), rows[i].microseconds > 0);
+        if (rows[i].microseconds)
+            assert_int_equal(microseconds, rows[i].microseconds);
+    }
+}
+
 static void times_of_a_gpu(void **unused)
 {
     (void)unused;
@@ -56,6 +73,7 @@ static void times_of_a_gpu(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(times_of_the_host), cmocka_unit_test(times_of_a_gpu)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(times_of_the_host), cmocka_unit_test(moments_of_the_host),
+                                       cmocka_unit_test(times_of_a_gpu)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

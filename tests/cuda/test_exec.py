@@ -310,6 +310,17 @@ class Exec(unittest.TestCase):
                       ["--functional", "--kernel-timeout", "1ms"], ["--wall-timeout", "10"], ["--wall-timeout", "-1s"]):
             self.assertEqual(run(*words, "--", "true").returncode, 2, words)
 
+    def test_patience(self):
+        """A program that looks at memory is helped after that time, also if `corun exec` is not what says so."""
+        done = run("-q", "--patience", "20ms", "--", program("polling"))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        given = run("-q", "--patience", "20ms", "--", "sh", "-c", "echo $CORUN_CUDA_PATIENCE").stdout
+        self.assertEqual(given, "20ms\n")
+        done = run("-q", "--", "env", "CORUN_CUDA_PATIENCE=5M", program("vector_add"))
+        self.assertIn("CORUN_CUDA_PATIENCE is a time like 50ms or 3s, not `5M`", done.stderr)
+        for words in ("soon", "0s", "1m", "2h", "100"):
+            self.assertIn("--patience is a time like 50ms or 3s", run("--patience", words, "--", "true").stderr)
+
     def test_wall_timeout(self):
         done = run("--wall-timeout", "1s", "--", program("endless"))
         self.assertEqual((done.returncode, done.stdout), (15, "launched\n"), done.stderr)

@@ -24,7 +24,7 @@ from test_hardware import ASKED, CORUN, LIBRARIES, PROGRAMS, SHIM, Client, Shimm
 from test_hardware_workers import ALL, Corund, part
 
 # What `corun exec` makes of its options, as far as it is of one process.
-SETTINGS = ["CORUN_CUDA_" + name for name in "GPU FUNCTIONAL THREADS LAUNCH_COSTS CHECK SLICE WORKERS KERNEL_TIMEOUT REGION SAMPLE".split()]
+SETTINGS = ["CORUN_CUDA_" + name for name in "GPU FUNCTIONAL THREADS LAUNCH_COSTS CHECK SLICE WORKERS KERNEL_TIMEOUT PATIENCE REGION SAMPLE".split()]
 HOLDS = "whole slices"  # while a program that goes first is there, launches go one after the other
 # Programs that do not find the same in one form or another, by the name of their file or of the test, and why.
 DIFFER = {
@@ -205,6 +205,7 @@ class Runtime(Behind):
 
     def test_launches(self):
         """corund counts them, of the shared and of the static runtime."""
+        self.environment["CORUN_CUDA_PATIENCE"] = "50ms"
         self.start_daemon("--policy", "priority")
         for name in ("polling", "polling-static"):
             process = self.share(PROGRAMS / name, "--name", name)
