@@ -35,8 +35,10 @@ check: ## everything is built with both compilers and passes its tests
 	cmake --build build-clang --parallel $(JOBS) --target corun
 	ctest --test-dir $(BUILD) --parallel $(JOBS) --output-on-failure --no-tests=error
 
-check-full: build ## every workload in every size against its reference; continues where it was interrupted
+check-full: build ## every workload in every size against its reference, continues where it was interrupted; repeated runs ten times
 	cmake --build $(BUILD) --parallel $(JOBS) --target check-full
+	cmake --build $(BUILD) --parallel $(JOBS) --target all corun_libraries
+	CORUN_TEST_RUNS=10 ctest --test-dir $(BUILD) --parallel $(JOBS) --output-on-failure --no-tests=error -L repeated
 
 bench: build ## how fast it simulates, workload by workload
 	cmake --build $(BUILD) --parallel $(JOBS) --target bench_workloads corun_kernels

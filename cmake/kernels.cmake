@@ -182,7 +182,7 @@ if(TARGET corun_workload)
 endif()
 
 # Every workload in every size against its reference; what passed once is not run again (scripts/check_full.py).
-find_program(CORUN_PYTHON NAMES python3 DOC "python that runs the checks in scripts/")
+include(cmake/python.cmake)
 if(EXISTS ${CMAKE_SOURCE_DIR}/tests/workload/test_workloads.c AND CORUN_PYTHON)
   add_custom_target(check-full COMMAND ${CORUN_PYTHON} ${CMAKE_SOURCE_DIR}/scripts/check_full.py
                                        $<TARGET_FILE:workload_test_workloads> ${CMAKE_BINARY_DIR}/check-full

@@ -84,11 +84,12 @@ class Together(unittest.TestCase):
         with open(script, "w", encoding="utf-8") as file:
             file.write(f"{program('reduction')}; sleep 0.$(($$ % 3)); {program('vector_add')}; {program('reduction')}\n")
         first = None
-        for turn in range(5):
+        turns = max(3, int(os.environ.get("CORUN_TEST_RUNS", "0")))
+        for turn in range(turns):
             # pylint: disable=consider-using-with
             load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 if turn % 2 else 0)]
             try:
-                with self.start("-q", "--json", "-", "--policy", "smqos", "--threads", "1" if turn < 4 else "2", *self.TWO, ":", "--", "sh",
+                with self.start("-q", "--json", "-", "--policy", "smqos", "--threads", "1" if turn < turns - 1 else "2", *self.TWO, ":", "--", "sh",
                                 script) as process:
                     out, err = process.communicate(timeout=120)
                 self.assertEqual(process.returncode, 0, err)

@@ -225,20 +225,12 @@ class Together(Daemon):
         return [self.recorded(run / name) for name, _, _ in clients]
 
     def test_two(self):
-        """Ten runs with goals, half of them beside a process that takes the processor, give one and the same record."""
+        """Runs with goals, every second one beside processes that take the processor, give one and the same record."""
         clients = (("server", "heat", ("--goal", "50%", "--isolated", "400")), ("train", "elimination", ("--isolated", "300")))
         for policy in ("even", "smqos"):
             first = self.share_all(policy, *clients)
             self.assertTrue(all(first))
-            for turn in range(9 if policy == "even" else 2):
-                # pylint: disable=consider-using-with
-                load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 if turn % 2 else 0)]
-                try:
-                    self.assertEqual(self.share_all(policy, *clients), first, (policy, turn))
-                finally:
-                    for process in load:
-                        process.kill()
-                        process.wait()
+            self.repeat(first, clients, policy, least=3)
 
     def test_one_command(self):
         """Goals and best effort are what they are in one `corun exec`, to the cycle."""
@@ -257,13 +249,13 @@ class Together(Daemon):
         clients = (("one", "heat", ("--goal", "ipc=100")), ("two", "elimination", ()), ("three", "reduction", ()))
         self.repeat(self.share_all("even", *clients), clients)
 
-    def repeat(self, first, clients):
+    def repeat(self, first, clients, policy="even", least=2):
         """As often as CORUN_TEST_RUNS says, every second time beside two processes that take the processor."""
-        for turn in range(1, int(os.environ.get("CORUN_TEST_RUNS", "2"))):
+        for turn in range(1, max(least, int(os.environ.get("CORUN_TEST_RUNS", "0")))):
             # pylint: disable=consider-using-with
             load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 if turn % 2 else 0)]
             try:
-                self.assertEqual(self.share_all("even", *clients), first, turn)
+                self.assertEqual(self.share_all(policy, *clients), first, (policy, turn))
             finally:
                 for process in load:
                     process.kill()
