@@ -3,6 +3,8 @@
 
 BUILD ?= build
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+# Tests that run at a time: many of them wait, for programs that come and go and for clocks of what they test.
+TEST_JOBS ?= $(shell expr $(JOBS) + 1)
 PREFIX ?= /usr/local
 DESTDIR ?=
 # Seconds that each fuzzer runs.
@@ -33,12 +35,12 @@ check: ## everything is built with both compilers and passes its tests
 	cmake --build $(BUILD) --parallel $(JOBS) --target all corun_libraries bench_programs
 	cmake --preset clang
 	cmake --build build-clang --parallel $(JOBS) --target corun
-	ctest --test-dir $(BUILD) --parallel $(JOBS) --output-on-failure --no-tests=error
+	ctest --test-dir $(BUILD) --parallel $(TEST_JOBS) --output-on-failure --no-tests=error
 
 check-full: build ## every workload in every size against its reference, continues where it was interrupted; repeated runs ten times
 	cmake --build $(BUILD) --parallel $(JOBS) --target check-full
 	cmake --build $(BUILD) --parallel $(JOBS) --target all corun_libraries
-	CORUN_TEST_RUNS=10 ctest --test-dir $(BUILD) --parallel $(JOBS) --output-on-failure --no-tests=error -L repeated
+	CORUN_TEST_RUNS=10 ctest --test-dir $(BUILD) --parallel $(TEST_JOBS) --output-on-failure --no-tests=error -L repeated
 
 bench: build ## how fast it simulates, workload by workload
 	cmake --build $(BUILD) --parallel $(JOBS) --target bench_workloads corun_kernels
