@@ -12,6 +12,7 @@ import os
 import pathlib
 import re
 import resource
+import select
 import signal
 import socket
 import subprocess
@@ -27,6 +28,24 @@ WITHOUT = "has no workers: start it with `corun share --workers`"
 class Policies(Shimmed):
     def manned(self, name, *words, **more):
         return self.share(PROGRAMS / "where_blocks", "--workers", "--name", name, words=words, **more)
+
+    def endless(self, name, blocks):
+        """One that launches so many thread blocks again and again until it is told to end."""
+        return self.manned(name, "-", str(blocks), "40", stdin=subprocess.PIPE)
+
+    def tell_to_end(self, programs):
+        for program in programs:
+            program.stdin.close()
+            program.stdin = None
+
+    def assert_each_block_once(self, program, blocks, said=0):
+        """It has ended well, each thread block of each launch has run once, and it has met the end of so many corunds."""
+        status, out, err = self.end(program)
+        self.assertEqual(status, 0, err)
+        *launches, last = out.splitlines()
+        self.assertEqual(last, b"%d launches of %d thread blocks" % (len(launches), blocks))
+        self.assertEqual(err.count(b"corund is gone, the program runs on ungoverned"), said, err)
+        self.assertEqual(len(err.splitlines()), said, err)
 
     def shares(self):
         return {name: client["sm_share"] for name, client in self.clients().items()}
@@ -84,16 +103,15 @@ class Policies(Shimmed):
         for policy in ("workers:even", "smqos:gate=off"):
             with self.subTest(policy):
                 daemon = self.start_daemon("--policy", policy)
-                programs = [self.manned(name, "200", "1500", "40") for name in ("one", "two")]
+                programs = [self.endless(name, 1500) for name in ("one", "two")]
                 for _ in range(2):
                     self.wait_for(lambda: len(self.shares()) == 2 and all(self.shares().values()))
                     daemon = self.restart(daemon, "--policy", policy)
                     self.assertEqual([program.poll() for program in programs], [None, None])
+                self.wait_for(lambda: len(self.shares()) == 2 and all(self.shares().values()))
+                self.tell_to_end(programs)
                 for program in programs:
-                    status, out, err = self.end(program)
-                    self.assertEqual(status, 0, err)
-                    self.assertTrue(out.endswith(b"200 launches of 1500 thread blocks\n"), out[-200:])
-                    self.assertEqual(err.count(b"corund is gone, the program runs on ungoverned"), 2, err)
+                    self.assert_each_block_once(program, 1500, said=2)
                 self.assertEqual(self.clients(), {})
                 daemon.kill()
                 daemon.wait()
@@ -102,22 +120,16 @@ class Policies(Shimmed):
     def test_another_version_under_eight(self):
         """At SIGUSR2 corund becomes that of its file under eight programs: these run on, have SMs again, and each thread block has run once."""
         daemon = self.start_daemon("--policy", "workers:even")
-        programs = [self.manned(f"program{i}", "-", "600", "40", stdin=subprocess.PIPE) for i in range(8)]
+        programs = [self.endless(f"program{i}", 600) for i in range(8)]
         for _ in range(2):
             self.wait_for(lambda: len(self.shares()) == 8 and all(self.shares().values()))
             daemon.send_signal(signal.SIGUSR2)
             self.assertIn(str(self.socket), daemon.stdout.readline())
             self.assertEqual(self.ask("policy").stdout, "workers:even\n")
         self.wait_for(lambda: len(self.shares()) == 8 and all(self.shares().values()))
+        self.tell_to_end(programs)
         for program in programs:
-            program.stdin.close()
-            program.stdin = None
-        for program in programs:
-            status, out, err = self.end(program)
-            self.assertEqual(status, 0, err)
-            *launches, last = out.splitlines()
-            self.assertEqual(last, b"%d launches of 600 thread blocks" % len(launches))
-            self.assertEqual(err.count(b"corund is gone, the program runs on ungoverned"), 2, err)
+            self.assert_each_block_once(program, 600, said=2)
         self.assertEqual(self.clients(), {})
 
     def held(self, daemon):
@@ -127,8 +139,9 @@ class Policies(Shimmed):
     def test_connections(self):
         """A thousand, beside two programs on SMs of their own: these have their results, and corund no descriptor more."""
         daemon = self.start_daemon("--policy", "workers:even")
-        programs = [self.manned(name, "60", "1500", "40") for name in ("one", "two")]
-        self.wait_for(lambda: len(self.shares()) == 2 and all(self.shares().values()))  # the policy has begun, and has its memory
+        programs = [self.endless(name, 1500) for name in ("one", "two")]
+        # corund has all of its memory when it has divided the SMs between two programs that have launched
+        self.wait_for(lambda: len(self.shares()) == 2 and all(self.shares().values()) and all(client["launches"] > 1 for client in self.clients().values()))
         before = self.held(daemon)
         for i in range(1000):
             with socket.socket(socket.AF_UNIX) as client:
@@ -136,10 +149,9 @@ class Policies(Shimmed):
                 client.sendall((b"", b"\0\0\0", b"garbage" * 9, bytes(64))[i % 4])
         self.wait_for(lambda: self.held(daemon)[0] <= before[0])
         self.assertLessEqual(self.held(daemon)[1], before[1] + 4)
+        self.tell_to_end(programs)
         for program in programs:
-            status, out, err = self.end(program)
-            self.assertEqual((status, err), (0, b""))
-            self.assertTrue(out.endswith(b"60 launches of 1500 thread blocks\n"))
+            self.assert_each_block_once(program, 1500)
 
     def test_no_descriptors(self):
         """Where corund has none left, it turns away who connects and rests; who is there stays, and the next one comes when there is room."""
@@ -155,16 +167,16 @@ class Policies(Shimmed):
 
                 def used():
                     return sum(map(int, times.read_text().rsplit(")", 1)[1].split()[11:13]))  # pylint: disable=cell-var-from-loop
-                turned = 0
-                for client in many:
-                    client.settimeout(0.2)
-                    try:
-                        turned += client.recv(1) == b""
-                    except (TimeoutError, ConnectionResetError):
-                        pass
-                    if turned > 5:
-                        break
-                self.assertGreater(turned, 5)
+                turned, waiting = 0, many
+                while turned <= 5:
+                    readable = select.select(waiting, [], [], 60)[0]
+                    self.assertTrue(readable, turned)
+                    waiting = [client for client in waiting if client not in readable]
+                    for client in readable:
+                        try:
+                            turned += client.recv(1) == b""
+                        except ConnectionResetError:
+                            pass
                 before = used()
                 time.sleep(1)
                 self.assertLess(used() - before, 20)  # of 100
