@@ -221,6 +221,7 @@ ENTRY(int, cuModuleGetFunction, void **handle, void *module_handle, const char *
 ENTRY(int, cuModuleGetGlobal_v2, uint64_t *address, size_t *bytes, void *module_handle, const char *name);
 ENTRY(int, cuLibraryGetGlobal, uint64_t *address, size_t *bytes, void *library, const char *name);
 ENTRY(int, cuModuleGetFunctionCount, unsigned *count, void *module_handle);
+ENTRY(int, cuLibraryGetKernelCount, unsigned *count, void *library);
 ENTRY(int, cuModuleGetLoadingMode, int *mode);
 ENTRY(int, cuLibraryLoadData, void **handle, const void *data, int *jit_options, void **jit_values, unsigned jit_count,
       const int *options, void **values, unsigned count);

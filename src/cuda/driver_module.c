@@ -209,6 +209,20 @@ ENTRY(int, cuModuleGetFunctionCount, unsigned *count, void *module_handle)
     return call_end(&call);
 }
 
+/* Libraries are asked for without a context: whether one is still there is known so (shim/kernels.c). */
+ENTRY(int, cuLibraryGetKernelCount, unsigned *count, void *library)
+{
+    struct call call;
+    if (driver_begin_started(&call)) {
+        const struct module *module = object_find(call.process, library, OBJECT_MODULE);
+        if (module && count)
+            *count = (unsigned)corun_module_kernel_count(module->code);
+        else
+            call.error = module ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
+    }
+    return call_end(&call);
+}
+
 ENTRY(int, cuModuleGetLoadingMode, int *mode)
 {
     if (!mode)

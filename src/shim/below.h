@@ -18,8 +18,14 @@ enum looked_at {
     LOOKED_AT_COUNT
 };
 
-/* What a driver returns where it lacks an entry point, CUDA_ERROR_NOT_FOUND and CUDA_ERROR_NOT_SUPPORTED, and without a driver. */
-enum { BELOW_OK = 0, BELOW_NO_DEVICE = 100, BELOW_NOT_FOUND = 500, BELOW_NOT_SUPPORTED = 801 };
+/* What a driver returns where it lacks an entry point, CUDA_ERROR_NOT_FOUND and CUDA_ERROR_NOT_SUPPORTED, without a driver, and for a handle that is none. */
+enum {
+    BELOW_OK = 0,
+    BELOW_NO_DEVICE = 100,
+    BELOW_INVALID_HANDLE = 400,
+    BELOW_NOT_FOUND = 500,
+    BELOW_NOT_SUPPORTED = 801
+};
 
 /* The symbol in the driver below; NULL: it has none, or there is no driver. */
 void *below_find(const char *symbol);

@@ -76,12 +76,15 @@ static int make_some_way(const struct launch *launch)
     uint64_t total = slice_total(launch->grid), blocks = total;
     if (kernel && total)
         blocks = slice_blocks(launch, kernel, total, bound_ns);
-    if (blocks < total && variables_copy(kernel->copied, kernel->copied_count, launch->stream, launch->per_thread))
-        return make_slices(launch, kernel, total, blocks);
-    int error = make(launch, launch->function, launch->grid, launch->parameters, kernel, &governed);
-    if (kernel && error == BELOW_OK && !atomic_load(&kernel->block_ps))
-        govern_measure(&governed);
-    return error;
+    if (blocks < total && variables_copy(kernel->copied, kernel->copied_count, launch->stream, launch->per_thread)) {
+        made = make_slices(launch, kernel, total, blocks);
+    } else {
+        made = make(launch, launch->function, launch->grid, launch->parameters, kernel, &governed);
+        if (kernel && made == BELOW_OK && !atomic_load(&kernel->block_ps))
+            govern_measure(&governed);
+    }
+    kernel_drop(kernel);
+    return made;
 }
 
 int launch_make(const struct launch *launch)

@@ -581,7 +581,8 @@ void govern_end(struct governed *launch, int error)
         if (!state.seen_under_way++) {
             state.seen_ns = now();
             state.seen_exactly = true;
-            state.seen_kernel = launch->kernel;
+            kernel_drop(state.seen_kernel);
+            state.seen_kernel = kernel_share(launch->kernel);
             state.seen_blocks = launch->blocks;
         }
     }

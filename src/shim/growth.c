@@ -49,7 +49,7 @@ struct place {
     bool taken, kept; /* by a launch that is being made, or could not be made; its launches are in the stream */
     uint32_t uses;
     uint32_t sent[STREAMS]; /* the number of the last further launch of this place in each stream */
-    const char *name;
+    struct kernel *kernel;  /* of the last launch that was kept */
     void *function;
     unsigned block[3], shared_bytes;
     uint32_t workers, per_sm;
@@ -57,7 +57,6 @@ struct place {
     uint32_t parameters;
     size_t bytes;
     unsigned char *values; /* of its parameters, one behind the other */
-    const uint32_t *sizes;
 };
 
 struct growth {
@@ -106,8 +105,10 @@ static bool make_queues(struct growth *growth)
 static struct growth *begin_anew(struct growth *before)
 {
     struct growth *growth = before ? before : calloc(1, sizeof *growth);
-    for (uint32_t i = 0; before && i < GROWTH_LAUNCHES; i++)
+    for (uint32_t i = 0; before && i < GROWTH_LAUNCHES; i++) {
+        kernel_drop(before->places[i].kernel);
         before->places[i] = (struct place){.values = before->places[i].values, .bytes = before->places[i].bytes};
+    }
     if (growth)
         memset(growth->sent, 0, sizeof growth->sent);
     return growth;
@@ -210,18 +211,20 @@ static bool copy_parameters(struct place *place, const struct launch *launch, co
         memcpy(place->values + at, launch->parameters[i], kernel->parameter_bytes[i]);
         at += aligned(kernel->parameter_bytes[i]);
     }
-    place->sizes = kernel->parameter_bytes;
     place->parameters = kernel->parameters;
     return true;
 }
 
-void growth_keep(struct growth *growth, uint32_t at, const struct launch *launch, const struct kernel *kernel,
+void growth_keep(struct growth *growth, uint32_t at, const struct launch *launch, struct kernel *kernel,
                  uint32_t workers, const struct worker_arguments *arguments)
 {
     struct place *place = &growth->places[at];
     pthread_mutex_lock(&growth->lock);
     place->taken = false;
-    place->name = kernel->name;
+    if (place->kernel != kernel) {
+        kernel_drop(place->kernel);
+        place->kernel = kernel_share(kernel);
+    }
     place->function = kernel->function;
     memcpy(place->block, launch->block, sizeof place->block);
     place->shared_bytes = launch->shared_bytes;
@@ -237,8 +240,11 @@ void growth_keep(struct growth *growth, uint32_t at, const struct launch *launch
 void growth_forget(struct growth *growth)
 {
     pthread_mutex_lock(&growth->lock);
-    for (uint32_t i = 0; i < GROWTH_LAUNCHES; i++)
+    for (uint32_t i = 0; i < GROWTH_LAUNCHES; i++) {
         growth->places[i].kept = false;
+        kernel_drop(growth->places[i].kernel);
+        growth->places[i].kernel = NULL;
+    }
     pthread_mutex_unlock(&growth->lock);
 }
 
@@ -286,13 +292,13 @@ static void send(struct growth *growth, struct place *place, uint32_t stream)
     size_t at = 0;
     for (uint32_t i = 0; i < place->parameters; i++) {
         parameters[i] = place->values + at;
-        at += aligned(place->sizes[i]);
+        at += aligned(place->kernel->parameter_bytes[i]);
     }
     parameters[place->parameters] = &place->arguments;
     if (growth->make(place->function, place->workers, 1, 1, place->block[0], place->block[1], place->block[2],
                      place->shared_bytes, growth->streams[stream], parameters, NULL) != BELOW_OK)
         return;
-    trace_line("further", place->name, "");
+    trace_line("further", place->kernel->name, "");
     place->sent[stream] = ++growth->sent[stream];
     (void)growth->write(growth->streams[stream], marks_address(&growth->marks, GROWTH_LAUNCHES + stream),
                         growth->sent[stream], 0);

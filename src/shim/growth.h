@@ -34,7 +34,7 @@ uint64_t growth_queue(const struct growth *growth, uint32_t place);
 int growth_open(struct growth *growth, uint32_t place, const struct launch *launch, const struct worker_queue *first);
 int growth_close(struct growth *growth, uint32_t place, const struct launch *launch, uint64_t rest, uint32_t total);
 /* All of that is in the stream: from now on it grows. */
-void growth_keep(struct growth *growth, uint32_t place, const struct launch *launch, const struct kernel *kernel,
+void growth_keep(struct growth *growth, uint32_t place, const struct launch *launch, struct kernel *kernel,
                  uint32_t workers, const struct worker_arguments *arguments);
 /* Kernels of the program may be gone soon: what is under way grows no more. */
 void growth_forget(struct growth *growth);

@@ -37,6 +37,7 @@ enum {
 
 /* What was loaded. `image` is the program's, of a file that is mapped; `text` is ours. */
 struct image {
+    uint32_t uses;      /* one while the driver has it, and one for each record of a kernel of it */
     const void *handle; /* of the module or the library; NULL: it is gone */
     const void *image;
     char *text;
@@ -47,7 +48,7 @@ struct image {
     const void *context;             /* where it was loaded last, */
     void *module;                    /* as that; NULL: it is not there any more, */
     bool fails;                      /* or cannot be */
-    struct lent *lent; /* the variables that it borrows. Lives for ever: a launch in another thread may look at it */
+    struct lent *lent;               /* the variables that it borrows */
 };
 
 static struct {
@@ -130,6 +131,7 @@ static void keep(const void *handle, const void *data, bool is_library)
     struct image *image = calloc(1, sizeof *image);
     if (!image)
         return;
+    image->uses = 1;
     image->handle = handle;
     image->image = data;
     image->is_library = is_library;
@@ -160,6 +162,17 @@ static struct image *image_of(const void *handle)
     return NULL;
 }
 
+/* Under the lock. */
+static void drop_image(struct image *image)
+{
+    if (--image->uses)
+        return;
+    free(image->text);
+    free(image->rewritten);
+    free(image->lent);
+    free(image);
+}
+
 /* ---- kernels ---- */
 
 static struct kernel **place_of(const void *handle)
@@ -179,8 +192,40 @@ struct kernel *kernel_find(const void *handle)
 {
     pthread_mutex_lock(&state.lock);
     struct kernel *kernel = find(handle);
+    if (kernel)
+        kernel->uses++;
     pthread_mutex_unlock(&state.lock);
     return kernel;
+}
+
+struct kernel *kernel_share(struct kernel *kernel)
+{
+    pthread_mutex_lock(&state.lock);
+    if (kernel)
+        kernel->uses++;
+    pthread_mutex_unlock(&state.lock);
+    return kernel;
+}
+
+/* Under the lock. */
+static void drop(struct kernel *kernel)
+{
+    if (--kernel->uses)
+        return;
+    drop_image(kernel->image);
+    free(kernel->name);
+    free((void *)(uintptr_t)kernel->parameter_bytes);
+    free(kernel->copied);
+    free(kernel);
+}
+
+void kernel_drop(struct kernel *kernel)
+{
+    if (!kernel)
+        return;
+    pthread_mutex_lock(&state.lock);
+    drop(kernel);
+    pthread_mutex_unlock(&state.lock);
 }
 
 void kernel_took(struct kernel *kernel, uint64_t blocks, uint64_t ns)
@@ -189,35 +234,41 @@ void kernel_took(struct kernel *kernel, uint64_t blocks, uint64_t ns)
     atomic_store(&kernel->block_ps, now > before ? now : before - (before - now) / 8);
 }
 
-/* Handles of what is gone are given again. Records stay: a launch in another thread may look at one. */
-static void forget(struct kernel *kernel)
+/* Under the lock: what is gone, whose handle is given again. The record goes as well, unless a launch in another thread looks at it. */
+static void forget(struct kernel **at)
 {
+    struct kernel *kernel = *at;
+    *at = kernel->next;
     kernel->handle = NULL;
     kernel->function = NULL;
     kernel->whole = true;
+    drop(kernel);
 }
 
 /* Under the lock. `home`: the context to which the handle belongs; NULL: none. A handle that was another kernel's is given again: that one is gone. */
 static void keep_kernel(const void *handle, struct image *image, const char *name, const void *home)
 {
-    struct kernel *before = find(handle);
-    if (before && before->image == image && strcmp(before->name, name) == 0)
+    struct kernel **at = place_of(handle);
+    while (*at && (*at)->handle != handle)
+        at = &(*at)->next;
+    if (*at && (*at)->image == image && strcmp((*at)->name, name) == 0)
         return;
-    if (before)
-        forget(before);
+    if (*at)
+        forget(at);
     struct kernel *kernel = image ? calloc(1, sizeof *kernel) : NULL;
-    if (!kernel)
-        return;
-    kernel->handle = handle;
-    kernel->image = image;
-    kernel->home = home;
-    kernel->name = strdup(name);
-    if (!kernel->name) {
+    char *copy = kernel ? strdup(name) : NULL;
+    if (!copy) {
         free(kernel);
         return;
     }
+    kernel->uses = 1;
+    kernel->handle = handle;
+    kernel->image = image;
+    kernel->home = home;
+    kernel->name = copy;
     kernel->next = *place_of(handle);
     *place_of(handle) = kernel;
+    image->uses++;
 }
 
 static void found(int error, void *const *function, const void *module, const char *name)
@@ -230,21 +281,35 @@ static void found(int error, void *const *function, const void *module, const ch
     pthread_mutex_unlock(&state.lock);
 }
 
+/* Under the lock: the driver has it no more. */
+static void forget_image(size_t index)
+{
+    struct image *image = state.images.data[index];
+    for (size_t i = 0; i < PLACES; i++)
+        for (struct kernel **at = &state.kernels[i]; *at;)
+            if ((*at)->image == image)
+                forget(at);
+            else
+                at = &(*at)->next;
+    memmove(&state.images.data[index], &state.images.data[index + 1],
+            (state.images.count - index - 1) * sizeof(struct image *));
+    state.images.count--;
+    image->handle = NULL;
+    drop_image(image);
+}
+
 /* The rewritten module goes first: what is under way of it uses the variables of the other one. */
 static void unloaded(const void *handle)
 {
     int (*unload)(void *) = below(LOOKED_AT_cuModuleUnload);
     void *module = NULL;
     pthread_mutex_lock(&state.lock);
-    struct image *image = handle ? image_of(handle) : NULL;
-    for (size_t i = 0; image && i < PLACES; i++)
-        for (struct kernel *kernel = state.kernels[i]; kernel; kernel = kernel->next)
-            if (kernel->image == image)
-                forget(kernel);
-    if (image) {
-        image->handle = NULL;
-        module = image->module;
-        image->module = NULL;
+    size_t at = state.images.count;
+    while (at && (!handle || state.images.data[at - 1]->handle != handle))
+        at--;
+    if (at) {
+        module = state.images.data[at - 1]->module;
+        forget_image(at - 1);
     }
     pthread_mutex_unlock(&state.lock);
     if (module) {
@@ -253,24 +318,37 @@ static void unloaded(const void *handle)
     }
 }
 
-/* Under the lock: handles that belong to the context are gone, and so is what was made in it of others, which is made anew elsewhere. */
+/* Handles that belong to the context are gone; of libraries, which belong to none, a driver says so. One that has them in a context ends them with that. */
+static bool is_gone(const struct image *image, const void *context)
+{
+    int (*count)(unsigned *, const void *) = (int (*)(unsigned *, const void *))below_find("cuLibraryGetKernelCount");
+    unsigned kernels;
+    if (image->is_library)
+        return count && count(&kernels, image->handle) == BELOW_INVALID_HANDLE;
+    return !context || image->home == context;
+}
+
+/* Under the lock. What was made in the context of others is gone, and is made anew elsewhere. */
 static void forget_context(const void *context)
 {
-    for (size_t i = 0; i < PLACES; i++)
-        for (struct kernel *kernel = state.kernels[i]; kernel; kernel = kernel->next)
-            if (!context || kernel->home == context)
-                forget(kernel);
-            else if (kernel->context == context)
-                kernel->function = NULL;
-    for (size_t i = 0; i < state.images.count; i++) {
+    for (size_t i = state.images.count; i-- > 0;) {
         struct image *image = state.images.data[i];
-        if (!context || image->home == context)
-            image->handle = NULL;
         if (!context || image->context == context) {
             image->module = NULL;
             image->fails = false;
         }
+        if (is_gone(image, context))
+            forget_image(i);
     }
+    for (size_t i = 0; i < PLACES; i++)
+        for (struct kernel **at = &state.kernels[i]; *at;) {
+            if ((*at)->context == context || !context)
+                (*at)->function = NULL;
+            if ((*at)->home && (!context || (*at)->home == context))
+                forget(at);
+            else
+                at = &(*at)->next;
+        }
 }
 
 /* A context is gone, with its modules, its memory and whatever was under way. NULL: it is not known which. */
@@ -372,14 +450,13 @@ static uint32_t wave_of(void *function, uint32_t block_threads, uint32_t shared_
     return (uint32_t)(blocks * sms);
 }
 
-/* As drivers from CUDA 12.4 on tell. What another thread may look at stays. */
+/* As drivers from CUDA 12.4 on tell; they are the same in every context. */
 static void measure_parameters(struct kernel *kernel)
 {
     int (*tell)(void *, size_t, size_t *, size_t *) =
         (int (*)(void *, size_t, size_t *, size_t *))below_find("cuFuncGetParamInfo");
-    uint32_t *all = tell ? calloc(kernel->parameters + (size_t)1, sizeof *all) : NULL;
+    uint32_t *all = tell && !kernel->parameter_bytes ? calloc(kernel->parameters + (size_t)1, sizeof *all) : NULL;
     size_t offset, bytes;
-    kernel->parameter_bytes = NULL;
     for (uint32_t i = 0; all && i < kernel->parameters; i++) {
         if (tell(kernel->function, i, &offset, &bytes) != BELOW_OK) {
             free(all);
@@ -387,7 +464,8 @@ static void measure_parameters(struct kernel *kernel)
         }
         all[i] = (uint32_t)bytes;
     }
-    kernel->parameter_bytes = all;
+    if (all)
+        kernel->parameter_bytes = all;
 }
 
 /* Under the lock. */
@@ -518,6 +596,40 @@ int cuLibraryGetKernel(void **kernel, void *library, const char *name)
     int (*real)(void **, void *, const char *) = below(LOOKED_AT_cuLibraryGetKernel);
     int error = real(kernel, library, name);
     found(error, kernel, library, name);
+    return error;
+}
+
+/* All that there are of a module or a library: with their names, where the driver tells them. Handles are given again, also where it does not. */
+static void enumerated(int error, void *const *functions, unsigned most, const void *module, const char *names)
+{
+    int (*count)(unsigned *, const void *) = (int (*)(unsigned *, const void *))below_find(
+        strcmp(names, "cuKernelGetName") == 0 ? "cuLibraryGetKernelCount" : "cuModuleGetFunctionCount");
+    int (*ask)(const char **, const void *) = (int (*)(const char **, const void *))below_find(names);
+    unsigned there = 0;
+    if (error != BELOW_OK || !functions || !count || count(&there, module) != BELOW_OK)
+        return;
+    for (unsigned i = 0; i < there && i < most; i++) {
+        const char *name = "";
+        bool known = ask && ask(&name, functions[i]) == BELOW_OK && name;
+        found(BELOW_OK, &functions[i], known ? module : NULL, known ? name : "");
+    }
+}
+
+SHIM_EXPORT int cuModuleEnumerateFunctions(void **functions, unsigned count, void *module);
+int cuModuleEnumerateFunctions(void **functions, unsigned count, void *module)
+{
+    int (*real)(void **, unsigned, void *) = below(LOOKED_AT_cuModuleEnumerateFunctions);
+    int error = real(functions, count, module);
+    enumerated(error, functions, count, module, "cuFuncGetName");
+    return error;
+}
+
+SHIM_EXPORT int cuLibraryEnumerateKernels(void **kernels, unsigned count, void *library);
+int cuLibraryEnumerateKernels(void **kernels, unsigned count, void *library)
+{
+    int (*real)(void **, unsigned, void *) = below(LOOKED_AT_cuLibraryEnumerateKernels);
+    int error = real(kernels, count, library);
+    enumerated(error, kernels, count, library, "cuKernelGetName");
     return error;
 }
 

@@ -13,6 +13,7 @@
 
 struct kernel {
     struct kernel *next; /* of those whose handles have the same place */
+    uint32_t uses;       /* one while the driver has it, and one for whoever looks at it */
     const void *handle;
     const void *home; /* the context to which the handle belongs; NULL: none */
     struct image *image;
@@ -32,8 +33,11 @@ struct kernel {
 
 /* What was launched took so long. A longer time counts at once, shorter ones bit by bit. */
 void kernel_took(struct kernel *kernel, uint64_t blocks, uint64_t ns);
-/* NULL: not known. Lives for ever. */
+/* NULL: not known. Whoever has it drops it; then it lives as long as the driver has the kernel. */
 struct kernel *kernel_find(const void *handle);
+/* Once more, for whoever keeps it longer than that. NULL: nothing happens, here and below. */
+struct kernel *kernel_share(struct kernel *kernel);
+void kernel_drop(struct kernel *kernel);
 /*
  * How many thread blocks of that shape the GPU holds at once of the kernel's other form, which is made if need be; 0: it has none in the current
  * context, or none of that shape.

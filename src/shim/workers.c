@@ -67,7 +67,7 @@ static int set_queue(const struct launch *launch, struct queue *queue, const str
 /* A launch being made: what of it is in the stream already. */
 struct making {
     const struct launch *launch;
-    const struct kernel *kernel;
+    struct kernel *kernel;
     const struct crew *crew;
     struct queue *queue;
     const struct shape *shape;
@@ -170,28 +170,23 @@ static bool is_whole(const struct shape *shape)
     return shape->sms == board_sms(0, BOARD_SMS) && shape->workers == shape->total;
 }
 
-bool workers_launch(const struct launch *launch, int *error)
+static bool launch_as_workers(const struct launch *launch, struct kernel *kernel, struct shape *shape, int *error)
 {
-    struct shape shape = {.sms = govern_sms()};
     struct governed governed;
     struct crew *crew;
     struct queue *queue;
-    pthread_once(&state.once, find_calls);
-    if (!shape.sms || !state.write || !tables_usable())
-        return false;
-    struct kernel *kernel = kernel_find(launch->function);
-    if (!find_shape(launch, kernel, &shape) ||
-        !tables_take(launch->stream, launch->per_thread, shape.sms, &crew, &queue) || is_whole(&shape))
+    if (!find_shape(launch, kernel, shape) ||
+        !tables_take(launch->stream, launch->per_thread, shape->sms, &crew, &queue) || is_whole(shape))
         return false; /* tables are there all the same: they tell corund that there are workers */
-    govern_begin(&governed, launch->stream, launch->per_thread, kernel, shape.total);
+    govern_begin(&governed, launch->stream, launch->per_thread, kernel, shape->total);
     uint32_t now = govern_sms();
-    if (now && now != shape.sms) { /* it waited at the gate for that, perhaps */
-        shape.sms = now;
+    if (now && now != shape->sms) { /* it waited at the gate for that, perhaps */
+        shape->sms = now;
         tables_rewrite(crew, now);
     }
-    govern_tell_shape(shape.per_sm, shape.threads);
+    govern_tell_shape(shape->per_sm, shape->threads);
     struct making making = {
-        .launch = launch, .kernel = kernel, .crew = crew, .queue = queue, .shape = &shape, .begun = false};
+        .launch = launch, .kernel = kernel, .crew = crew, .queue = queue, .shape = shape, .begun = false};
     pthread_mutex_lock(&queue->lock);
     *error = make_launches(&making, crew);
     pthread_mutex_unlock(&queue->lock);
@@ -203,4 +198,16 @@ bool workers_launch(const struct launch *launch, int *error)
     govern_end(&governed, *error);
     tables_launched();
     return true;
+}
+
+bool workers_launch(const struct launch *launch, int *error)
+{
+    struct shape shape = {.sms = govern_sms()};
+    pthread_once(&state.once, find_calls);
+    if (!shape.sms || !state.write || !tables_usable())
+        return false;
+    struct kernel *kernel = kernel_find(launch->function);
+    bool made = launch_as_workers(launch, kernel, &shape, error);
+    kernel_drop(kernel);
+    return made;
 }

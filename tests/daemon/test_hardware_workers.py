@@ -364,6 +364,101 @@ class Workers(Shimmed):
                 self.assertEqual(self.kernels(), (ran, stayed))
                 self.assertEqual(f" variable {hidden} not found" in self.trace.read_text(), hidden != "nobody")
 
+    # A function for each word, in front of a driver that gives each handle again as soon as it may.
+    AGAIN = """
+import ctypes as c, sys
+d, v, libc = c.CDLL("libcuda.so.1"), c.c_void_p, c.CDLL(None)
+class Counts(c.Structure):
+    _fields_ = [(name, c.c_size_t) for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()]
+libc.mallinfo2.restype = Counts
+text = b".version 6.0\\n.target sm_50\\n.address_size 64\\n.visible .entry %s(.param .u64 to) { ret; }\\n"
+def do(name, *words):
+    if getattr(d, name)(*words):
+        raise SystemExit(name)
+def begin():
+    context = v()
+    do("cuDevicePrimaryCtxRetain", c.byref(context), 0)
+    do("cuCtxSetCurrent", context)
+def module(name):
+    new, function = v(), v()
+    do("cuModuleLoadData", c.byref(new), text % name)
+    do("cuModuleGetFunction", c.byref(function), new, name)
+    return new, function
+def library(name):
+    new, kernel, function = v(), v(), v()
+    do("cuLibraryLoadData", c.byref(new), text % name, None, None, 0, None, None, 0)
+    do("cuLibraryGetKernel", c.byref(kernel), new, name)
+    do("cuKernelGetFunction", c.byref(function), kernel)
+    return new, function
+def enumerated(load, ask):
+    def made(name):
+        new, function = v(), v()
+        do(*load(c.byref(new), text % name))
+        do(ask, c.byref(function), 1, new)
+        return new, function
+    return made
+of_module = enumerated(lambda new, text: ("cuModuleLoadData", new, text), "cuModuleEnumerateFunctions")
+of_library = enumerated(lambda new, text: ("cuLibraryLoadData", new, text, None, None, 0, None, None, 0), "cuLibraryEnumerateKernels")
+def launch(function):
+    parameters = (v * 1)(c.cast(c.pointer(c.c_uint64()), v))
+    do("cuLaunchKernel", function, 5000, 1, 1, 32, 1, 1, 0, None, parameters, None)
+def resets():
+    for first in (module, library, of_module, of_library):
+        for second in (module, library, of_module, of_library):
+            begin()
+            _, before = first(b"first")
+            launch(before)
+            do("cuDevicePrimaryCtxReset_v2", 0)
+            begin()
+            _, after = second(b"second")
+            print(before.value == after.value, flush=True)
+            launch(after)
+            do("cuDevicePrimaryCtxReset_v2", 0)
+def bytes_after(rounds, one):
+    for _ in range(rounds):
+        one()
+    return libc.mallinfo2().uordblks
+def flat():
+    def unloads():
+        for load, unload in ((module, "cuModuleUnload"), (library, "cuLibraryUnload"), (of_module, "cuModuleUnload"), (of_library, "cuLibraryUnload")):
+            new, function = load(b"some")
+            launch(function)
+            do(unload, new)
+    def ends():
+        begin()
+        for load in (module, library, of_module, of_library):
+            launch(load(b"some")[1])
+        do("cuDevicePrimaryCtxReset_v2", 0)
+    begin()
+    for one in (unloads, ends):
+        before = bytes_after(100, one) # each place of a long launch has had one
+        print(one.__name__, max(0, bytes_after(100, one) - before) // 1000, "KB")
+do("cuInit", 0)
+globals()[sys.argv[1]]()
+"""
+
+    def again(self, word, **more):
+        self.corund(lambda: part(0, ALL // 2))
+        environment = self.manned(CORUN_SHIM_DRIVER=str(PROGRAMS / "handles_again.so"), CORUN_SHIM_CACHE="", PYTHONMALLOC="pymalloc", **more)
+        status, out, err = self.run_program("/usr/bin/python3", environment, "-c", self.AGAIN, word)
+        self.assertEqual((status, err), (0, b""), out)
+        return out.decode().splitlines()
+
+    def test_handles_are_given_again(self):
+        """After the device's context has ended, a handle that was another kernel's is launched as the kernel for which the driver gave it, however the program got it."""
+        lines = self.again("resets", TELL_LAUNCHES="1")
+        self.assertEqual(lines.count("True"), 16, lines)
+        after = [line for at, line in enumerate(lines) if "True" in lines[:at]]
+        self.assertIn("second of second, rewritten", after)
+        several = "\n".join(lines).split("True")
+        for number, told in enumerate(several[1:-1]):
+            self.assertIn("second of second, rewritten", told, number)
+            self.assertNotIn("first", told.split("first of first, rewritten", 1)[0], number)
+
+    def test_modules_come_and_go(self):
+        """What the shim notes of modules, libraries and their kernels goes with them; also with their context."""
+        self.assertEqual(self.again("flat"), ["unloads 0 KB", "ends 0 KB"])
+
     def test_workers_are_kept(self):
         """The other form of a module is made once, beside those for slices."""
         corund = self.corund(lambda: part(0, ALL // 2))
