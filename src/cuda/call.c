@@ -8,8 +8,10 @@
 #include "cuda/device.h"
 #include "cuda/driver_calls.h"
 #include "cuda/entry.h"
+#include "cuda/failure.h"
 #include "cuda/object.h"
 #include "cuda/process.h"
+#include "cuda/remote.h"
 #include "cuda/stack_clear.h"
 #include "cuda/user_object.h"
 
@@ -25,8 +27,16 @@ static bool fail(struct call *call, int error)
     return false;
 }
 
+/* All contexts are of the daemon's GPU. What waits in this one is let go with the error. */
+static void fail_with_daemon(struct call *call)
+{
+    if (remote_is_lost(call->process->remote) && !call->context->destroyed && !call->context->error)
+        failure_of_launch(call->process, call->context, CORUN_DEADLOCK);
+}
+
 static bool context_is_good(struct call *call)
 {
+    fail_with_daemon(call);
     call->error = call->context->destroyed ? CUDA_ERROR_CONTEXT_IS_DESTROYED : call->context->error;
     return call->error == CUDA_SUCCESS;
 }
@@ -100,8 +110,21 @@ void *driver_begin_object(struct call *call, const void *handle, enum object_kin
     return result ? object : NULL;
 }
 
+/* Whatever the call has come to, the daemon is gone by now: it says so, as all that follow. */
+static void hear_of_loss(struct call *call)
+{
+    if (!remote_is_lost(call->process->remote) || (!call->context && call->error == CUDA_SUCCESS))
+        return;
+    if (call->context && call->context->destroyed)
+        return;
+    if (call->context)
+        fail_with_daemon(call);
+    call->error = call->context ? call->context->error : CUDA_ERROR_LAUNCH_FAILED;
+}
+
 int call_end(struct call *call)
 {
+    hear_of_loss(call);
     corun_per_thread = false;
     struct user_object *ended = user_objects_take(call->process);
     pthread_mutex_unlock(&call->process->lock);
@@ -113,6 +136,7 @@ int call_end(struct call *call)
 
 int runtime_end(struct call *call)
 {
+    hear_of_loss(call);
     /* cudaErrorNotReady is an answer, not a failure. */
     if (call->error != CUDA_SUCCESS && call->error != CUDA_ERROR_NOT_READY && !call->driver)
         call->thread->last_error = call->error;

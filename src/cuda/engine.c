@@ -599,6 +599,31 @@ int engine_make_room(struct process *process, struct context *context)
     return context->error;
 }
 
+struct told_callback {
+    abi_stream_callback callback;
+    void *stream, *user;
+    int error;
+};
+
+static void tell(void *value)
+{
+    const struct told_callback *told = value;
+    told->callback(told->stream, told->error, told->user);
+    free(value);
+}
+
+/* Functions in a stream that cannot continue are not called, but callbacks are, with the error (cudaStreamAddCallback): a program may wait for them. */
+static void tell_callback(struct process *process, const struct task *task)
+{
+    int error = task->stream->context->error;
+    struct told_callback *told = error && task->call.callback ? calloc(1, sizeof *told) : NULL;
+    if (!told)
+        return;
+    *told = (struct told_callback){task->call.callback, task->stream, task->call.user, error};
+    if (!user_objects_call(process, told, tell))
+        free(told);
+}
+
 /* Drops a task. What another thread still has to do with is kept until that is over. */
 static void abandon(struct process *process, struct device *device, struct task *task)
 {
@@ -611,6 +636,8 @@ static void abandon(struct process *process, struct device *device, struct task 
         if (task->event.event->shared)
             interprocess_reached(task->event.event, task->event.count);
     }
+    if (task->kind == TASK_CALL && !task->queued.started)
+        tell_callback(process, task);
     if (task->kind == TASK_CALL && task->queued.started) /* the thread that is in it frees it */
         task->stream = NULL;
     else

@@ -26,6 +26,11 @@ enum corun_status remote_lost(struct remote *remote)
     return CORUN_DEADLOCK; /* CUDA_ERROR_LAUNCH_FAILED: the context cannot continue */
 }
 
+bool remote_is_lost(const struct remote *remote)
+{
+    return remote && remote->lost;
+}
+
 /* What is said of kernels: notes at once, what stops them together with the failure. */
 static void take_message(const struct remote *remote, const struct wire_frame *frame)
 {

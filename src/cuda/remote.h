@@ -18,6 +18,8 @@ struct remote;
 struct remote *remote_join(const char *path, struct corun_diagnostics *list, struct corun_gpu_config *configuration);
 /* Whether time there follows the clock of the host. NULL: there is no daemon, and it does not. */
 bool remote_paced(const struct remote *remote);
+/* Whether the daemon is gone, which has been said then. NULL: there is none, and it is not. */
+bool remote_is_lost(const struct remote *remote);
 /* In a child of this process, which must not keep the connection open. */
 void remote_forked(struct remote *remote);
 

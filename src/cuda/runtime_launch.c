@@ -7,6 +7,7 @@
 #include "cuda/image.h"
 #include "cuda/process.h"
 #include "cuda/refusal.h"
+#include "cuda/remote.h"
 #include "cuda/runtime_api.h"
 
 #include <limits.h>
@@ -43,7 +44,8 @@ ENTRY(int, cudaConfigureCall, struct corun_dim3 grid, struct corun_dim3 block, s
 /* The module of a kernel could not be loaded, for a reason that was said. */
 static void refuse_module(struct process *process, const void *host, int error)
 {
-    if (error == CUDA_SUCCESS || error == CUDA_ERROR_OUT_OF_MEMORY || error == CUDA_ERROR_INVALID_DEVICE_FUNCTION)
+    if (error == CUDA_SUCCESS || error == CUDA_ERROR_OUT_OF_MEMORY || error == CUDA_ERROR_INVALID_DEVICE_FUNCTION ||
+        remote_is_lost(process->remote))
         return;
     const char *name = function_name_of_host(process, host);
     if (name)

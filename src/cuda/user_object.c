@@ -76,10 +76,25 @@ void user_references_free(struct process *process, struct user_references *refer
     vector_free(&references->list);
 }
 
+bool user_objects_call(struct process *process, void *value, void (*function)(void *value))
+{
+    struct user_object *object = calloc(1, sizeof *object);
+    if (!object)
+        return false;
+    *object = (struct user_object){{OBJECT_USER}, 0, value, function, process->user_objects};
+    process->user_objects = object;
+    return true;
+}
+
 struct user_object *user_objects_take(struct process *process)
 {
-    struct user_object *objects = process->user_objects;
+    struct user_object *last = process->user_objects, *objects = NULL;
     process->user_objects = NULL;
+    for (struct user_object *before; last; last = before) {
+        before = last->next;
+        last->next = objects;
+        objects = last;
+    }
     return objects;
 }
 

@@ -43,7 +43,9 @@ bool user_references_give_up(struct process *process, struct user_references *re
 /* The same ones as another list has, or one of each. False when out of memory. */
 bool user_references_copy(struct user_references *to, const struct user_references *from, bool one);
 void user_references_free(struct process *process, struct user_references *references);
-/* Takes those that nobody refers to, with the lock; and calls their functions, without. */
+/* A function that is called once the lock is given back, as that of an object without references. False when out of memory. */
+bool user_objects_call(struct process *process, void *value, void (*function)(void *value));
+/* Takes those that nobody refers to, with the lock; and calls their functions in the order in which they were given up, without. */
 struct user_object *user_objects_take(struct process *process);
 void user_objects_end(struct user_object *objects);
 

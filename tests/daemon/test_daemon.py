@@ -720,6 +720,75 @@ class Several(Daemon):
         self.stop_daemon()
 
 
+class Lost(Daemon):
+    """Whatever a program is calling when its corund ends, or stands still."""
+    KINDS = "launches stream_waits device_waits copies copies_that_wait allocations pools queries events functions callbacks".split()
+    LAUNCH_FAILURE = 719
+
+    def start_program(self):
+        """It goes on until its input ends."""
+        input_, self.input = os.pipe()
+        # pylint: disable=consider-using-with
+        process = subprocess.Popen([CORUN, "share", "--", PROGRAMS / "lost_gpu"], env=self.environment, stdin=input_,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        os.close(input_)
+        for end in (process.stdout.close, process.stderr.close, process.wait, process.kill):
+            self.addCleanup(end)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        return process
+
+    def expect(self, process, status, error):
+        out, said = process.communicate(timeout=120)
+        self.assertEqual(out.decode().splitlines(), [f"{kind} {error}" for kind in self.KINDS], said)
+        self.assertEqual(process.returncode, status, said)
+        return said
+
+    def test_ends(self):
+        """Every kind of call comes back with the same error, in every thread and ever after, and what has happened is said once, by its name."""
+        for how in (signal.SIGKILL, signal.SIGTERM):
+            for pause in (0, 0.3, 1):
+                with self.subTest(how.name, pause=pause):
+                    self.start_daemon("--policy", "even")
+                    programs, inputs = [], []
+                    for _ in range(2):
+                        programs.append(self.start_program())
+                        inputs.append(self.input)
+                    time.sleep(pause)
+                    self.daemon.send_signal(how)
+                    for process in programs:
+                        said = self.expect(process, 3, self.LAUNCH_FAILURE)
+                        self.assertEqual(said.count(b"corund is gone"), 1, said)
+                    for one in inputs:
+                        os.close(one)
+                    self.daemon.wait()
+
+    def test_stands_still(self):
+        """Programs wait for a corund that is stopped, and find what they find without."""
+        self.start_daemon()
+        process = self.start_program()
+        for _ in range(2):
+            time.sleep(0.3)
+            self.daemon.send_signal(signal.SIGSTOP)
+            time.sleep(2.5)
+            self.daemon.send_signal(signal.SIGCONT)
+        time.sleep(0.3)
+        os.close(self.input)
+        self.assertEqual(self.expect(process, 0, 0), b"")
+        self.stop_daemon()
+
+    def test_upgrade(self):
+        """One that is replaced is noticed by none of the calls."""
+        self.start_daemon()
+        process = self.start_program()
+        for _ in range(5):
+            time.sleep(0.3)
+            self.daemon.send_signal(signal.SIGUSR2)
+        time.sleep(0.5)
+        os.close(self.input)
+        self.assertEqual(self.expect(process, 0, 0), b"")
+        self.stop_daemon()
+
+
 class Upgrade(Daemon):
     """SIGUSR2: the process becomes the corund that its file is by now, and programs run on."""
     def restarts(self):

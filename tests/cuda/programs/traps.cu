@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* assert, trap, and a kernel that never ends. */
+/* assert, trap, and a kernel that never ends; and who hears of it. */
 #include "check.h"
 
 #ifdef TOOLKIT
@@ -24,6 +24,39 @@ __global__ void forever(volatile int *stop)
         ;
 }
 
+struct called {
+    int error, turn;
+};
+static int turns;
+
+static void be_called(void *user)
+{
+    ((called *)user)->turn = ++turns;
+}
+
+static void be_told(cudaStream_t, cudaError_t error, void *user)
+{
+    ((called *)user)->error = error;
+    be_called(user);
+}
+
+/* Behind what fails, functions are not called; callbacks hear of it, in their order. */
+static void call_back()
+{
+    cudaStream_t stream;
+    called function = {0, 0}, first = {0, 0}, second = {0, 0};
+    CHECK(cudaStreamCreate(&stream));
+    trap<<<1, 1, 0, stream>>>();
+    CHECK(cudaLaunchHostFunc(stream, be_called, &function));
+    CHECK(cudaStreamAddCallback(stream, be_told, &first, 0));
+    CHECK(cudaStreamAddCallback(stream, be_told, &second, 0));
+    EXPECT_ERROR(cudaErrorLaunchFailure, cudaStreamSynchronize(stream));
+    EXPECT(function.turn == 0);
+    EXPECT(first.turn == 1 && first.error == cudaErrorLaunchFailure);
+    EXPECT(second.turn == 2 && second.error == cudaErrorLaunchFailure);
+    CHECK(cudaDeviceReset());
+}
+
 int main(int argc, char **argv)
 {
     bool timed = argc < 2;
@@ -37,6 +70,7 @@ int main(int argc, char **argv)
     trap<<<1, 1>>>();
     EXPECT_ERROR(cudaErrorLaunchFailure, cudaDeviceSynchronize());
     CHECK(cudaDeviceReset());
+    call_back();
     if (timed) { /* without timing the watchdog waits for far more instructions */
         CHECK(cudaMalloc(&stop, sizeof *stop));
         CHECK(cudaMemset(stop, 0, sizeof *stop));
