@@ -36,9 +36,12 @@
 #define STALLED_NS \
     UINT64_C(3000000000) /* corund has not looked for so long while somebody stands at a gate: it stands still */
 #define STALLED_AGAIN_NS UINT64_C(30000000000) /* then between two attempts */
-#define ANSWER_S 3                             /* that an answer of corund may take */
-#define LOOKS 64                               /* launches between two looks at whether corund is still there */
+#define HUNG_UP_NS \
+    UINT64_C(50000000)               /* until the next attempt where it hangs up; each time twice as long, up to that */
+#define ANSWER_S 3                   /* that an answer of corund may take */
+#define LOOKS 64                     /* launches between two looks at whether corund is still there */
 #define HEALTH_NS UINT64_C(20000000) /* of waiting, before the driver is asked whether the context is still good */
+enum { HUNG_UP_DOUBLES = 10 };
 enum { REGISTER_PORTABLE_MAPPED = 3, NOBODY_CAPTURES = 0, CAPTURE_RELAXED = 2, NOT_READY = 600 };
 enum {
     FIRST_OF_CAPTURES = 900,
@@ -57,8 +60,8 @@ static struct {
     char socket[4096];
     _Atomic int device; /* whose launches are governed; where the program sees several, those on others are not */
     atomic_bool several;
-    uint64_t tried, again_ns; /* to reach corund; and how long after that once more */
-    _Atomic uint32_t looks;
+    uint64_t tried, again_ns;          /* to reach corund; and how long after that once more */
+    _Atomic uint32_t looks, hung_up;   /* times in a row that corund has hung up instead of an answer */
     bool told;                         /* that it cannot be reached, or is gone */
     bool chosen;                       /* device: there was a context */
     bool watched;                      /* a thread asks for SMs (govern_sms_after) */
@@ -191,6 +194,8 @@ static void attach(void)
     const struct timeval patience = {ANSWER_S, 0};
     (void)setsockopt(state.link.socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     (void)setsockopt(state.link.socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    uint32_t hung_up = atomic_exchange(&state.hung_up, 0);
+    uint64_t asked = now();
     state.again_ns = STALLED_AGAIN_NS;
     if (wire_send(&state.link, WIRE_ATTACH, &attach, NULL, 0) && wire_receive(&state.link, &frame)) {
         char text[512] = "";
@@ -200,6 +205,11 @@ static void attach(void)
             board = take_board(&frame);
         if (!board)
             say("corund refuses, the program runs ungoverned", text);
+    } else if (now() - asked < ANSWER_S * UINT64_C(1000000000)) { /* it may be about to end, or to begin */
+        say("corund hangs up, the program runs ungoverned until it answers", "");
+        uint64_t wait_ns = HUNG_UP_NS << (hung_up < HUNG_UP_DOUBLES ? hung_up : HUNG_UP_DOUBLES);
+        state.again_ns = wait_ns < STALLED_AGAIN_NS ? wait_ns : STALLED_AGAIN_NS;
+        atomic_store(&state.hung_up, hung_up + 1);
     } else {
         say("corund does not answer, the program runs ungoverned", "");
     }
@@ -529,7 +539,8 @@ void govern_begin(struct governed *launch, void *stream, bool per_thread, struct
 {
     *launch = (struct governed){NULL, stream, per_thread, NULL, kernel, blocks, false};
     pthread_once(&state.once, begin);
-    if (state.socket[0] && atomic_fetch_add_explicit(&state.looks, 1, memory_order_relaxed) % LOOKS == 0)
+    if (state.socket[0] && (atomic_fetch_add_explicit(&state.looks, 1, memory_order_relaxed) % LOOKS == 0 ||
+                            atomic_load_explicit(&state.hung_up, memory_order_relaxed)))
         look_for_corund();
     struct board *board = atomic_load_explicit(&state.board, memory_order_acquire);
     if (!board || is_captured(stream, per_thread) || is_elsewhere())

@@ -459,6 +459,43 @@ globals()[sys.argv[1]]()
         """What the shim notes of modules, libraries and their kernels goes with them; also with their context."""
         self.assertEqual(self.again("flat"), ["unloads 0 KB", "ends 0 KB"])
 
+    def test_corund_hangs_up(self):
+        """During attach: the program comes again, soon at first, then after longer and longer times, and is governed as soon as corund answers."""
+        come, attached, stop = [], threading.Event(), self.folder / "stop"
+
+        class HangsUp(Corund):
+            def answer(self, client):
+                come.append(time.monotonic())
+                if len(come) <= 4:
+                    client.recv(4096)
+                    return
+                attached.set()
+                super().answer(client)
+        corund = HangsUp(self.socket, lambda: part(0, ALL // 2))
+        self.addCleanup(corund.close)
+        word = self.AGAIN.replace('do("cuInit", 0)\n', """do("cuInit", 0)
+def patient():
+    import os, time
+    begin()
+    _, function = module(b"some")
+    while not os.path.exists(sys.argv[2]):
+        launch(function)
+        time.sleep(0.001)
+""")
+        environment = self.manned(CORUN_SHIM_DRIVER=str(PROGRAMS / "handles_again.so"), CORUN_SHIM_CACHE="")
+        with subprocess.Popen(["/usr/bin/python3", "-c", word, "patient", stop], env=environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+            came = attached.wait(20)
+            time.sleep(0.1)
+            stop.touch()
+            out, said = program.communicate(timeout=20)
+        self.assertTrue(came, come)
+        self.assertEqual((program.returncode, out), (0, b""), said)
+        self.assertEqual(said.splitlines(), [b"corun: corund hangs up, the program runs ungoverned until it answers"])
+        self.assertEqual(len(come), 5)
+        for number, (before, after) in enumerate(zip(come, come[1:])):
+            self.assertGreater(after - before, 0.04 * 2 ** number)
+
     def test_workers_are_kept(self):
         """The other form of a module is made once, beside those for slices."""
         corund = self.corund(lambda: part(0, ALL // 2))
