@@ -309,11 +309,12 @@ enum corun_status remote_module_load(struct remote *remote, struct context *cont
         return corun_report(list, CORUN_LIMIT, CORUN_NOWHERE, "%s: a module of %zu bytes is too large for corund",
                             from->name, from->bytes);
     memcpy(body.name, from->name, strnlen(from->name, sizeof body.name - 1));
+    /* there first: what the daemon refuses takes no addresses, neither here nor there */
+    enum corun_status status = remote_place(remote, WIRE_MODULE, &body, from->text, (uint32_t)from->bytes, &place);
     memory_be_quiet(context->memory, true);
-    enum corun_status status = corun_module_instance_create(module, context->memory, list, instance);
-    memory_be_quiet(context->memory, false);
     if (status == CORUN_OK)
-        status = remote_place(remote, WIRE_MODULE, &body, from->text, (uint32_t)from->bytes, &place);
+        status = corun_module_instance_create(module, context->memory, list, instance);
+    memory_be_quiet(context->memory, false);
     if (status == CORUN_OK &&
         !vector_push(&space->instances, ((struct remote_instance){*instance, (uint32_t)place.place})))
         status = CORUN_MEMORY;

@@ -34,9 +34,12 @@ static double part_of(uint32_t goal, double value, double isolated_ipc)
 const char *share_problem(const struct session *session, uint32_t goal, double value)
 {
     const struct limit *limit = limit_of(session);
-    double sum = part_of(goal, value, session->join.isolated_ipc);
+    const struct wire_join *now = &session->join;
+    double sum = part_of(goal, value, now->isolated_ipc);
     if (!limit || isinf(limit->share) || goal == CORUN_GOAL_NONE)
         return NULL;
+    if (session->joined && sum <= part_of(now->goal, now->goal_value, now->isolated_ipc))
+        return NULL; /* it promises no more than it did, whatever the limit is by now */
     const struct node *node = session->node;
     for (size_t i = 0; i < node->sessions.count; i++) {
         const struct session *other = node->sessions.data[i];

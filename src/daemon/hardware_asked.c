@@ -89,6 +89,8 @@ static const char *share_problem_there(const struct client *client, uint32_t goa
         return "where the share of a user is limited, a goal is a part of the rate alone: what times of runs take of "
                "the "
                "GPU is not known";
+    if (client->board && client->attach.goal == CORUN_GOAL_FRACTION && value <= client->attach.goal_value)
+        return NULL; /* it promises no more than it did, whatever the limit is by now */
     for (const struct client *other = client->hardware->clients; other; other = other->next)
         if (other != client && other->gpu == client->gpu && other->board && shares_with(client, other) &&
             other->attach.goal == CORUN_GOAL_FRACTION)

@@ -21,6 +21,8 @@ uint32_t limits_find(const struct limits *limits, const struct peer *peer, uint3
         if (row->of == LIMIT_OF_EVERYBODY || (row->of == LIMIT_OF_USER && row->id == peer->uid) ||
             (row->of == LIMIT_OF_GROUP && is_in(peer, row->id)))
             return i;
+        if (row->of == LIMIT_OF_GROUP && peer->groups_unknown)
+            return LIMITS_NOBODY;
     }
     return LIMITS_NOBODY;
 }

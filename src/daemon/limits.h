@@ -8,12 +8,13 @@
 #include <stdint.h>
 
 #define LIMITS_MOST_ROWS 64u
-#define PEER_MOST_GROUPS 64u
+#define PEER_MOST_GROUPS 1024u
 
 /* Who has connected, as the kernel says. */
 struct peer {
     uint32_t pid, uid, gid;
     uint32_t groups[PEER_MOST_GROUPS], group_count; /* besides gid */
+    uint32_t groups_unknown;                        /* 1: there are more of them, or the kernel does not say which */
 };
 
 enum limit_of { LIMIT_OF_USER, LIMIT_OF_GROUP, LIMIT_OF_EVERYBODY };
@@ -38,7 +39,7 @@ struct limits {
 
 #define LIMITS_NOBODY UINT32_MAX      /* may not come */
 #define LIMITS_OWNER (UINT32_MAX - 1) /* is not limited */
-/* The row that counts for somebody. `owner`: the daemon's own user. */
+/* The row that counts for somebody. `owner`: the daemon's own user. Whose groups are not known gets no further than the first row of a group. */
 uint32_t limits_find(const struct limits *limits, const struct peer *peer, uint32_t owner);
 /* Whether two, for whom these rows count, share what the row gives. */
 bool limits_same(const struct limits *limits, uint32_t row, uint32_t uid, uint32_t other_row, uint32_t other_uid);

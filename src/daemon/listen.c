@@ -112,8 +112,10 @@ bool listen_peer(int socket, struct peer *peer)
         return false;
     *peer = (struct peer){.pid = (uint32_t)who.pid, .uid = who.uid, .gid = who.gid};
     bytes = sizeof peer->groups;
-    if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, peer->groups, &bytes) == 0) /* else too many, or an old kernel */
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, peer->groups, &bytes) == 0)
         peer->group_count = bytes / (socklen_t)sizeof peer->groups[0];
+    else
+        peer->groups_unknown = 1;
     return true;
 }
 

@@ -133,6 +133,7 @@ struct session {
     struct buffer log; /* what its spaces were made with, for another corund that takes over */
     size_t log_memory; /* of that, without modules */
     bool log_lost;     /* there is no such log */
+    bool replays;      /* that of another corund: what it has, it may have */
     int file;          /* to be sent with the byte `file_at` of `out`; -1: none. Its space owns it */
     size_t file_at;
     void *user; /* the server's */
@@ -141,6 +142,7 @@ struct session {
 /* What a program did that ran alone: its rate is what goals of that name are fractions of. */
 struct known_rate {
     char name[WIRE_NAME_BYTES];
+    uint32_t uid; /* whose program that was: others' goals do not depend on it */
     double ipc;
 };
 
@@ -248,6 +250,8 @@ bool device_follows_clock(const struct device *device);
 void device_pass(struct device *device, uint64_t nanoseconds);
 /* Of the device, by all clients together. */
 uint64_t device_bytes(const struct device *device);
+/* Whether GPU and limits leave so much device memory more to the client. */
+bool session_has_memory(const struct session *session, uint64_t bytes);
 /* placement.c: the GPU that the client wants, or the one on which a program has most. NULL: there is none like that. */
 struct device *placement_find(struct node *node, const char *wanted);
 /* The GPUs of expected programs, as if they came in their order. */

@@ -206,10 +206,10 @@ static bool take_number(struct session *session)
     return false;
 }
 
-static double rate_of(const struct device *device, const char *name)
+static double rate_of(const struct device *device, const char *name, uint32_t uid)
 {
     for (size_t i = 0; i < device->known.count; i++)
-        if (!strcmp(device->known.data[i].name, name))
+        if (device->known.data[i].uid == uid && !strcmp(device->known.data[i].name, name))
             return device->known.data[i].ipc;
     return 0;
 }
@@ -239,7 +239,7 @@ static void join(struct session *session, const struct wire_frame *frame)
         return;
     const struct device *device = session->device;
     if (join->isolated_ipc == 0)
-        join->isolated_ipc = rate_of(device, join->name);
+        join->isolated_ipc = rate_of(device, join->name, session->uid);
     const char *problem = goal_problem(session, join->goal, join->goal_value);
     if (!problem && device->policy && device->policy->needs_isolated_ipc && join->isolated_ipc <= 0)
         problem = "the policy needs the program's rate alone, which is not known: say --isolated";
@@ -326,16 +326,20 @@ uint64_t device_bytes(const struct device *device)
     return sum;
 }
 
+bool session_has_memory(const struct session *session, uint64_t bytes)
+{
+    uint64_t most = (uint64_t)session->device->configuration.memory_mib << 20, used = device_bytes(session->device);
+    return session->replays || (allowance_has_memory(session, bytes) && bytes <= most && used <= most - bytes);
+}
+
 static enum corun_status allocate(const struct session *session, const struct wire_allocate *wanted)
 {
     struct space *space = space_of(session, wanted->memory);
     void *host;
     if (!space)
         return CORUN_ARGUMENT;
-    uint64_t most = (uint64_t)session->device->configuration.memory_mib << 20, address;
-    if (!wanted->pages && !allowance_has_memory(session, wanted->bytes))
-        return CORUN_MEMORY;
-    if (!wanted->pages && (wanted->bytes > most || device_bytes(session->device) > most - wanted->bytes))
+    uint64_t address;
+    if (!wanted->pages && !session_has_memory(session, wanted->bytes))
         return CORUN_MEMORY;
     enum corun_status status = wanted->pages
                                    ? corun_memory_allocate_shared(space->memory, wanted->bytes, &address, &host)
@@ -678,6 +682,7 @@ bool session_replay(struct session *session, const uint8_t *log, size_t bytes)
 {
     struct wire_frame frame;
     bool good = true;
+    session->replays = true;
     for (size_t at = 0; at < bytes && good; at += frame.bytes) {
         good = wire_take(log + at, bytes - at, true, &frame) == WIRE_WHOLE &&
                (frame.type == WIRE_MODULE || frame.type == WIRE_ALLOCATE || frame.type == WIRE_FREE ||
@@ -686,6 +691,7 @@ bool session_replay(struct session *session, const uint8_t *log, size_t bytes)
         if (good)
             serve(session, &frame);
     }
+    session->replays = false;
     good = good && !session->broken && went_well(session);
     session->out.bytes = session->out.taken = 0;
     return good;

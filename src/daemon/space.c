@@ -191,8 +191,9 @@ static void keep_rate(const struct space *space)
         return;
     struct known_rate rate = {.ipc = (double)result.thread_instructions / (double)cycles};
     memcpy(rate.name, space->session->join.name, sizeof rate.name);
+    rate.uid = space->session->uid;
     for (size_t i = 0; i < device->known.count; i++)
-        if (!strcmp(device->known.data[i].name, rate.name)) {
+        if (device->known.data[i].uid == rate.uid && !strcmp(device->known.data[i].name, rate.name)) {
             device->known.data[i] = rate;
             return;
         }
@@ -263,6 +264,17 @@ enum corun_status space_leave(struct space *space)
 
 /* ---- modules and launches ---- */
 
+static enum corun_status make_instance(struct space *space, struct corun_module *module,
+                                       struct corun_module_instance **instance)
+{
+    uint64_t bytes = module_variable_bytes(module);
+    if (bytes && !session_has_memory(space->session, bytes))
+        return corun_report(space->list, CORUN_MEMORY, CORUN_NOWHERE,
+                            "there is no device memory left for the %llu bytes of a module's variables",
+                            (unsigned long long)bytes);
+    return corun_module_instance_create(module, space->memory, space->list, instance);
+}
+
 enum corun_status space_load(struct space *space, const struct wire_module *wanted, const void *text, uint32_t bytes,
                              uint32_t *number)
 {
@@ -270,7 +282,7 @@ enum corun_status space_load(struct space *space, const struct wire_module *want
     struct corun_module_instance *instance = NULL;
     enum corun_status status = corun_module_assemble(wanted->name, text, bytes, wanted->rewrites, space->list, &module);
     if (status == CORUN_OK)
-        status = corun_module_instance_create(module, space->memory, space->list, &instance);
+        status = make_instance(space, module, &instance);
     if (status == CORUN_OK && (!vector_push(&space->modules, module) || !vector_push(&space->instances, instance))) {
         space->modules.count = space->instances.count;
         status = CORUN_MEMORY;

@@ -270,6 +270,9 @@ static inline size_t shared_whole(size_t bytes)
  */
 uint8_t *outside_find(struct corun_warp *warp, bool shared, uint64_t address, uint32_t bytes, bool store);
 
+/* module_instance.c: what the variables of an instance take of the application's memory. */
+uint64_t module_variable_bytes(const struct corun_module *module);
+
 /* heap.c: the lanes `mask` call free of the device heap, whose arguments are in `frame`. False: a fault was raised. */
 bool free_check(struct corun_warp *warp, uint32_t mask, const struct kernel_function *function, uint32_t frame);
 /* What free itself finds out: raises the fault. */

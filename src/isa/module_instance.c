@@ -209,6 +209,16 @@ static bool lives_in_memory(const struct ptx_variable *variable)
     return variable->space == PTX_SPACE_GLOBAL || variable->space == PTX_SPACE_CONST;
 }
 
+uint64_t module_variable_bytes(const struct corun_module *module)
+{
+    const struct ptx_module *ptx = module->ptx;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < ptx->variable_count; i++)
+        if (lives_in_memory(ptx->variables[i]))
+            sum = ptx->variables[i]->bytes < UINT64_MAX - sum ? sum + ptx->variables[i]->bytes : UINT64_MAX;
+    return sum;
+}
+
 static struct corun_place place_of(const struct corun_module *module, const struct ptx_variable *variable)
 {
     return (struct corun_place){module->ptx->file, variable->place.line, variable->place.column};

@@ -346,7 +346,8 @@ int cuLaunchKernel(void *handle, unsigned grid_x, unsigned grid_y, unsigned grid
     if (opens || closes)
         *(volatile uint32_t *)*(void **)parameters[1] = *(uint32_t *)parameters[2];
     else if (getenv("TELL_LAUNCHES"))
-        printf("%s of %s%s\n", function->name, function->module->name, function->module->rewritten ? ", rewritten" : "");
+        printf("%s of %s%s\n", function->name, function->module->name,
+               function->module->rewritten ? ", rewritten" : "");
     fflush(stdout);
     return grid_x ? GOOD : NOT_FOUND;
 }

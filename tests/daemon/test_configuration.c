@@ -100,6 +100,20 @@ static void test_rows(void **unused)
     assert_int_equal(limits_find(&limits, &peer, 1000), 1);
     peer.group_count = 1;
     assert_int_equal(limits_find(&limits, &peer, 1000), LIMITS_NOBODY);
+    /* who may be in the group gets no other row behind it; one in front of it counts */
+    limits.rows[2] = (struct limit){.of = LIMIT_OF_EVERYBODY};
+    limits.count = 3;
+    assert_int_equal(limits_find(&limits, &peer, 1000), 2);
+    peer.groups_unknown = 1;
+    assert_int_equal(limits_find(&limits, &peer, 1000), LIMITS_NOBODY);
+    peer.uid = 5;
+    assert_int_equal(limits_find(&limits, &peer, 1000), 0);
+    peer.uid = 8;
+    peer.gid = 7;
+    assert_int_equal(limits_find(&limits, &peer, 1000), 1);
+    peer.gid = 9;
+    peer.groups_unknown = 0;
+    limits.count = 2;
     peer.uid = 0;
     assert_int_equal(limits_find(&limits, &peer, 1000), LIMITS_OWNER);
     peer.uid = 8;

@@ -585,6 +585,144 @@ static void test_limits(void **state)
     }
 }
 
+/* What is said beside the answer. */
+static void pass_messages(struct session *session)
+{
+    struct wire_frame frame;
+    struct buffer *out = &session->out;
+    while (wire_take(out->data + out->taken, out->bytes - out->taken, false, &frame) == WIRE_WHOLE &&
+           frame.type == WIRE_MESSAGE)
+        out->taken += frame.bytes;
+}
+
+static uint32_t ask_done(const struct rig *rig, struct session *session, enum wire_type type, const void *body)
+{
+    struct wire_done done = {0};
+    say(session, type, body, NULL, 0);
+    work(rig);
+    pass_messages(session);
+    assert_true(hear(session, WIRE_DONE, &done));
+    return done.status;
+}
+
+static uint32_t load(const struct rig *rig, struct session *session, uint32_t memory, unsigned long long bytes)
+{
+    char text[200];
+    const struct wire_module module = {.memory = memory, .name = "large.ptx"};
+    struct wire_place place = {0};
+    int length =
+        snprintf(text, sizeof text, ".version 6.0\n.target sm_52\n.address_size 64\n.global .b8 large[%llu];\n", bytes);
+    say(session, WIRE_MODULE, &module, text, (uint32_t)length);
+    work(rig);
+    pass_messages(session);
+    assert_true(hear(session, WIRE_PLACE, &place));
+    return place.status;
+}
+
+/* Variables of modules are of the GPU's memory, and of the user's; what is refused takes no addresses. */
+static void test_variables(void **state)
+{
+    struct rig *rig = *state;
+    struct limits limits = {
+        .rows = {{.of = LIMIT_OF_EVERYBODY, .clients = UINT32_MAX, .memory = UINT64_MAX, .share = 1}}, .count = 1};
+    uint32_t memory;
+    uint64_t buffer;
+    struct session *session = join_whole(rig, "large", &memory, &buffer);
+    uint64_t most = (uint64_t)rig->node->devices[0].configuration.memory_mib << 20;
+    struct wire_allocate allocate = {memory, 0, buffer + 4096 + 256, 4096};
+    assert_int_equal(load(rig, session, memory, most), CORUN_MEMORY);
+    assert_int_equal(load(rig, session, memory, 2 * most), CORUN_MEMORY);
+    assert_int_equal(ask_done(rig, session, WIRE_ALLOCATE, &allocate), CORUN_OK);
+    assert_int_equal(load(rig, session, memory, 100000), CORUN_OK);
+    rig->node->settings.limits = &limits;
+    limits.rows[0].memory = 200000;
+    session->row = 0;
+    assert_int_equal(load(rig, session, memory, 100000), CORUN_MEMORY);
+    assert_int_equal(load(rig, session, memory, 50000), CORUN_OK);
+    limits.rows[0].memory = 1000; /* lower than what it has: that stays, and modules without variables come */
+    assert_int_equal(load(rig, session, memory, 1), CORUN_MEMORY);
+    const struct wire_module module = {.memory = memory, .name = "code.ptx"};
+    struct wire_place place = {0};
+    say(session, WIRE_MODULE, &module, code, sizeof code - 1);
+    work(rig);
+    assert_true(hear(session, WIRE_PLACE, &place));
+    assert_int_equal(place.status, CORUN_OK);
+}
+
+/* Another corund has given it what it has, in its order: others may have had less when it had more. */
+static void test_replay(void **state)
+{
+    struct rig *rig = *state;
+    uint32_t memory;
+    uint64_t buffer, most = (uint64_t)rig->node->devices[0].configuration.memory_mib << 20, first;
+    struct session *session = join_whole(rig, "before", &memory, &buffer);
+    struct wire_allocate large = {memory, 0, buffer + 4096 + 256, most / 2 + 1};
+    struct wire_text_at gone = {.memory = memory, .address = large.address, .text = "cudaFree"};
+    struct wire_none none = {0};
+    struct wire_place place = {0};
+    assert_int_equal(ask_done(rig, session, WIRE_ALLOCATE, &large), CORUN_OK);
+    say(session, WIRE_FREE, &gone, NULL, 0);
+    work(rig);
+    size_t bytes = session->log.bytes;
+    uint8_t *log = malloc(bytes);
+    assert_non_null(log);
+    memcpy(log, session->log.data, bytes);
+    session_end(session);
+    session = join(rig, "after");
+    say(session, WIRE_CONTEXT, &none, NULL, 0);
+    work(rig);
+    assert_true(hear(session, WIRE_PLACE, &place));
+    assert_int_equal(place.place, memory);
+    struct session *other = join_whole(rig, "other", &memory, &first);
+    large.memory = memory;
+    large.address = first + 4096 + 256;
+    assert_int_equal(ask_done(rig, other, WIRE_ALLOCATE, &large), CORUN_OK);
+    assert_true(session_replay(session, log, bytes));
+    free(log);
+}
+
+static void promise(struct session *session)
+{
+    session->join.isolated_ipc = 100;
+    session->row = 0;
+}
+
+/* A limit that becomes lower takes nothing away, and lets who promises too much promise less. */
+static void test_share(void **state)
+{
+    struct rig *rig = *state;
+    struct limits limits = {
+        .rows = {{.of = LIMIT_OF_EVERYBODY, .clients = UINT32_MAX, .memory = UINT64_MAX, .share = 0.8}}, .count = 1};
+    struct session *one = join(rig, "one"), *other = join(rig, "other");
+    struct wire_goal goal = {0, CORUN_GOAL_FRACTION, 0.4};
+    rig->node->settings.limits = &limits;
+    promise(one);
+    promise(other);
+    assert_int_equal(ask_done(rig, one, WIRE_GOAL, &goal), CORUN_OK);
+    assert_int_equal(ask_done(rig, other, WIRE_GOAL, &goal), CORUN_OK);
+    limits.rows[0].share = 0.5;
+    goal.value = 0.41;
+    assert_int_equal(ask_done(rig, one, WIRE_GOAL, &goal), CORUN_ARGUMENT);
+    goal.value = 0.3;
+    assert_int_equal(ask_done(rig, one, WIRE_GOAL, &goal), CORUN_OK);
+    goal.value = 0.35; /* still too much together */
+    assert_int_equal(ask_done(rig, one, WIRE_GOAL, &goal), CORUN_ARGUMENT);
+    goal.value = 0.4;
+    assert_int_equal(ask_done(rig, other, WIRE_GOAL, &goal), CORUN_OK);
+}
+
+/* What one user's program does alone is no other user's rate. */
+static void test_rates_of_users(void **state)
+{
+    struct rig *rig = *state;
+    struct device *device = &rig->node->devices[0];
+    const struct known_rate rates[] = {{.name = "twin", .uid = 7, .ipc = 50}, {.name = "twin", .uid = 2, .ipc = 60}};
+    for (size_t i = 0; i < 2; i++)
+        assert_true(vector_push(&device->known, rates[i]));
+    assert_true(come(rig, "twin", 1)->join.isolated_ipc == 60); /* as user 2 */
+    assert_true(come(rig, "single", 1)->join.isolated_ipc == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_places, set_up_places, tear_down),
@@ -600,6 +738,10 @@ int main(void)
                                        cmocka_unit_test_setup_teardown(test_messages_of_hardware, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_alike, set_up_alike, tear_down),
                                        cmocka_unit_test_setup_teardown(test_versions, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_variables, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_replay, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_share, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_rates_of_users, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_limits, set_up, tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
