@@ -1309,11 +1309,11 @@ class Users(Daemon):
         self.daemon = daemon
         self.assertIn(str(self.socket), daemon.stdout.readline())
 
-    def as_user(self, uid, *words, program=None, **more):
-        """Started as that user, with no other group than its own."""
+    def as_user(self, uid, *words, program=None, groups=(), **more):
+        """Started as that user, with no other groups than its own and these."""
         # pylint: disable=consider-using-with
         process = subprocess.Popen([program or CORUN, *words], env=dict(self.environment, HOME="/"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, start_new_session=True, user=uid, group=uid, extra_groups=[], cwd="/", **more)
+                                   stderr=subprocess.PIPE, start_new_session=True, user=uid, group=uid, extra_groups=list(groups), cwd="/", **more)
         for end in (process.stdout.close, process.stderr.close, process.wait, process.kill):
             self.addCleanup(end)
         return process
@@ -1368,6 +1368,53 @@ class Users(Daemon):
         os.killpg(first.pid, signal.SIGCONT)
         self.assertEqual(self.end(first)[0], 0)
         self.assertEqual(self.end(self.as_user(54322, *goals))[0], 0)
+        self.stop_daemon()
+
+    def test_many_groups(self):
+        """A row of a group is that of its members, of however many others they are."""
+        self.start_limited("{group: 60099, memory: 512K}, {clients: 4}")
+        wants = ("share", "--", PROGRAMS / "own_goal", "1")  # 800 000 bytes
+        self.assertEqual(self.end(self.as_user(54321, *wants))[0], 0)
+        for groups in ([60099], range(60000, 60120), range(60000, 60900)):
+            self.assertNotEqual(self.end(self.as_user(54321, *wants, groups=groups))[0], 0, groups)
+        many = [group for group in range(60000, 61200) if group != 60099]
+        self.assertNotEqual(self.end(self.as_user(54321, *wants, groups=many))[0], 0)  # who knows
+        self.assertEqual(self.end(self.as_user(54321, *wants, groups=many[:500]))[0], 0)
+        self.stop_daemon()
+
+    # Modules with a variable of so many bytes, and then an allocation: what the driver says of each.
+    VARIABLES = """
+import ctypes as c, sys
+d, v = c.CDLL("libcuda.so.1"), c.c_void_p
+context, module, address = v(), v(), c.c_uint64()
+said = [d.cuInit(0), d.cuCtxCreate_v2(c.byref(context), 0, 0)]
+for bytes in (900000, 300000, 100, 300000):
+    text = b".version 6.0\\n.target sm_50\\n.address_size 64\\n.global .b8 large[%d];\\n" % bytes
+    said.append(d.cuModuleLoadData(c.byref(module), text))
+said += [d.cuMemAlloc_v2(c.byref(address), 50000), d.cuMemsetD8_v2(address, 1, 50000), d.cuMemAlloc_v2(c.byref(address), 200000)]
+print(said)
+"""
+
+    def test_variables(self):
+        """Of modules are device memory as well; what is refused takes none, and the program goes on."""
+        self.start_limited("{user: 54321, memory: 1M}")
+        status, out, said = self.end(self.as_user(54321, "share", "--", "/usr/bin/python3", "-c", self.VARIABLES))
+        self.assertEqual((status, out), (0, b"[0, 0, 0, 2, 0, 2, 0, 0, 2]\n"), said)
+        self.assertEqual(said.count(b"there is no device memory left for the 300000 bytes of a module's variables"), 2, said)
+        self.stop_daemon()
+
+    def test_memory_of_others(self):
+        """A limit that becomes lower by SIGHUP takes nothing away, nothing more is given, and what is given back is there for the next one."""
+        self.start_limited("{user: 54321, memory: 2M}")
+        first = self.as_user(54321, "share", "--", PROGRAMS / "own_goal", "40")
+        self.wait_for(lambda: any(client["launches"] for client in self.told()["clients"]))
+        (self.folder / "corund.yaml").write_text(f"simulate: gtx980\nsocket: {self.socket}\nlimits: [{{user: 54321, memory: 900K}}]\n")
+        os.killpg(first.pid, signal.SIGSTOP)
+        self.daemon.send_signal(signal.SIGHUP)
+        self.assertNotEqual(self.end(self.as_user(54321, "share", "--", PROGRAMS / "own_goal", "1"))[0], 0)
+        os.killpg(first.pid, signal.SIGCONT)
+        self.assertEqual(self.end(first)[0], 0)
+        self.assertEqual(self.end(self.as_user(54321, "share", "--", PROGRAMS / "own_goal", "1"))[0], 0)
         self.stop_daemon()
 
     def test_flood(self):
