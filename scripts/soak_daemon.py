@@ -216,7 +216,10 @@ def soak(minutes, seed):
         try:
             for tenth in range(1, 11):
                 while time.monotonic() - begun < 6 * tenth * minutes:
-                    rounds.one()
+                    try:
+                        rounds.one()
+                    except ConnectionRefusedError:
+                        time.sleep(0.1)  # nobody listens: it has ended
                     if rounds.daemon.poll() is not None:
                         raise SystemExit(f"corund has ended with {rounds.daemon.returncode} after {rounds.counts}")
                 rounds.settle()

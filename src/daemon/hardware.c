@@ -5,6 +5,7 @@
 #include "daemon/hardware_state.h"
 #include "daemon/listen.h"
 #include "daemon/metrics.h"
+#include "daemon/upgrade.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -527,6 +528,7 @@ static bool start(struct hardware *hardware)
             return false;
         hardware->signals[i].data = hardware;
     }
+    upgrade_hear();
     hardware->metrics.data = hardware;
     return hardware->timer >= 0 && uv_timer_init(&hardware->loop, &hardware->metrics) == 0 &&
            uv_poll_init(&hardware->loop, &hardware->clock, hardware->timer) == 0 &&

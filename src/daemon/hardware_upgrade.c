@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VERSION 2u
+#define VERSION 3u
 
 /* What the next one gets. */
 struct handed {

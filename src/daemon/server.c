@@ -463,6 +463,7 @@ static bool start(struct server *server)
             uv_signal_start(&server->signals[i], on_signal, number) != 0)
             return false;
     }
+    upgrade_hear();
     return uv_poll_init(&server->loop, &server->listener, server->socket) == 0 &&
            uv_poll_start(&server->listener, UV_READABLE, on_connect) == 0;
 }

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define VARIABLE "CORUND_TAKES_OVER" /* the descriptor of what is handed over */
@@ -51,12 +52,31 @@ static bool read_words(struct words *words)
 
 /* ---- asking ---- */
 
+static int64_t now_ms(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+/* Whether there is something to read, by then. Signals come meanwhile. */
+static bool wait_for(int from, int64_t until_ms)
+{
+    struct pollfd wanted = {.fd = from, .events = POLLIN};
+    for (;;) {
+        int64_t left = until_ms - now_ms();
+        int ready = poll(&wanted, 1, left > 0 ? (int)left : 0);
+        if (ready >= 0 || errno != EINTR)
+            return ready > 0;
+    }
+}
+
 /* What it says within its time, up to the end of the first line. */
 static void read_answer(int from, char *answer, size_t bytes)
 {
     size_t length = 0;
-    struct pollfd wanted = {.fd = from, .events = POLLIN};
-    while (length < bytes - 1 && !memchr(answer, '\n', length) && poll(&wanted, 1, ANSWER_MS) > 0) {
+    int64_t until_ms = now_ms() + ANSWER_MS;
+    while (length < bytes - 1 && !memchr(answer, '\n', length) && wait_for(from, until_ms)) {
         ssize_t got = read(from, answer + length, bytes - 1 - length);
         if (got <= 0)
             break;
@@ -129,6 +149,23 @@ static int write_state(const struct buffer *state)
     return file;
 }
 
+/* Those that would end a process that does not listen to them yet. */
+static sigset_t kept_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    return set;
+}
+
+void upgrade_hear(void)
+{
+    const sigset_t set = kept_signals();
+    (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
 int upgrade_become(const char *path, const struct buffer *state, const int *descriptors, size_t count)
 {
     char number[16];
@@ -142,9 +179,12 @@ int upgrade_become(const char *path, const struct buffer *state, const int *desc
         keep_open(file, true);
         for (size_t i = 0; i < count; i++)
             keep_open(descriptors[i], true);
+        const sigset_t set = kept_signals();
+        (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
         (void)signal(SIGUSR2, SIG_IGN); /* until it is listened to again */
         execv(path, words->argv);
         problem = errno;
+        upgrade_hear();
         for (size_t i = 0; i < count; i++)
             keep_open(descriptors[i], false);
         unsetenv(VARIABLE);

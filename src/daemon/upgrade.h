@@ -18,6 +18,8 @@ const char *upgrade_problem(const char *path, const char *version);
 /* Becomes it, with these bytes. Returns only with an error: then everything is as it was. `descriptors`: what stays open. */
 int upgrade_become(const char *path, const struct buffer *state, const int *descriptors, size_t count);
 
+/* Signals have waited for somebody who listens to them, since the process was another one: now there is. */
+void upgrade_hear(void);
 /* Whether this process has become corund in that way. */
 bool upgrade_takes_over(void);
 /* What it is to take over, once; the caller frees it. False: there is nothing. */

@@ -863,6 +863,28 @@ class Upgrade(Daemon):
         self.wait_for(lambda: not self.clients())
         self.stop_daemon()
 
+    def test_signals(self):
+        """That come while one corund becomes the other wait until that listens: none of them ends it."""
+        file = self.folder / "corund.yaml"
+        file.write_text(f"simulate: gtx980:sms=2\nsocket: {self.socket}\n")
+        # pylint: disable=consider-using-with
+        daemon = subprocess.Popen([CORUN.parent / "corund", "--configuration", file], env=self.environment, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        for end in (daemon.stdout.close, daemon.wait, daemon.kill):
+            self.addCleanup(end)
+        self.daemon = daemon
+        self.assertIn(str(self.socket), daemon.stdout.readline())
+        held = self.share(PROGRAMS / "own_goal", words=("20",))
+        for _ in range(6):
+            daemon.send_signal(signal.SIGUSR2)
+            for _ in range(20000):
+                if select.select([daemon.stdout], [], [], 0.001)[0]:
+                    break
+                daemon.send_signal(signal.SIGHUP)
+            self.assertIn(str(self.socket), daemon.stdout.readline())
+        self.assertEqual(self.end(held)[0], 0)
+        self.stop_daemon()
+
     def test_refused(self):
         """Another version, other GPUs, no file, a kernel that does not end: said, nothing changes, and programs run on."""
         corund, file = self.folder / "bin" / "corund", self.folder / "corund.yaml"
