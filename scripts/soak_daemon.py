@@ -144,8 +144,9 @@ class Random:
         lines = ["simulate: [\"gtx980:sms=2\", \"gtx980:sms=4\"]", f"socket: {self.path}", f"patience: {self.drawn.choice(['1s', '10s'])}"]
         lines += [f"limits: [{', '.join(self.drawn.sample(rows[:3], self.drawn.randint(0, 3)) + self.drawn.choice([[], rows[3:]]))}]"]
         lines += [f"metrics: {self.folder}/corund.prom", "metrics_interval: 1s"] * self.drawn.randint(0, 1)
-        with open(f"{self.folder}/corund.yaml", "w", encoding="utf-8") as file:
+        with open(f"{self.folder}/new.yaml", "w", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")
+        os.replace(f"{self.folder}/new.yaml", f"{self.folder}/corund.yaml")  # corund may read it at any moment
 
     def ask(self, *words):
         subprocess.run([CORUN, *words], env=dict(os.environ, CORUN_DAEMON_SOCKET=self.path), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
