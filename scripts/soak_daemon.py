@@ -201,8 +201,9 @@ class Random:
     def settle(self):
         """Nobody is there any more."""
         for one in self.programs:
-            one.kill() if one.poll() is not None else os.killpg(one.pid, signal.SIGKILL)
-            one.wait()
+            if one.poll() is None:
+                os.killpg(one.pid, signal.SIGKILL)
+                one.wait()
         self.programs = []
         for _ in range(3):
             self.ask("ps")
