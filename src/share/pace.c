@@ -13,6 +13,7 @@
 #include "share/goal_split.h"
 #include "share/launches.h"
 #include "share/policies.h"
+#include "share/rate_curve.h"
 #include "share/split.h"
 
 #include <math.h>
@@ -22,14 +23,23 @@
 #define NEWS 4.0    /* pieces of news at least make a mean */
 #define GUARD 0.25  /* SMs: reserved beyond the need, and the need has to pass what is reserved by as many */
 
-enum { PARAMETER_HORIZON, PARAMETER_MEMORY, PARAMETER_MARGIN, PARAMETER_BATCH_LEAST, PARAMETER_RECLAIM };
+enum {
+    PARAMETER_HORIZON,
+    PARAMETER_STAY,
+    PARAMETER_MEMORY,
+    PARAMETER_MARGIN,
+    PARAMETER_BATCH_LEAST,
+    PARAMETER_RECLAIM
+};
 
 static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_HORIZON] =
-        {"horizon", 4, 1, 1000, false,
+        {"horizon", 8, 1, 1000, false,
          "epochs, beside the time that SMs take to change hands, until the average is to hold the goal", NULL},
+    [PARAMETER_STAY] = {"stay", 4, 1, 1000, false, "epochs for which an SM that is given can be done without", NULL},
     [PARAMETER_MEMORY] = {"memory", 8, 1, 1000, false, "epochs of which the measured rate of an SM is the mean", NULL},
-    [PARAMETER_MARGIN] = {"margin", 0.01, 0, 1, false, "part of the goal by which its average is to be above it", NULL},
+    [PARAMETER_MARGIN] = {"margin", 0.002, 0, 1, false, "part of the goal by which its average is to be above it",
+                          NULL},
     [PARAMETER_BATCH_LEAST] = {"batch-least", 0, 0, SM_OWNERS_MAX, true,
                                "SMs that are left to every kernel without a goal, whatever goals need", NULL},
     [PARAMETER_RECLAIM] = {"reclaim", SM_RECLAIM_DRAIN, 0, 2, true, "how an SM changes hands", SM_RECLAIM_WORDS},
@@ -55,22 +65,33 @@ struct member {
     double unseen;             /* cycles from one change to the next, the longest of late */
     bool begun;                /* there has been news: what passed before was also the way to its first thread block */
     double sm_cycles;          /* of reserved SMs that nobody else was on, since `seen` */
-    double rate, span;         /* progress of a cycle of such an SM, the mean over so many cycles; 0: not known */
+    struct rate_curve curve;   /* progress per cycle with so many such SMs */
     uint32_t clear;            /* such SMs, now */
+    uint64_t launched;         /* its launch began */
+    double in_flight;          /* part of its thread blocks that run at once, at most */
+    double unfinished;         /* cycles' worth of work that has been told and not been completed, at most of late */
     bool waiting;              /* others have not left all that is reserved */
+    bool changed;              /* SMs that it has or had have been changing hands since `seen` */
     uint64_t waiting_since, hand_over;
     bool has_everything;
 };
 
 struct pace_state {
-    double horizon, memory, margin;
+    double horizon, stay, memory, margin;
     uint32_t batch_least, count;
     enum corun_reclaim reclaim;
     uint64_t noted; /* cycle up to which sm_cycles are counted */
     struct sm_owners owners;
+    uint8_t owner_before[SM_OWNERS_MAX];
+    bool come[SM_OWNERS_MAX]; /* its owner has been seen there */
     struct launches launches;
     struct member members[CORUN_MAX_APPLICATIONS];
 };
+
+static bool is_measured(const struct member *member)
+{
+    return rate_curve_is_known(&member->curve);
+}
 
 static bool has_goal(const struct member *member)
 {
@@ -141,14 +162,14 @@ static void reserve_unmeasured(struct pace_state *state, const struct corun_view
 {
     uint32_t batch = used_by_batch(state, true), sms = state->owners.sm_count;
     for (uint32_t a = 0; a < state->count; a++)
-        if (has_goal(&state->members[a]) && !(state->members[a].rate > 0))
+        if (has_goal(&state->members[a]) && !is_measured(&state->members[a]))
             state->members[a].reserved = 0;
     for (uint32_t a = 0; a < state->count; a++)
         if (has_goal(&state->members[a]) && !state->members[a].reserved)
             reserve_first(state, view, a);
     uint32_t reserved = all_reserved(state);
     for (uint32_t a = 0; a < state->count && batch; a++)
-        if (has_goal(&state->members[a]) && !(state->members[a].rate > 0) && reserved + batch < sms) {
+        if (has_goal(&state->members[a]) && !is_measured(&state->members[a]) && reserved + batch < sms) {
             state->members[a].reserved += sms - reserved - batch;
             return;
         }
@@ -183,13 +204,27 @@ static void hand_out(struct pace_state *state, const struct corun_view *view)
     split_hand_over(&state->owners, view, counts);
 }
 
-/* SMs on which nobody else is, nor may begin. */
-static uint32_t clear_of_others(const struct pace_state *state, const struct corun_view *view, uint32_t a)
+/* SMs on which it is, or could be, with nobody else: not those of its own to which its thread blocks have not come yet, though some wait. */
+static uint32_t clear_sms(const struct pace_state *state, const struct corun_view *view, uint32_t a)
 {
-    uint32_t held = 0;
-    for (uint32_t i = 0; i < state->count; i++)
-        held += i != a && state->members[i].present ? sm_owners_held(&state->owners, view, i) : 0;
-    return held < state->owners.sm_count ? state->owners.sm_count - held : 0;
+    uint32_t held = sm_owners_held(&state->owners, view, a), resident = 0, coming = 0;
+    for (uint32_t s = 0; s < state->owners.sm_count; s++) {
+        resident += view->shares[s * state->count + a].resident_tbs;
+        coming += state->owners.owner[s] == a && !state->come[s] && !view->sms[s].resident_tbs;
+    }
+    bool waits = resident && view->applications[a].running.tbs_waiting;
+    return waits && coming < held ? held - coming : held;
+}
+
+/* On which SMs has their owner been seen since it has them? */
+static void note_owners(struct pace_state *state, const struct corun_view *view)
+{
+    for (uint32_t s = 0; s < state->owners.sm_count; s++) {
+        uint8_t owner = state->owners.owner[s];
+        state->come[s] &= owner == state->owner_before[s];
+        state->come[s] |= owner != SM_NOBODY && view->shares[s * state->count + owner].resident_tbs;
+        state->owner_before[s] = owner;
+    }
 }
 
 /* What has passed since the last moment. */
@@ -197,9 +232,8 @@ static void note_time(struct pace_state *state, const struct corun_view *view)
 {
     for (uint32_t a = 0; a < state->count; a++) {
         struct member *member = &state->members[a];
-        uint32_t clear = member->clear < member->reserved ? member->clear : member->reserved;
         if (has_goal(member))
-            member->sm_cycles += (double)clear * (double)(view->cycle - state->noted);
+            member->sm_cycles += (double)member->clear * (double)(view->cycle - state->noted);
     }
     state->noted = view->cycle;
 }
@@ -207,11 +241,12 @@ static void note_time(struct pace_state *state, const struct corun_view *view)
 /* Who is where; how long what is reserved has taken to come. */
 static void note_sms(struct pace_state *state, const struct corun_view *view)
 {
+    note_owners(state, view);
     for (uint32_t a = 0; a < state->count; a++) {
         struct member *member = &state->members[a];
         if (!has_goal(member))
             continue;
-        member->clear = clear_of_others(state, view, a);
+        member->clear = clear_sms(state, view, a);
         bool waits = member->clear < member->reserved;
         if (waits && !member->waiting)
             member->waiting_since = view->cycle;
@@ -219,6 +254,7 @@ static void note_sms(struct pace_state *state, const struct corun_view *view)
         if (member->waiting && (!waits || passed > member->hand_over))
             member->hand_over = passed;
         member->waiting = waits;
+        member->changed |= waits || !sm_owners_settled(&state->owners, view, a);
     }
 }
 
@@ -237,32 +273,81 @@ static void observe(const struct pace_state *state, const struct corun_view *vie
     }
     member->unseen = fmax((double)passed, member->unseen * FORGETS);
     double memory = fmax(state->memory * (double)view->epoch_cycles, NEWS * member->unseen);
-    double span = member->span + (double)passed;
-    double rate = (double)(now.progress - member->seen.progress) / member->sm_cycles;
-    double part = (double)passed / (span < memory ? span : memory);
-    member->rate += (part < 1 ? part : 1) * (rate - member->rate);
-    member->span = span < memory ? span : memory;
+    double rate = (double)(now.progress - member->seen.progress) / (double)passed;
+    if (!member->changed || !is_measured(member)) /* while SMs change hands it does what it does only then */
+        rate_curve_note(&member->curve, member->sm_cycles / (double)passed, rate, (double)passed, memory);
+    member->changed = member->waiting;
     member->seen = now;
     member->sm_cycles = 0;
 }
 
-/* Progress since the goal was given, with what is likely to have been done since a change was last seen. */
-static double likely_progress(const struct corun_view *view, const struct member *member)
+/*
+ * Thread blocks that run are told as far as they are likely to be, and count when they have completed: at most as much as a launch takes, or the part of it
+ * that runs at once.
+ */
+static double unfinished(const struct corun_view *view, const struct member *member)
 {
-    double done = (double)(member->seen.progress - member->since.progress);
-    double passed = (double)(view->cycle - member->seen.cycle), most = member->unseen;
-    return done + member->rate * member->sm_cycles * (passed > most ? most / passed : 1);
+    return fmax((double)(view->cycle - member->launched) * member->in_flight, member->unfinished);
 }
 
-/* SMs with which the average holds the goal a horizon from now; the horizon is longer where SMs have to be left by others. */
-static double predict(const struct pace_state *state, const struct corun_view *view, const struct member *member,
+static void note_launch(struct pace_state *state, const struct corun_view *view, uint32_t a)
+{
+    struct member *member = &state->members[a];
+    const struct corun_grid_view *grid = &view->applications[a].running;
+    double fit = (double)member->reserved * grid->tbs_per_sm;
+    member->unfinished *= FORGETS;
+    member->unfinished = unfinished(view, member);
+    member->launched = view->cycle;
+    member->in_flight = grid->tbs && fit < grid->tbs ? fit / grid->tbs : 1;
+}
+
+/* What it does with so many SMs, per cycle, as far as is known. */
+static double rate_with(const struct pace_state *state, uint32_t a, double sms)
+{
+    return rate_curve_at(&state->members[a].curve, sms, launches_most_sms(&state->launches, a));
+}
+
+/* Progress since the goal was given, with what is likely to have been done since a change was last seen. */
+static double likely_progress(const struct pace_state *state, const struct corun_view *view, uint32_t a)
+{
+    const struct member *member = &state->members[a];
+    double done = (double)(member->seen.progress - member->since.progress);
+    double passed = (double)(view->cycle - member->seen.cycle);
+    return passed > 0 ? done + rate_with(state, a, member->sm_cycles / passed) * fmin(passed, member->unseen) : done;
+}
+
+/* What is to be done within so many cycles from now, so that the average holds the goal then. */
+static double left_to_do(const struct pace_state *state, const struct corun_view *view, uint32_t a, double cycles)
+{
+    const struct member *member = &state->members[a];
+    double until = (1 + state->margin) * ((double)(view->cycle - member->since.cycle) + cycles);
+    return member->goal_ipc * (until + unfinished(view, member)) - likely_progress(state, view, a);
+}
+
+/* Cycles until a decision shows, at the latest: SMs have to be left by others, and news has to come. */
+static double delay(const struct member *member, bool from_others)
+{
+    return member->unseen + (from_others ? (double)member->hand_over : 0);
+}
+
+/* SMs with which the average holds the goal a horizon from now. */
+static double predict(const struct pace_state *state, const struct corun_view *view, uint32_t a, double epochs,
                       bool from_others)
 {
-    double horizon = state->horizon * (double)view->epoch_cycles + member->unseen;
-    horizon += from_others ? (double)member->hand_over : 0;
-    double until = (double)(view->cycle - member->since.cycle) + horizon;
-    double left = (1 + state->margin) * member->goal_ipc * until - likely_progress(view, member);
-    return fmax(left / (horizon * member->rate), 0);
+    const struct member *member = &state->members[a];
+    double horizon = epochs * (double)view->epoch_cycles + delay(member, from_others);
+    double left = left_to_do(state, view, a, horizon);
+    return left > 0 ? rate_curve_sms(&member->curve, left / horizon, state->owners.sm_count,
+                                     launches_most_sms(&state->launches, a))
+                    : 0;
+}
+
+/* Would the average fall below the goal before an SM that is asked for an epoch later could be there? Until then nothing need be taken. */
+static bool is_short(const struct pace_state *state, const struct corun_view *view, uint32_t a, bool from_others)
+{
+    const struct member *member = &state->members[a];
+    double cycles = (double)view->epoch_cycles + delay(member, from_others);
+    return left_to_do(state, view, a, cycles) > rate_with(state, a, member->reserved) * cycles;
 }
 
 /* With an SM less, thread blocks of its launches would share one, or wait for each other: that is no small step. */
@@ -276,9 +361,10 @@ static void decide_reserve(struct pace_state *state, const struct corun_view *vi
 {
     uint32_t room = room_for(state, a), others = used_by_batch(state, is_contested(state));
     uint32_t free = state->owners.sm_count - all_reserved(state);
-    double least = ceil(predict(state, view, member, others > free) + GUARD); /* they would have what is given */
-    member->needed = predict(state, view, member, others >= free);            /* they have what can be taken */
-    if (member->needed > member->reserved)
+    double least =
+        ceil(predict(state, view, a, state->stay, others > free) + GUARD);    /* they would have what is given */
+    member->needed = predict(state, view, a, state->horizon, others >= free); /* they have what can be taken */
+    if (member->needed > member->reserved && is_short(state, view, a, others >= free))
         member->reserved = (uint32_t)fmin(fmax(ceil(member->needed + GUARD), 1), room);
     else if (least < member->reserved && member->reserved > 1 && (others > free || !has_few_tbs(state, a)) &&
              (member->waiting || sm_owners_settled(&state->owners, view, a)))
@@ -290,8 +376,8 @@ static void note_reach(const struct pace_state *state, uint32_t a, struct member
                        struct corun_allowances *allowances)
 {
     bool everything = member->reserved == room_for(state, a) && !member->waiting;
-    allowances->out_of_reach[a] =
-        everything && member->has_everything && member->rate > 0 && member->rate * member->reserved < member->goal_ipc;
+    allowances->out_of_reach[a] = everything && member->has_everything && is_measured(member) &&
+                                  rate_with(state, a, member->reserved) < member->goal_ipc;
     member->has_everything = everything;
 }
 
@@ -302,7 +388,7 @@ static void end_epoch(struct pace_state *state, const struct corun_view *view, s
         if (!has_goal(member))
             continue;
         observe(state, view, a, member);
-        if (member->rate > 0)
+        if (is_measured(member))
             decide_reserve(state, view, a, member);
         note_reach(state, a, member, allowances);
     }
@@ -313,6 +399,7 @@ static void arrive(struct pace_state *state, const struct corun_view *view, uint
     state->members[a] = (struct member){.present = true,
                                         .goal_ipc = view->applications[a].goal_ipc,
                                         .since = progress_mark(view, a),
+                                        .launched = view->cycle,
                                         .seen = progress_mark(view, a)};
 }
 
@@ -343,11 +430,11 @@ static void show(const struct pace_state *state, const struct corun_view *view, 
     double passed = (double)(view->cycle - member->since.cycle);
     values[VARIABLE_RESERVED] = member->reserved;
     values[VARIABLE_HAND_OVER] = (double)member->hand_over / (double)view->epoch_cycles;
-    if (!(member->rate > 0))
+    if (!is_measured(member))
         return;
     values[VARIABLE_NEEDED] = member->needed;
-    values[VARIABLE_RATE] = member->rate / member->goal_ipc;
-    values[VARIABLE_AVERAGE] = passed > 0 ? likely_progress(view, member) / (member->goal_ipc * passed) : (double)NAN;
+    values[VARIABLE_RATE] = rate_with(state, a, member->reserved) / member->goal_ipc / member->reserved;
+    values[VARIABLE_AVERAGE] = passed > 0 ? likely_progress(state, view, a) / (member->goal_ipc * passed) : (double)NAN;
 }
 
 static void pace_decide(void *memory, const struct corun_view *view, struct corun_policy_moment moment,
@@ -363,6 +450,8 @@ static void pace_decide(void *memory, const struct corun_view *view, struct coru
         reserve_unmeasured(state, view);
     } else if (moment.event == CORUN_EVENT_LEAVE)
         state->members[moment.application].present = false;
+    else if (moment.event == CORUN_EVENT_KERNEL_START)
+        note_launch(state, view, moment.application);
     else if (moment.event == CORUN_EVENT_EPOCH)
         end_epoch(state, view, allowances);
     hand_out(state, view);
@@ -376,6 +465,7 @@ static enum corun_status pace_start(void *memory, const struct corun_view *view,
 {
     struct pace_state *state = memory;
     state->horizon = values[PARAMETER_HORIZON];
+    state->stay = values[PARAMETER_STAY];
     state->memory = values[PARAMETER_MEMORY];
     state->margin = values[PARAMETER_MARGIN];
     state->batch_least = (uint32_t)values[PARAMETER_BATCH_LEAST];
@@ -407,7 +497,7 @@ const struct corun_policy pace_policy = {
     .parameter_count = sizeof parameters / sizeof parameters[0],
     .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_EXCLUSIVE | 1u << CORUN_CAN_DRAIN,
     .observes = 1u << CORUN_SEES_RESIDENT_TBS | SM_RECLAIM_OBSERVES | 1u << CORUN_SEES_PROGRESS |
-                1u << CORUN_SEES_OCCUPANCY | 1u << CORUN_SEES_RUNS,
+                1u << CORUN_SEES_OCCUPANCY | 1u << CORUN_SEES_RUNS | 1u << CORUN_SEES_TB_PROGRESS,
     .variables = variables,
     .variable_count = sizeof variables / sizeof variables[0],
     .state_bytes = sizeof(struct pace_state),

@@ -6,6 +6,7 @@ static void create(struct stage *stage, uint32_t sms, uint32_t applications, dou
 {
     stage_create(stage, "pace", sms, applications);
     stage_set(stage, "margin", 0);
+    stage_set(stage, "horizon", 4);
     stage->applications[0].goal = CORUN_GOAL_IPC;
     stage->applications[0].goal_ipc = goal;
 }
@@ -144,6 +145,70 @@ static void two_goals_and_one_leaves(void **unused)
     stage_end(&stage);
 }
 
+/*
+ * With four SMs A does 490 of the 500 that it wants, with five 550. What four bring is known when they are to do again: not four fifths of what five bring.
+ * And while what has been gained lasts, nothing is taken: an SM that has been given has cost a hand-over.
+ */
+static void remembers_what_fewer_sms_bring(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, 500);
+    start(&stage, 2);
+    stage_expect(&stage, IPC(490, 200), "AAAABBBB");
+    stage_expect(&stage, IPC(490, 200), "AAAAABBB"); /* (500 * 7 - 980) / 5 = 504, four fifths of 630 */
+    for (uint32_t i = 0; i < 4; i++)
+        stage_expect(&stage, IPC(550, 150), "AAAAABBB");
+    stage_expect(&stage, IPC(550, 150), "AAAABBBB"); /* 230 more than the goal are worth 46 in each of five epochs */
+    assert_true(fabs(stage_variable(&stage, "sm_rate") - 490.0 / 500 / 4) < 1e-6);
+    for (uint32_t i = 0; i < 20; i++)
+        stage_expect(&stage, IPC(490, 200), "AAAABBBB");
+    stage_expect(&stage, IPC(490, 200), "AAAABBBB"); /* 20 more than the goal, and two epochs take as much */
+    stage_expect(&stage, IPC(490, 200), "AAAAABBB");
+    stage_end(&stage);
+}
+
+/* SMs that B has left, and to which thread blocks of A that wait have not come, bring nothing yet: the hand-over goes on, and what an SM brings is not less. */
+static void waits_until_its_thread_blocks_have_come(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, 560);
+    start(&stage, 2);
+    stage.applications[0].running.tbs_waiting = 100;
+    for (uint32_t s = 0; s < 4; s++)
+        stage_resident(&stage, s, 0, 3);
+    stage_expect(&stage, IPC(400, 200), "AAAABBBB");
+    stage_expect(&stage, IPC(400, 200), "AAAAAAAB");
+    stage_expect(&stage, IPC(400, 0), "AAAAAAAB");
+    stage_expect(&stage, IPC(400, 0), "AAAAAAAB");
+    assert_true(fabs(stage_variable(&stage, "hand_over") - 2) < 1e-6 && stage_variable(&stage, "changing_sms") == 0);
+    assert_true(fabs(stage_variable(&stage, "sm_rate") - 100.0 / 560) < 1e-6);
+    for (uint32_t s = 4; s < 7; s++)
+        stage_resident(&stage, s, 0, 3);
+    stage_expect(&stage, IPC(700, 0), "AAAAAAAB");
+    stage_expect(&stage, IPC(700, 0), "AAAAAAAB");
+    assert_true(stage_variable(&stage, "hand_over") < 4);
+    stage_end(&stage);
+}
+
+/* A reaches its goal as far as it is told. A launch that has not ended, or the part of it that runs at once, may count for nothing. */
+static void is_ahead_by_what_has_not_ended(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    for (uint32_t tbs = 4; tbs <= 16; tbs += 12) {
+        create(&stage, 8, 2, 400);
+        start(&stage, 2);
+        stage.applications[0].running = (struct corun_grid_view){.kernel = "long", .tbs = tbs, .tbs_per_sm = 1};
+        stage_moment(&stage, CORUN_EVENT_KERNEL_START, 0, 0);
+        stage_expect(&stage, IPC(400, 200), "AAAABBBB");
+        /* two epochs of four thread blocks at once: (400 * 9 - 800) / 500 = 5.6; of a quarter of 16: (400 * 7.5 - 800) / 500 = 4.4 */
+        stage_expect(&stage, IPC(400, 200), tbs == 4 ? "AAAAAABB" : "AAAAABBB");
+        stage_end(&stage);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -153,6 +218,9 @@ int main(void)
         cmocka_unit_test(gives_back_what_has_not_come),
         cmocka_unit_test(decides_nothing_on_no_news),
         cmocka_unit_test(two_goals_and_one_leaves),
+        cmocka_unit_test(remembers_what_fewer_sms_bring),
+        cmocka_unit_test(waits_until_its_thread_blocks_have_come),
+        cmocka_unit_test(is_ahead_by_what_has_not_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
