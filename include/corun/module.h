@@ -71,6 +71,8 @@ struct corun_kernel_info {
     uint32_t cluster[3];         /* .reqnctapercluster; 0, 0, 0 = not given */
     uint32_t max_cluster_tbs;    /* .maxclusterrank, 0 = not given */
     bool explicit_cluster;       /* .explicitcluster: a launch must have clusters */
+    bool
+        blocks_are_clusters; /* .blocksareclusters: launches of CUDA give the grid in clusters, descriptions of launches in thread blocks */
     uint32_t parameter_bytes;
     uint32_t parameter_count;
     const struct corun_parameter *parameters;

@@ -92,8 +92,10 @@ static const char *explain_device_launch(const struct process *process)
     return " (launches from the device, dynamic parallelism)";
 }
 
-int api_launch_request(const struct api_launch *launch, struct launch_request *request)
+int api_launch_request(const struct api_launch *asked, struct launch_request *request)
 {
+    struct api_launch in_blocks = *asked;
+    const struct api_launch *launch = &in_blocks;
     struct function *function = launch->function;
     if (!function->kernel) {
         bool launches = strstr(function->refused, "cudaCDP2") || strstr(function->refused, "cudaLaunchDevice") ||
@@ -109,6 +111,11 @@ int api_launch_request(const struct api_launch *launch, struct launch_request *r
     struct launch_cluster cluster = launch->cluster;
     int error =
         api_shape_is_good(function, launch->grid, launch->block) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONFIGURATION;
+    if (error == CUDA_SUCCESS) {
+        in_blocks.grid = launch_cluster_grid(function, launch->grid);
+        if (!api_shape_is_good(function, launch->grid, launch->block))
+            error = CUDA_ERROR_INVALID_CONFIGURATION;
+    }
     if (error == CUDA_SUCCESS)
         error = launch_cluster_settle(function, launch->grid, &cluster);
     if (error == CUDA_SUCCESS)

@@ -9,6 +9,7 @@
 #include "cuda/copy.h"
 #include "cuda/graph.h"
 #include "cuda/image.h"
+#include "cuda/launch_cluster.h"
 #include "cuda/module.h"
 #include "cuda/object.h"
 #include "cuda/task.h"
@@ -159,7 +160,7 @@ int graph_node_show_kernel(struct graph_node *node, struct abi_kernel_node *valu
             return CUDA_ERROR_OUT_OF_MEMORY;
     const void *host = request->host ? request->host : request->function->host;
     *values = (struct abi_kernel_node){.function = (void *)(uintptr_t)(host ? host : request->function),
-                                       .grid = request->grid,
+                                       .grid = launch_cluster_grid_shown(request->function, request->grid),
                                        .block = request->block,
                                        .shared = request->dynamic_shared_bytes,
                                        .arguments = node->arguments.data};

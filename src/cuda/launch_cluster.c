@@ -44,6 +44,28 @@ static bool same(struct corun_dim3 a, struct corun_dim3 b)
     return a.x == b.x && a.y == b.y && a.z == b.z;
 }
 
+struct corun_dim3 launch_cluster_grid(const struct function *function, struct corun_dim3 grid)
+{
+    struct corun_kernel_info info;
+    corun_kernel_describe(function->kernel, &info);
+    if (!info.blocks_are_clusters)
+        return grid;
+    /* What has more than 32 bits is too large for a grid whatever it is. */
+    uint64_t x = (uint64_t)grid.x * info.cluster[0], y = (uint64_t)grid.y * info.cluster[1],
+             z = (uint64_t)grid.z * info.cluster[2];
+    return (struct corun_dim3){x > UINT32_MAX ? UINT32_MAX : (uint32_t)x, y > UINT32_MAX ? UINT32_MAX : (uint32_t)y,
+                               z > UINT32_MAX ? UINT32_MAX : (uint32_t)z};
+}
+
+struct corun_dim3 launch_cluster_grid_shown(const struct function *function, struct corun_dim3 grid)
+{
+    struct corun_kernel_info info;
+    corun_kernel_describe(function->kernel, &info);
+    if (!info.blocks_are_clusters)
+        return grid;
+    return (struct corun_dim3){grid.x / info.cluster[0], grid.y / info.cluster[1], grid.z / info.cluster[2]};
+}
+
 /* 0: more than any GPU has. */
 static uint32_t size_of(struct corun_dim3 shape)
 {
@@ -159,7 +181,7 @@ static int ask(struct function *function, struct corun_dim3 grid, struct corun_d
     uint32_t clusters = 0;
     for (unsigned i = 0; i < count; i++)
         (void)launch_cluster_take(&cluster, &attributes[i]);
-    int error = launch_cluster_settle(function, grid, &cluster);
+    int error = launch_cluster_settle(function, launch_cluster_grid(function, grid), &cluster);
     if (error != CUDA_SUCCESS)
         return error;
     *result = 0;

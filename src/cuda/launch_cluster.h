@@ -28,6 +28,9 @@ struct launch_cluster {
 
 /* Changes what the attribute says; true if it was one of clusters. */
 bool launch_cluster_take(struct launch_cluster *cluster, const struct abi_launch_attribute *attribute);
+/* The grid in thread blocks of a launch that CUDA gives; and back. They differ for kernels with .blocksareclusters. */
+struct corun_dim3 launch_cluster_grid(const struct function *function, struct corun_dim3 grid);
+struct corun_dim3 launch_cluster_grid_shown(const struct function *function, struct corun_dim3 grid);
 /*
  * Completes what a launch asks for by what its function requires; 0, 0, 0: no clusters. CUDA_ERROR_INVALID_CLUSTER_SIZE, NOT_SUPPORTED (with a message).
  */

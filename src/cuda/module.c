@@ -2,8 +2,11 @@
 /* Modules: PTX from fat binaries, texts and files, loaded into a context; their functions and variables. */
 #include "cuda/module.h"
 
+#include "base/bits.h"
+#include "base/kernel_name.h"
 #include "cuda/abi.h"
 #include "cuda/capture.h"
+#include "cuda/console.h"
 #include "cuda/context.h"
 #include "cuda/device.h"
 #include "cuda/device_heap.h"
@@ -112,6 +115,68 @@ static bool empty_functions(struct process *process, struct module *module, char
     return good;
 }
 
+static const char *reason_of(const struct module *module, const struct ptx_function *function)
+{
+    for (size_t i = 0; i < module->refused.count; i++)
+        if (!strcmp(module->refused.data[i]->name, function->name))
+            return module->refused.data[i]->refused;
+    return NULL;
+}
+
+/* A function that was emptied, of those that the code of `from` comes to by their names; NULL if there is none. `pending` has room for all. */
+static const struct ptx_function *emptied_callee(const struct module *module, const struct ptx_function *from,
+                                                 uint64_t *seen, const struct ptx_function **pending)
+{
+    size_t count = 0;
+    memset(seen, 0, BIT_WORDS(module->code->ptx->function_count) * sizeof *seen);
+    bits_set(seen, from->index);
+    for (pending[count++] = from; count;) {
+        const struct ptx_function *function = pending[--count];
+        if (function != from && reason_of(module, function))
+            return function;
+        for (uint32_t i = 0; i < function->instruction_count; i++) {
+            const struct ptx_call *call = function->instructions[i].call;
+            if (call && call->function && !bits_test(seen, call->function->index)) {
+                bits_set(seen, call->function->index);
+                pending[count++] = call->function;
+            }
+        }
+    }
+    return NULL;
+}
+
+/*
+ * Kernels that call an emptied function are refused as well. One that can come to it through a pointer only may never do so: it runs, and a thread that
+ * does is stopped.
+ */
+static bool refuse_callers(struct process *process, struct module *module)
+{
+    const struct ptx_module *ptx = module->code->ptx;
+    if (!module->refused.count)
+        return true;
+    uint64_t *seen = malloc(BIT_WORDS(ptx->function_count) * sizeof *seen);
+    const struct ptx_function **pending = malloc(ptx->function_count * sizeof *pending);
+    bool good = seen && pending;
+    for (uint32_t i = 0; good && i < ptx->function_count; i++) {
+        const struct ptx_function *function = ptx->functions[i];
+        const char *reason = reason_of(module, function);
+        if (reason && !function->is_entry && module->code->address_taken[i])
+            say("note: function %s stops the threads that call it through a pointer: %s", KERNEL_NAME(function->name),
+                reason);
+        if (reason || !function->is_entry)
+            continue;
+        const struct ptx_function *callee = emptied_callee(module, function, seen, pending);
+        if (callee) {
+            char text[640];
+            snprintf(text, sizeof text, "%s (function %.80s)", reason_of(module, callee), KERNEL_NAME(callee->name));
+            good = refuse(process, module, function->name, strlen(function->name), text);
+        }
+    }
+    free(pending);
+    free(seen);
+    return good;
+}
+
 static enum corun_status load_what_can_be(struct process *process, struct module *module, char *text, size_t bytes,
                                           bool from_compiler, struct corun_diagnostics *list)
 {
@@ -127,6 +192,8 @@ static enum corun_status load_what_can_be(struct process *process, struct module
         if (!gaps || !empty_functions(process, module, text, bytes, from_compiler, problems))
             break;
     }
+    if (status == CORUN_OK && !refuse_callers(process, module))
+        status = CORUN_MEMORY;
     for (size_t i = 0; i < corun_diagnostics_count(problems); i++) {
         const struct corun_diagnostic *problem = corun_diagnostics_get(problems, i);
         corun_report(list, problem->status, problem->place, "%s", problem->message);

@@ -715,6 +715,7 @@ static void describe_kernel(struct decoder *decoder, const struct ptx_function *
     memcpy(info->cluster, function->reqnctapercluster, sizeof info->cluster);
     info->max_cluster_tbs = function->maxclusterrank;
     info->explicit_cluster = function->explicitcluster;
+    info->blocks_are_clusters = function->blocksareclusters;
     info->max_threads_per_tb = threads > UINT32_MAX ? UINT32_MAX : (uint32_t)threads;
     info->shared_bytes = decoder->kernel->shared_bytes;
     info->local_bytes = decoder->kernel->local_bytes;

@@ -329,7 +329,8 @@ static const char *wrong_vector_atomic(const struct ptx_instruction *instruction
         return "takes vectors of .f32, .f16, .bf16, .f16x2 and .bf16x2 only";
     if (instruction->vector == PTX_VECTOR_V8 && ptx_types[instruction->types[0]].bits > 16)
         return "takes vectors of eight elements of 16 bits only";
-    return instruction->space == PTX_SPACE_GLOBAL ? NULL : "takes vectors in .global only";
+    bool generic = instruction->space == PTX_SUFFIX_NONE;
+    return generic || instruction->space == PTX_SPACE_GLOBAL ? NULL : "takes vectors in .global only";
 }
 
 static const char *wrong_memory(const struct ptx_instruction *instruction)

@@ -122,7 +122,7 @@ static bool equal_directives(const struct ptx_function *left, const struct ptx_f
         left->maxnctapersm != right->maxnctapersm || left->maxnreg != right->maxnreg ||
         memcmp(left->reqnctapercluster, right->reqnctapercluster, sizeof left->reqnctapercluster) ||
         left->maxclusterrank != right->maxclusterrank || left->explicitcluster != right->explicitcluster ||
-        left->pragma_count != right->pragma_count)
+        left->blocksareclusters != right->blocksareclusters || left->pragma_count != right->pragma_count)
         return false;
     for (uint32_t i = 0; i < left->pragma_count; i++)
         if (!equal_text(left->pragmas[i], right->pragmas[i]))

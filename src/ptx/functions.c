@@ -144,14 +144,18 @@ static bool parse_directives(struct parser *parser, struct ptx_function *functio
             ok = parse_numbers(parser, &function->maxclusterrank, 1);
         else if (parser_accept_dot(parser, "reqnctapercluster"))
             ok = parse_cluster(parser, place, function->reqnctapercluster);
-        else if (parser_at_dot(parser, "blocksareclusters")) {
-            parser_error(parser, CORUN_UNSUPPORTED, place, "not supported: .blocksareclusters");
-            return false;
-        } else {
+        else if (parser_accept_dot(parser, "blocksareclusters"))
+            ok = function->blocksareclusters = true;
+        else
             return parser_expected(parser, "a directive of a function, '{' or ';'");
-        }
         if (!ok)
             return false;
+    }
+    if (function->blocksareclusters &&
+        !(function->is_entry && function->reqntid[0] && function->reqnctapercluster[0])) {
+        parser_error(parser, CORUN_SYNTAX, function->place,
+                     ".blocksareclusters is for an .entry with .reqntid and .reqnctapercluster");
+        return false;
     }
     return true;
 }
@@ -447,6 +451,7 @@ static bool merge(struct parser *parser, struct ptx_function *function, const st
         memcpy(function->reqnctapercluster, seen->reqnctapercluster, sizeof seen->reqnctapercluster);
         function->maxclusterrank = seen->maxclusterrank;
         function->explicitcluster = seen->explicitcluster;
+        function->blocksareclusters = seen->blocksareclusters;
         function->pragmas = seen->pragmas;
         function->pragma_count = seen->pragma_count;
     }

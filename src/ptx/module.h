@@ -397,7 +397,7 @@ struct ptx_function {
     uint32_t maxntid[3], reqntid[3];               /* 0: not given; missing dimensions are 1 */
     uint32_t minnctapersm, maxnctapersm, maxnreg;  /* 0: not given */
     uint32_t reqnctapercluster[3], maxclusterrank; /* 0: not given; missing dimensions are 1 */
-    bool explicitcluster;
+    bool explicitcluster, blocksareclusters;
     const char *const *pragmas; /* of the function, without quotes */
     uint32_t pragma_count;
     const struct ptx_register *registers;

@@ -217,6 +217,8 @@ static void put_directives(struct printer *printer, const struct ptx_function *f
     if (function->reqnctapercluster[0])
         put(printer, ".reqnctapercluster %u, %u, %u\n", function->reqnctapercluster[0], function->reqnctapercluster[1],
             function->reqnctapercluster[2]);
+    if (function->blocksareclusters)
+        put(printer, ".blocksareclusters\n");
     if (function->maxclusterrank)
         put(printer, ".maxclusterrank %u\n", function->maxclusterrank);
     for (uint32_t i = 0; i < function->pragma_count; i++)

@@ -268,6 +268,12 @@ class Exec(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
         self.assertRegex(done.stderr, said)
 
+    def test_kernels_that_call_what_is_refused(self):
+        done = run("-q", "--", program("refused"), "careless", "through")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        said = r"corun: kernel through cannot be launched: module\.ptx:17: not supported: multimem\.red\S* \(function strange\)"
+        self.assertRegex(done.stderr, said)
+
     def test_long_call(self):
         """Whoever waits in a call for seconds, or for a processor, is not helped: cycles are those of a short call on a host with nothing else to do."""
         launches = []

@@ -233,9 +233,10 @@ static void test_atomics_of_vectors(void **state)
                "mov.b32 %r1, 0x3c004000;\nred.global.add.noftz.v2.f16x2 [%out+2080], {%r1, %r1};\n"
                "mov.b16 %q1, 0x3f80;\natom.global.v4.bf16.add.noftz {%q2, %q3, %q4, %q5}, [%out+2088], "
                "{%q1, %q1, %q1, %q1};\ncvt.u32.u16 %r3, %q5;\nst.global.u32 [%mine+256], %r3;\n"
-               "setp.lt.u32 %p1, %t, 4;\n@%p1 red.global.add.v2.f32 [%out+2096], {1.0, 3.0};"),
+               "setp.lt.u32 %p1, %t, 4;\n@%p1 red.global.add.v2.f32 [%out+2096], {1.0, 3.0};\n"
+               "cvta.global.u64 %rd5, %out;\nred.add.v2.f32 [%rd5+2104], {1.0, 3.0};"),
         32);
-    float sums[14];
+    float sums[16];
     memcpy(sums, words + 512, sizeof sums);
     assert_true(sums[0] == 496 && sums[1] == 32);
     assert_true(sums[4] == 496 && sums[5] == 32 && sums[6] == 496 && sums[7] == 64);
@@ -243,7 +244,7 @@ static void test_atomics_of_vectors(void **state)
     assert_int_equal(words[521], 0x50005400);
     assert_int_equal(words[522], 0x42004200);
     assert_int_equal(words[523], 0x42004200);
-    assert_true(sums[12] == 4 && sums[13] == 12);
+    assert_true(sums[12] == 4 && sums[13] == 12 && sums[14] == 32 && sums[15] == 96);
     for (uint32_t t = 0; t < 32; t++) {
         float before[2];
         memcpy(&before[0], &words[t], 4);

@@ -64,6 +64,13 @@ static const char histogram_text[] =
     "mad.lo.u32 %r15, %r3, %r4, %r6; mul.wide.u32 %d5, %r15, 4; add.u64 %d5, %d5, %d1; red.global.add.u32 [%d5], "
     "%r14;\n"
     "add.u32 %r6, %r6, 128; bra sum;\ndone: ret;\n}\n"
+    ".visible .entry in_clusters(.param .u64 to)\n.blocksareclusters\n.reqntid 32\n.reqnctapercluster 4, 2, 1\n{\n"
+    ".reg .b32 %r<10>; .reg .b64 %d<3>;\n"
+    "ld.param.u64 %d0, [to]; mov.u32 %r0, %ctaid.x; mov.u32 %r1, %ctaid.y; mov.u32 %r2, %nctaid.x; mov.u32 %r3, "
+    "%nctaid.y;\n"
+    "mov.u32 %r4, %nclusterid.x; mov.u32 %r5, %nclusterid.y; mad.lo.u32 %r6, %r1, %r2, %r0; mul.wide.u32 %d1, %r6, 4;\n"
+    "add.u64 %d1, %d1, %d0; mul.lo.u32 %r7, %r2, %r3; mul.lo.u32 %r7, %r7, 10000; mad.lo.u32 %r7, %r4, 100, %r7;\n"
+    "add.u32 %r7, %r7, %r5; st.global.u32 [%d1], %r7; ret;\n}\n"
     /* The largest of what the threads of a cluster have: around the ring of its thread blocks, one arrival in memory for each step. */
     ".visible .entry ring(.param .u64 from, .param .u64 to)\n.explicitcluster\n.reqnctapercluster 4, 2, 1\n{\n"
     ".reg .pred %p<4>; .reg .b32 %r<24>; .reg .b64 %d<12>; .shared .align 8 .b64 bar; .shared .align 4 .b8 slots[32];\n"
@@ -168,6 +175,22 @@ static void ring(void)
             largest = values[k] > largest ? values[k] : largest;
         CHECK(result[i] == largest);
     }
+}
+
+/* A grid of 3 by 2 clusters: the launch says how many clusters, the kernel how many thread blocks each has. */
+static void in_clusters(void)
+{
+    unsigned result[48], seen = 0;
+    void *arguments[] = {&to};
+    GOOD(cuMemsetD32_v2(to, 0, 48));
+    GOOD(cuLaunchKernel(function_of("in_clusters"), 3, 2, 1, 32, 1, 1, 0, NULL, arguments, NULL));
+    GOOD(cuMemcpyDtoH_v2(result, to, sizeof result));
+    for (unsigned i = 0; i < 48; i++)
+        seen += result[i] == 12 * 4 * 10000 + 3 * 100 + 2;
+    CHECK(seen == 48);
+    EXPECT(INVALID_VALUE, cuLaunchKernel(function_of("in_clusters"), 1, 65535, 1, 32, 1, 1, 0, NULL, arguments, NULL));
+    EXPECT(INVALID_VALUE,
+           cuLaunchKernel(function_of("in_clusters"), 0x40000000, 1, 1, 32, 1, 1, 0, NULL, arguments, NULL));
 }
 
 /* Row by row, and in each row the units of 16 bytes exchanged by the number of the row, as a swizzle of 128 bytes has them. */
@@ -289,6 +312,7 @@ int main(int argc, char **argv)
     for (unsigned cluster = 1; cluster <= 8; cluster *= 2)
         histogram(cluster, (int)cluster % 3);
     ring();
+    in_clusters();
     share();
     late();
     errors();

@@ -10,7 +10,14 @@ static const char text[] = ".version 8.1\n.target sm_90\n.address_size 64\n"
                            ".visible .entry everywhere(.param .u64 values)\n{\n"
                            ".reg .b64 %d<2>; .reg .b32 %r<2>;\n"
                            "ld.param.u64 %d0, [values];\nmov.u32 %r0, 1;\n"
-                           "multimem.red.global.add.u32 [%d0], %r0;\nret;\n}\n";
+                           "multimem.red.global.add.u32 [%d0], %r0;\nret;\n}\n"
+                           ".func strange(.param .u64 a)\n{\n.reg .b64 %d<2>; .reg .b32 %r<2>;\n"
+                           "ld.param.u64 %d0, [a];\nmov.u32 %r0, 1;\nmultimem.red.global.add.u32 [%d0], %r0;\nret;\n}\n"
+                           ".func between(.param .u64 a)\n{\n.reg .b64 %d<2>;\nld.param.u64 %d0, [a];\n"
+                           "{\n.param .u64 b;\nst.param.u64 [b], %d0;\ncall strange, (b);\n}\nret;\n}\n"
+                           ".visible .entry through(.param .u64 values)\n{\n.reg .b64 %d<2>;\n"
+                           "ld.param.u64 %d0, [values];\n"
+                           "{\n.param .u64 b;\nst.param.u64 [b], %d0;\ncall between, (b);\n}\nret;\n}\n";
 
 int main(int count, char **words)
 {
@@ -23,7 +30,7 @@ int main(int count, char **words)
     GOOD(cuModuleLoadData(&module, add_one_text));
     GOOD(cuModuleLoadData(&other, text));
     GOOD(cuModuleGetFunction(&good, module, "add_one"));
-    GOOD(cuModuleGetFunction(&bad, other, "everywhere"));
+    GOOD(cuModuleGetFunction(&bad, other, count > 2 ? words[2] : "everywhere"));
     GOOD(cuMemAlloc_v2(&values, sizeof result));
     GOOD(cuMemsetD32_v2(values, 0, 32));
     GOOD(launch_add_one(good, values, 32, NULL));
