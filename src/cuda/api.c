@@ -222,7 +222,7 @@ int api_copy(struct call *call, struct copy *copy, void *handle, bool wait)
         return error;
     bool capturing = stream->capture != NULL;
     if (wait && capturing)
-        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        return graph_spoil_capture(stream);
     /* Pageable memory of the host: what is read is read now, what is written is written when the call returns. */
     bool from_pageable = copy->from.host && !copy->from.pinned, to_pageable = copy->to.host && !copy->to.pinned;
     if (!wait && !capturing && from_pageable && !copy->read_in_stream)
@@ -390,7 +390,8 @@ int api_stream_destroy(struct call *call, struct stream *stream)
     if (stream == stream->context->legacy)
         return CUDA_ERROR_INVALID_HANDLE;
     struct graph *graph; /* nobody can end the capture that began here any more */
-    if (stream->capture_origin && graph_end_capture(call->process, stream, &graph) == CUDA_SUCCESS)
+    if (stream->capture_origin &&
+        graph_end_capture(call->process, stream, stream->capture_thread, &graph) == CUDA_SUCCESS)
         graph_destroy(call->process, graph);
     /* What it was given still runs. */
     stream->destroyed = true;

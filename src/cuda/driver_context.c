@@ -7,6 +7,7 @@
 #include "cuda/driver_api.h"
 #include "cuda/driver_device.h"
 #include "cuda/engine.h"
+#include "cuda/graph.h"
 #include "cuda/object.h"
 #include "cuda/process.h"
 #include "cuda/stream.h"
@@ -262,7 +263,9 @@ ENTRY(int, cuCtxSynchronize_v2, void *handle)
     if (driver_begin_started(&call)) {
         struct context *context = handle ? object_find(call.process, handle, OBJECT_CONTEXT)
                                          : process_current_context(call.process, call.thread);
-        call.error = context ? engine_wait_context(call.process, context) : CUDA_ERROR_INVALID_CONTEXT;
+        call.error = context ? graph_refuse_unsafe(call.process, call.thread) : CUDA_ERROR_INVALID_CONTEXT;
+        if (call.error == CUDA_SUCCESS)
+            call.error = engine_wait_context(call.process, context);
     }
     return call_end(&call);
 }

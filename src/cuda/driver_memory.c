@@ -7,6 +7,7 @@
 #include "cuda/device.h"
 #include "cuda/driver_api.h"
 #include "cuda/driver_calls.h"
+#include "cuda/graph.h"
 #include "cuda/process.h"
 #include "cuda/ranges.h"
 #include "cuda/runtime_api.h"
@@ -20,6 +21,8 @@ ENTRY(int, cuMemAlloc_v2, uint64_t *address, size_t bytes)
         if (!address || !bytes)
             call.error = CUDA_ERROR_INVALID_VALUE;
         else
+            call.error = graph_refuse_unsafe(call.process, call.thread);
+        if (call.error == CUDA_SUCCESS)
             call.error = memory_allocate(call.process, call.context, bytes, address, driver_call_name("cuMemAlloc"));
     }
     return call_end(&call);
@@ -35,6 +38,9 @@ ENTRY(int, cuMemAllocPitch_v2, uint64_t *address, size_t *pitch, size_t width, s
             call.error = CUDA_ERROR_INVALID_VALUE;
         } else {
             *pitch = (width + 511) / 512 * 512;
+            call.error = graph_refuse_unsafe(call.process, call.thread);
+        }
+        if (call.error == CUDA_SUCCESS) {
             call.error =
                 __builtin_mul_overflow(*pitch, height, &bytes)
                     ? CUDA_ERROR_OUT_OF_MEMORY
@@ -47,8 +53,11 @@ ENTRY(int, cuMemAllocPitch_v2, uint64_t *address, size_t *pitch, size_t width, s
 ENTRY(int, cuMemFree_v2, uint64_t address)
 {
     struct call call;
-    if (driver_begin(&call))
-        call.error = api_free(&call, address, false, driver_call_name("cuMemFree"));
+    if (driver_begin(&call)) {
+        call.error = graph_refuse_unsafe(call.process, call.thread);
+        if (call.error == CUDA_SUCCESS)
+            call.error = api_free(&call, address, false, driver_call_name("cuMemFree"));
+    }
     return call_end(&call);
 }
 

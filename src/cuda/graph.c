@@ -426,8 +426,40 @@ struct graph *graph_being_captured(const struct context *context, uint64_t id)
     return NULL;
 }
 
-int graph_begin_capture(struct process *process, struct stream *stream, int mode)
+int graph_refuse_unsafe(const struct process *process, const struct thread_state *thread)
 {
+    int error = CUDA_SUCCESS;
+    for (size_t c = 0; c < process->contexts.count; c++)
+        for (size_t i = 0; i < process->contexts.data[c]->streams.count; i++) {
+            struct stream *stream = process->contexts.data[c]->streams.data[i];
+            bool own = stream->capture_thread == thread && stream->capture_mode != CAPTURE_RELAXED;
+            bool of_others = thread->capture_mode == CAPTURE_GLOBAL && stream->capture_mode == CAPTURE_GLOBAL;
+            if (!stream->capture || !stream->capture_origin || thread->capture_mode == CAPTURE_RELAXED ||
+                !(own || of_others))
+                continue;
+            (void)graph_spoil_capture(stream);
+            error = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        }
+    return error;
+}
+
+int graph_refuse_implicit(const struct stream *legacy)
+{
+    int error = CUDA_SUCCESS;
+    for (size_t i = 0; i < legacy->context->streams.count; i++) {
+        struct stream *stream = legacy->context->streams.data[i];
+        if (!stream->capture || !stream->queue.blocking)
+            continue;
+        (void)graph_spoil_capture(stream);
+        error = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    }
+    return error;
+}
+
+int graph_begin_capture(struct process *process, struct stream *stream, const struct thread_state *thread, int mode)
+{
+    if (mode < CAPTURE_GLOBAL || mode > CAPTURE_RELAXED)
+        return CUDA_ERROR_INVALID_VALUE;
     if (stream == stream->context->legacy)
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     if (stream->capture)
@@ -439,15 +471,16 @@ int graph_begin_capture(struct process *process, struct stream *stream, int mode
     stream->capture_origin = true;
     stream->capture_broken = stream->capture_given = false;
     stream->capture_mode = mode;
+    stream->capture_thread = thread;
     return CUDA_SUCCESS;
 }
 
 int graph_begin_capture_into(struct process *process, struct stream *stream, struct graph *graph, void *const *nodes,
-                             size_t count, int mode)
+                             size_t count, const struct thread_state *thread, int mode)
 {
     if (!graph_holds_all(process, graph, nodes, count) || graph_being_captured(graph->context, graph->id))
         return CUDA_ERROR_INVALID_VALUE;
-    int error = graph_begin_capture(process, stream, mode);
+    int error = graph_begin_capture(process, stream, thread, mode);
     if (error != CUDA_SUCCESS)
         return error;
     graph_destroy(process, stream->capture);
@@ -477,13 +510,16 @@ static bool joined(const struct stream *origin, const struct stream *other)
     return true;
 }
 
-int graph_end_capture(struct process *process, struct stream *stream, struct graph **graph)
+int graph_end_capture(struct process *process, struct stream *stream, const struct thread_state *thread,
+                      struct graph **graph)
 {
     *graph = NULL;
     if (!stream->capture)
         return CUDA_ERROR_ILLEGAL_STATE;
     if (!stream->capture_origin)
         return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+    if (stream->capture_thread != thread && stream->capture_mode != CAPTURE_RELAXED)
+        return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
     struct graph *captured = stream->capture;
     int error = stream->capture_broken ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
     struct context *context = stream->context;

@@ -18,6 +18,7 @@ struct context;
 struct graph_memory;
 struct process;
 struct stream;
+struct thread_state;
 
 struct graph_node {
     struct object object;
@@ -83,11 +84,21 @@ int graph_capture_launch(struct process *process, struct stream *stream, struct 
 int graph_capture_memory(struct process *process, struct stream *stream, struct graph_memory *memory, bool frees);
 /* The graph of that number, if a stream of the context is still being captured into it; else NULL. */
 struct graph *graph_being_captured(const struct context *context, uint64_t id);
-int graph_begin_capture(struct process *process, struct stream *stream, int mode);
+/* enum cudaStreamCaptureMode, of captures and of threads. */
+enum { CAPTURE_GLOBAL, CAPTURE_THREAD_LOCAL, CAPTURE_RELAXED };
+/*
+ * A call that may have to wait for work (allocations, frees, waits for a whole context) while streams are captured. The modes of captures and of the
+ * calling thread say whether it is refused: then these captures are spoilt.
+ */
+int graph_refuse_unsafe(const struct process *process, const struct thread_state *thread);
+/* The same of work for the null stream, which waits for all streams of its context that block. */
+int graph_refuse_implicit(const struct stream *legacy);
+int graph_begin_capture(struct process *process, struct stream *stream, const struct thread_state *thread, int mode);
 /* The same into a graph of the program's, behind some of its nodes. */
 int graph_begin_capture_into(struct process *process, struct stream *stream, struct graph *graph, void *const *nodes,
-                             size_t count, int mode);
-/* *graph is NULL after an error. A graph of the program's stays. */
-int graph_end_capture(struct process *process, struct stream *stream, struct graph **graph);
+                             size_t count, const struct thread_state *thread, int mode);
+/* *graph is NULL after an error. A graph of the program's stays. Only the thread that began may end, but in relaxed mode. */
+int graph_end_capture(struct process *process, struct stream *stream, const struct thread_state *thread,
+                      struct graph **graph);
 
 #endif

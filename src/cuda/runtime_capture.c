@@ -16,7 +16,7 @@ ENTRY(int, cudaStreamBeginCapture, void *handle, int mode)
         struct stream *stream;
         call.error = stream_of_handle(&call, handle, &stream);
         if (call.error == CUDA_SUCCESS)
-            call.error = graph_begin_capture(call.process, stream, mode);
+            call.error = graph_begin_capture(call.process, stream, call.thread, mode);
     }
     return runtime_end(&call);
 }
@@ -32,7 +32,7 @@ ENTRY(int, cudaStreamBeginCaptureToGraph, void *handle, void *graph_handle, void
         struct graph *graph = graph_find(call.process, graph_handle, OBJECT_GRAPH);
         call.error = graph ? stream_of_handle(&call, handle, &stream) : CUDA_ERROR_INVALID_VALUE;
         if (call.error == CUDA_SUCCESS)
-            call.error = graph_begin_capture_into(call.process, stream, graph, nodes, count, mode);
+            call.error = graph_begin_capture_into(call.process, stream, graph, nodes, count, call.thread, mode);
     }
     return runtime_end(&call);
 }
@@ -47,7 +47,7 @@ ENTRY(int, cudaStreamEndCapture, void *handle, void **graph)
         if (call.error == CUDA_SUCCESS && !graph && !stream->capture_given) /* the program has no other name for it */
             call.error = CUDA_ERROR_INVALID_VALUE;
         if (call.error == CUDA_SUCCESS)
-            call.error = graph_end_capture(call.process, stream, &captured);
+            call.error = graph_end_capture(call.process, stream, call.thread, &captured);
         if (graph)
             *graph = captured;
     }

@@ -28,16 +28,25 @@ ENTRY(int, cudaMemcpyAsync, void *to, const void *from, size_t bytes, int kind, 
     return copy_plain(to, from, bytes, kind, stream, false);
 }
 
+/* An address names its device; what the program calls it has to be a device. */
+static int copy_peer(void *to, int to_device, const void *from, int from_device, size_t bytes, void *stream, bool wait)
+{
+    struct call call;
+    if (runtime_begin_device(&call) &&
+        (!process_device(call.process, to_device) || !process_device(call.process, from_device)))
+        call.error = CUDA_ERROR_INVALID_DEVICE;
+    int error = runtime_end(&call);
+    return error == CUDA_SUCCESS ? copy_plain(to, from, bytes, COPY_DEVICE_TO_DEVICE, stream, wait) : error;
+}
+
 ENTRY(int, cudaMemcpyPeer, void *to, int to_device, const void *from, int from_device, size_t bytes)
 {
-    (void)to_device, (void)from_device; /* an address names its device */
-    return copy_plain(to, from, bytes, COPY_DEVICE_TO_DEVICE, NULL, true);
+    return copy_peer(to, to_device, from, from_device, bytes, NULL, true);
 }
 
 ENTRY(int, cudaMemcpyPeerAsync, void *to, int to_device, const void *from, int from_device, size_t bytes, void *stream)
 {
-    (void)to_device, (void)from_device;
-    return copy_plain(to, from, bytes, COPY_DEVICE_TO_DEVICE, stream, false);
+    return copy_peer(to, to_device, from, from_device, bytes, stream, false);
 }
 
 static int copy_symbol(const void *symbol, void *other, size_t bytes, size_t offset, int kind, bool to_symbol,

@@ -9,6 +9,7 @@
 #include "cuda/device.h"
 #include "cuda/driver_calls.h"
 #include "cuda/engine.h"
+#include "cuda/graph.h"
 #include "cuda/process.h"
 #include "cuda/runtime_api.h"
 
@@ -130,8 +131,11 @@ ENTRY(int, cudaDeviceGetAttribute, int *value, int attribute, int device)
 ENTRY(int, cudaDeviceSynchronize, void)
 {
     struct call call;
-    if (runtime_begin(&call))
-        call.error = engine_wait_context(call.process, call.context);
+    if (runtime_begin(&call)) {
+        call.error = graph_refuse_unsafe(call.process, call.thread);
+        if (call.error == CUDA_SUCCESS)
+            call.error = engine_wait_context(call.process, call.context);
+    }
     return runtime_end(&call);
 }
 
@@ -273,7 +277,7 @@ ENTRY(int, cudaDeviceEnablePeerAccess, int peer, unsigned flags)
     struct call call;
     (void)flags;
     if (begin_with_device(&call, peer, &peer))
-        call.error = CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+        call.error = peer == (int)call.thread->device ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
     return runtime_end(&call);
 }
 

@@ -6,6 +6,7 @@
 #include "cuda/context.h"
 #include "cuda/driver_calls.h"
 #include "cuda/engine.h"
+#include "cuda/graph.h"
 #include "cuda/image.h"
 #include "cuda/process.h"
 #include "cuda/ranges.h"
@@ -80,7 +81,9 @@ static int allocate_host(void **pointer, size_t bytes, enum range_kind kind, uns
         uint64_t address = 0;
         if (!pointer || (kind == RANGE_MANAGED && !bytes))
             call.error = CUDA_ERROR_INVALID_VALUE;
-        else if (bytes)
+        else
+            call.error = graph_refuse_unsafe(call.process, call.thread);
+        if (call.error == CUDA_SUCCESS && bytes)
             call.error = memory_allocate_host(call.process, call.context, bytes, kind, flags, &address);
         if (call.error == CUDA_SUCCESS)
             *pointer = (void *)(uintptr_t)address;

@@ -150,6 +150,11 @@ int stream_ask(struct process *process, struct stream *stream, struct task *task
 {
     if (stream->capture)
         return graph_capture(process, stream, task);
+    int error = stream == stream->context->legacy ? graph_refuse_implicit(stream) : CUDA_SUCCESS;
+    if (error != CUDA_SUCCESS) {
+        task_free(process, task);
+        return error;
+    }
     idle_start(process);
     prepare(process, stream, task);
     stream_append(&process->host, &stream->queue, &task->queued, stream->context->device->host_cycle);

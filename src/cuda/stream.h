@@ -15,6 +15,7 @@ struct green;
 struct process;
 struct shared_counts;
 struct task;
+struct thread_state;
 
 struct stream {
     struct object object;
@@ -28,6 +29,7 @@ struct stream {
     VECTOR(struct graph_node *) capture_front;          /* what the next captured node depends on */
     bool capture_origin, capture_broken, capture_given; /* given: the program's own graph is captured into */
     int capture_mode;
+    const struct thread_state *capture_thread; /* which began it */
 };
 
 struct event {

@@ -12,6 +12,57 @@ __global__ void join(const int *a, const int *b, int *sum)
     sum[threadIdx.x] = a[threadIdx.x] + b[threadIdx.x];
 }
 
+/* What spoils the captures of other streams, and in which modes. */
+static void spoil(cudaStream_t stream, int *a)
+{
+    static const cudaStreamCaptureMode modes[] = {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal,
+                                                  cudaStreamCaptureModeRelaxed};
+    cudaStream_t aside;
+    cudaGraph_t graph;
+    CHECK(cudaStreamCreateWithFlags(&aside, cudaStreamNonBlocking));
+    for (int mode = 0; mode < 3; mode++)
+        for (int what = 0; what < 6; what++) {
+            /* Only the null stream waits for streams, whatever the modes; and only for those that block. */
+            bool of_null = what == 4, spoilt = of_null || (what < 4 && mode != 2);
+            int *p = 0;
+            cudaError_t error = cudaSuccess;
+            CHECK(cudaStreamBeginCapture(what == 5 ? aside : stream, modes[mode]));
+            switch (what) {
+            case 0:
+                error = cudaMalloc(&p, 64);
+                break;
+            case 1:
+                error = cudaFree(a + 1); /* refused before its argument is looked at */
+                break;
+            case 2:
+                error = cudaDeviceSynchronize();
+                break;
+            case 3:
+                error = cudaMallocManaged((void **)&p, 64, cudaMemAttachGlobal);
+                break;
+            default:
+                error = cudaMemset(a, 0, 128);
+            }
+            if (spoilt)
+                EXPECT(error == (of_null ? cudaErrorStreamCaptureImplicit : cudaErrorStreamCaptureUnsupported));
+            else
+                EXPECT(error == (what == 1 ? cudaErrorInvalidValue : cudaSuccess));
+            cudaError_t end = cudaStreamEndCapture(what == 5 ? aside : stream, &graph);
+            EXPECT(end == (spoilt ? cudaErrorStreamCaptureInvalidated : cudaSuccess));
+            (void)cudaGetLastError();
+        }
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    int *p;
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CHECK(cudaThreadExchangeStreamCaptureMode(&mode));
+    EXPECT(mode == cudaStreamCaptureModeGlobal);
+    CHECK(cudaMalloc(&p, 64)); /* this thread knows what it does */
+    CHECK(cudaThreadExchangeStreamCaptureMode(&mode));
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    EXPECT_ERROR(cudaErrorInvalidValue, cudaStreamBeginCapture(stream, (cudaStreamCaptureMode)3));
+    (void)cudaGetLastError();
+}
+
 int main()
 {
     int *a, *b, *sum, *host;
@@ -64,5 +115,6 @@ int main()
     CHECK(cudaGraphLaunch(executable, side));
     CHECK(cudaStreamSynchronize(side));
     EXPECT(host[7] == 3 * 6 + 100);
+    spoil(main_stream, a);
     return 0;
 }

@@ -65,6 +65,9 @@ int main()
     CHECK(cudaMemcpy(&value, device[0], sizeof value, cudaMemcpyDeviceToHost));
     EXPECT(value == 10);
     CHECK(cudaMemcpyPeer(device[0], 0, device[1], 1, sizeof value));
+    EXPECT_ERROR(cudaErrorInvalidDevice, cudaMemcpyPeer(device[0], 0, device[1], 2, sizeof value));
+    EXPECT_ERROR(cudaErrorInvalidDevice, cudaMemcpyPeer(device[0], -1, device[1], 1, sizeof value));
+    (void)cudaGetLastError();
     CHECK(cudaMemcpy(&value, device[0], sizeof value, cudaMemcpyDeviceToHost));
     EXPECT(value == 11);
     cudaPointerAttributes attributes;
