@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
-#include <stdbool.h>
+#include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PAGE_BYTES UINT64_C(4096)
@@ -70,4 +72,21 @@ void page_hold_end(const struct page_hold *hold)
         return;
     close(hold->file);
     pthread_sigmask(SIG_SETMASK, &hold->before, NULL);
+}
+
+bool page_hold_run(int (*work)(void *), void *argument, uint64_t first, uint64_t bytes)
+{
+    int status = -1;
+    if (!is_near((uint64_t)(uintptr_t)&status, first, bytes))
+        return work(argument) == 0;
+    uint8_t *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (stack == MAP_FAILED)
+        return false;
+    /* As vfork, so the kernel wakes this thread when the other has ended. */
+    pid_t other = clone(work, stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, argument);
+    pid_t ended = other;
+    while (other > 0 && (ended = waitpid(other, &status, __WALL)) < 0 && errno == EINTR)
+        ;
+    munmap(stack, STACK_BYTES);
+    return other > 0 && ended == other && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }

@@ -36,6 +36,28 @@ bool remote_find_loan(const struct remote *remote, const void *host, uint64_t by
     return false;
 }
 
+/* Pages at `first` are copied to `copy`, and that takes their place: by its file, or the pages themselves. */
+struct replacing {
+    void *copy;
+    uint64_t first, bytes;
+    int file; /* -1: the pages of the copy */
+    off_t offset;
+};
+
+static int replace_pages(void *argument)
+{
+    const struct replacing *r = argument;
+    void *first = (void *)(uintptr_t)r->first;
+    struct page_hold hold;
+    page_hold_begin(&hold, r->first, r->bytes); /* the heap may have what it knows of its blocks there */
+    memcpy(r->copy, first, r->bytes);
+    void *there = r->file >= 0
+                      ? mmap(first, r->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, r->file, r->offset)
+                      : mremap(r->copy, r->bytes, r->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, first);
+    page_hold_end(&hold);
+    return there == MAP_FAILED;
+}
+
 enum corun_status remote_lend(struct remote_space *space, uint64_t address, const void *host, uint64_t bytes)
 {
     struct remote *remote = space->remote;
@@ -54,15 +76,11 @@ enum corun_status remote_lend(struct remote_space *space, uint64_t address, cons
         status = CORUN_MEMORY;
     off_t offset = (off_t)(loan.place & (((uint64_t)1 << CORUN_APPLICATION_SHIFT) - 1));
     if (status == CORUN_OK) {
-        struct page_hold hold;
-        page_hold_begin(&hold, loan.first, loan.bytes); /* the heap may have what it knows of its blocks there */
-        memcpy(block, (const void *)(uintptr_t)loan.first, loan.bytes);
-        if (mmap((void *)(uintptr_t)first, loan.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, space->file,
-                 offset) == MAP_FAILED) {
+        struct replacing replacing = {block, first, loan.bytes, space->file, offset};
+        if (!page_hold_run(replace_pages, &replacing, first, loan.bytes)) {
             remote->loans.count--;
             status = CORUN_UNSUPPORTED;
         }
-        page_hold_end(&hold);
     }
     if (status != CORUN_OK)
         (void)corun_memory_free(space->memory, loan.place);
@@ -72,16 +90,12 @@ enum corun_status remote_lend(struct remote_space *space, uint64_t address, cons
 /* Pages with the same bytes take the place of those of the file. */
 static void take_back(const struct remote_loan *loan)
 {
-    struct page_hold hold;
     void *pages = mmap(NULL, loan->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED)
         return; /* they stay pages of the file, which nobody else has for long */
-    page_hold_begin(&hold, loan->first, loan->bytes);
-    memcpy(pages, (const void *)(uintptr_t)loan->first, loan->bytes);
-    if (mremap(pages, loan->bytes, loan->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)(uintptr_t)loan->first) ==
-        MAP_FAILED)
+    struct replacing replacing = {pages, loan->first, loan->bytes, -1, 0};
+    if (!page_hold_run(replace_pages, &replacing, loan->first, loan->bytes))
         munmap(pages, loan->bytes);
-    page_hold_end(&hold);
 }
 
 void remote_return(struct remote_space *space, uint64_t address)

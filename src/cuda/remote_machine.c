@@ -4,6 +4,7 @@
 
 #include "cuda/remote_link.h"
 #include "isa/executor.h"
+#include "isa/stack.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +91,8 @@ static enum corun_status launch(void *machine, uint32_t application, const struc
         .cluster = {(uint8_t)made->cluster.x, (uint8_t)made->cluster.y, (uint8_t)made->cluster.z},
         .cluster_balanced = grid->cluster_balanced,
         .meeting_address = made->meeting_address,
-        .cycle = cycle};
+        .cycle = cycle,
+        .stack_bytes = STACK_BYTES + (made->local_bytes - made->kernel->local_bytes)};
     struct wire_frame frame;
     struct wire_launched launched;
     if (made->parameter_bytes > WIRE_MOST_PARAMETERS ||

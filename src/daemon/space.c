@@ -317,7 +317,8 @@ static enum corun_status make_grid(struct space *space, const struct wire_launch
         .parameter_bytes = bytes,
         .meeting_address = launch->meeting_address,
         .cluster = {launch->cluster[0], launch->cluster[1], launch->cluster[2]},
-        .cluster_balanced = launch->cluster_balanced};
+        .cluster_balanced = launch->cluster_balanced,
+        .stack_bytes = launch->stack_bytes};
     return corun_grid_create(space->instances.data[launch->module], &description, space->list, grid);
 }
 

@@ -14,7 +14,7 @@
 #include "corun/policy.h"
 #include "corun/texture.h"
 
-#define WIRE_VERSION 10u
+#define WIRE_VERSION 11u
 #define WIRE_UUID_BYTES 16u
 #define WIRE_NAME_BYTES 64u
 #define WIRE_MOST_TEXT (UINT32_C(64) << 20)
@@ -118,6 +118,7 @@ struct wire_launch {
     int32_t priority;
     uint8_t cluster[3], cluster_balanced; /* 0: no clusters */
     uint64_t meeting_address, cycle;
+    uint64_t stack_bytes; /* as of corun_launch_description */
 };
 
 struct wire_launched {

@@ -174,6 +174,13 @@ class Programs(Daemon):
     def test_driver(self):
         self.compare([PROGRAMS.parent / f"cuda_{name}" for name in DRIVER])
 
+    def test_stacks(self):
+        """Of threads of kernels, as deep as the program has asked for; and of the host, registered while it is used."""
+        self.start_daemon()
+        for name, words in (("deep_calls", ()), ("registered", ("0",))):
+            with self.subTest(name):
+                self.assertEqual(self.end(self.share(PROGRAMS / name, words=words))[0], 0)
+        self.stop_daemon()
 
     @unittest.skipUnless(HOLDS_WRITERS, "this process gets no userfaultfd here")
     def test_registered(self):

@@ -31,8 +31,28 @@ static void count_up(volatile unsigned long *place, unsigned long *lost, unsigne
     *written = last;
 }
 
+/* On the stack of the thread that asks, beside what the calls below have there. */
+static int of_stack(int depth)
+{
+    int numbers[64], more = depth;
+    for (int i = 0; i < 64; i++)
+        numbers[i] = depth;
+    CHECK(cudaHostRegister(numbers, sizeof numbers, cudaHostRegisterMapped));
+    add<<<1, 64>>>(numbers, 64);
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaHostUnregister(numbers));
+    for (int i = 0; i < 64; i++)
+        EXPECT(numbers[i] == depth + i + 1);
+    return depth ? more + of_stack(depth - 1) : more;
+}
+
 int main(int argc, char **argv)
 {
+    EXPECT(of_stack(8) == 36);
+    std::thread aside([] { EXPECT(of_stack(4) == 10); });
+    aside.join();
+    if (argc > 1 && !atoi(argv[1]))
+        return 0;
     const int pages = 1024, words = 4096 / sizeof(unsigned long), count = 16, rounds = argc > 1 ? atoi(argv[1]) : 20;
     unsigned long *memory = (unsigned long *)malloc(pages * 4096), lost[2] = {0, 0}, written[2] = {0, 0};
     for (int i = 0; i < pages * words; i++)
