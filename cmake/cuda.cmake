@@ -52,12 +52,15 @@ function(corun_add_cuda_library target name definition map)
 endfunction()
 
 # What `corun cc` compiles with where no toolkit is.
-foreach(header cuda/cuda_runtime.h cuda/device_functions.h cuda/cuda_profiler_api.h kernels/include/device.h)
+foreach(header cuda/cuda_runtime.h cuda/device_functions.h cuda/cuda_profiler_api.h cuda/cuda_fp16.h cuda/cuda_bf16.h cuda/half_bits.h
+        cuda/halves.h cuda/cooperative_groups.h kernels/include/device.h)
   get_filename_component(name ${header} NAME)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/data/cuda)
   file(CREATE_LINK ${CMAKE_SOURCE_DIR}/${header} ${CMAKE_BINARY_DIR}/data/cuda/${name} SYMBOLIC)
   install(FILES ${header} DESTINATION share/corun/cuda)
 endforeach()
+file(CREATE_LINK ${CMAKE_SOURCE_DIR}/cuda/cooperative_groups ${CMAKE_BINARY_DIR}/data/cuda/cooperative_groups SYMBOLIC)
+install(DIRECTORY cuda/cooperative_groups DESTINATION share/corun/cuda FILES_MATCHING PATTERN "*.h")
 
 foreach(version 11.0 12 13)
   string(REGEX REPLACE "\\..*" "" major ${version})

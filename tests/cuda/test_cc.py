@@ -55,6 +55,14 @@ class Compile(unittest.TestCase):
             self.assertEqual(self.corun("cc", os.path.join(PROGRAMS, f"{name}.cu"), "-o", name).stderr, "", name)
             self.assertEqual(self.corun("exec", "-q", "--", f"./{name}").stdout, printed)
 
+    def test_headers_of_ours(self):
+        """Floats of 16 bits and groups of threads, which headers beside cuda_runtime.h have; also with both sides not optimised."""
+        for name in ("halves", "groups"):
+            for level in ("3", "0"):
+                self.assertEqual(self.corun("cc", os.path.join(PROGRAMS, f"{name}.cu"), "-O", level, "-o", name, "-I",
+                                            os.path.join(HERE, "include")).stderr, "", name)
+                self.corun("exec", "-q", "--functional", "--", f"./{name}")
+
     def test_source_lines(self):
         """A profile by lines of the CUDA source, inlined calls too."""
         self.write("steps.h", "__device__ static inline float\ndouble_of(float x)\n{\n    return x * 2.0f + sqrtf(x);\n}\n")
