@@ -4,6 +4,7 @@
 
 #include "isa/bulk_elsewhere.h"
 #include "isa/executor.h"
+#include "isa/half.h"
 
 #include <string.h>
 
@@ -117,8 +118,7 @@ static uint64_t fill_of(const struct tensor_map *map)
 {
     if (map->fill != TENSOR_FILL_NAN)
         return 0;
-    uint32_t bytes = tensor_type_bytes(map->type);
-    return bytes == 2 ? 0x7fffu : bytes == 4 ? 0x7fffffffu : UINT64_C(0x7fffffffffffffff);
+    return HALF_OOB * (UINT64_MAX / UINT16_MAX) >> (64 - 8 * tensor_type_bytes(map->type));
 }
 
 /* What loads make of single precision: subnormal numbers become zeros, fractions are rounded to 10 bits, to nearest even. */

@@ -17,6 +17,8 @@ struct half_format {
 #define HALF_F16 ((struct half_format){11, -14})
 #define HALF_BF16 ((struct half_format){8, -126})
 #define HALF_NAN 0x7fffu
+/* Of what is outside of a tensor. PTX gives no bits; 0x7ff7 is published as what GPUs have, and is no NaN that their arithmetic makes. */
+#define HALF_OOB 0x7ff7u
 
 static inline uint32_t half_infinity(struct half_format format)
 {

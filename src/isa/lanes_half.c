@@ -72,6 +72,10 @@ static uint32_t compute(const struct operation *op, uint32_t x, uint32_t y, uint
         return half_finish(op, odd_sum(a, -b));
     case HALF_MUL:
         return half_finish(op, a * b);
+    case HALF_FMA_OOB:
+        if ((x & 0x7fffu) == HALF_OOB || (y & 0x7fffu) == HALF_OOB || (z & 0x7fffu) == HALF_OOB)
+            return 0;
+        /* fallthrough */
     case HALF_FMA:
         return half_finish(op, odd_sum(a * b, half_load(op, z)));
     case HALF_NEG:

@@ -21,6 +21,7 @@ enum half_operation {
     HALF_SUB,
     HALF_MUL,
     HALF_FMA,
+    HALF_FMA_OOB,
     HALF_NEG,
     HALF_ABS,
     HALF_MIN,

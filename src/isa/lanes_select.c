@@ -707,7 +707,7 @@ static uint32_t select_half(const struct ptx_instruction *i, struct operation *o
     }
     for (size_t k = 0; k < sizeof operations / sizeof operations[0]; k++)
         if (operations[k].opcode == i->opcode && i->rounding <= PTX_ROUNDING_RN) {
-            op->extra[3] = operations[k].operation;
+            op->extra[3] = i->oob ? HALF_FMA_OOB : operations[k].operation;
             return LANE_half_arithmetic;
         }
     return LANE_NONE;

@@ -318,6 +318,10 @@ static const char *wrong_arithmetic(const struct ptx_instruction *instruction)
         return "has .NaN without type .f32";
     if (!instruction->xorsign != !instruction->magnitude)
         return "has only one of .xorsign and .abs";
+    if (instruction->oob && !ptx_type_is_half(type))
+        return "has .oob without a type of halves";
+    if (instruction->oob && instruction->ftz)
+        return "has both .oob and .ftz";
     if (instruction->xorsign && type != PTX_TYPE_F32 && !ptx_type_is_half(type))
         return "has .xorsign without a float of at most 32 bits";
     return NULL;

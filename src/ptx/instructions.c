@@ -314,7 +314,7 @@ static bool parse_part(struct parser *parser, struct ptx_operand *operand)
             operand->bits = PTX_PART_B0 + i;
             return true;
         }
-    return parser_expected(parser, "',' or ';'");
+    return parse_selector(parser, operand) || parser_expected(parser, "',' or ';'");
 }
 
 static bool parse_symbol(struct parser *parser, struct symbol *symbol, bool label, struct parsed_operand *parsed)
@@ -517,6 +517,10 @@ static bool parse_operands(struct parser *parser, struct ptx_instruction *instru
         return false;
     if (instruction->vector && (instruction->opcode == PTX_OP_ATOM || instruction->opcode == PTX_OP_RED))
         return parse_vector_atomic(parser, instruction, operands, count, mnemonic);
+    if (instruction->opcode == PTX_OP_LOP3_OR || instruction->opcode == PTX_OP_LOP3_AND)
+        return parse_predicate_logic(parser, instruction, operands, count, mnemonic);
+    if (ptx_is_video(instruction->opcode) || ptx_is_video_pair_comparison(instruction->opcode))
+        return parse_simd_video(parser, instruction, operands, count, mnemonic);
     if (instruction->types[0] == PTX_TYPE_B128)
         return parse_wide(parser, instruction, operands, count, mnemonic);
     if (!check_operands(parser, instruction, operands, count, mnemonic))

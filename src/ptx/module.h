@@ -112,6 +112,7 @@ enum ptx_suffix {
     F(xorsign, XORSIGN) \
     F(magnitude, MAGNITUDE) \
     F(relu, RELU) \
+    F(oob, OOB) \
     F(noftz, NOFTZ) \
     F(sat, SAT) \
     F(test, TEST) \
@@ -173,6 +174,11 @@ static inline bool ptx_is_scalar_video(uint32_t opcode)
 static inline bool ptx_is_video_comparison(uint32_t opcode)
 {
     return opcode == PTX_OP_VSET || opcode == PTX_OP_VSET2 || opcode == PTX_OP_VSET4;
+}
+
+static inline bool ptx_is_video_pair_comparison(uint32_t opcode)
+{
+    return opcode == PTX_OP_VSET2 || opcode == PTX_OP_VSET4;
 }
 
 /* Which part of an operand counts: parts of an instruction have one for the destination, one for a, one for b. */

@@ -182,6 +182,15 @@ bool parse_instruction(struct parser *parser, const struct token *word);
 /* Any operand, names resolved, not yet checked. With `label`, an unknown name is a label defined later. */
 bool parse_operand(struct parser *parser, bool label, struct parsed_operand *operand);
 
+/* predicate_logic.c: lop3.or and lop3.and become two instructions, the last of which is *instruction. */
+bool parse_predicate_logic(struct parser *parser, struct ptx_instruction *instruction, struct parsed_operand *operands,
+                           uint32_t count, const char *mnemonic);
+/* simd_video.c: a selector of several halves or bytes, behind its dot, to operand->bits; false if the word is none. */
+bool parse_selector(struct parser *parser, struct ptx_operand *operand);
+/* vadd2, vset4 and others: their selectors become instructions around the operation; the last one is *instruction. */
+bool parse_simd_video(struct parser *parser, struct ptx_instruction *instruction, struct parsed_operand *operands,
+                      uint32_t count, const char *mnemonic);
+
 /*
  * vector_atomics.c: the operands of atom or red with .v2 or .v4, not yet checked. The operations of all elements but the last are pushed, that of the
  * last is *instruction.

@@ -180,6 +180,25 @@ static uint32_t draw_value(void)
     return draw() % 3 ? draw() : edges[draw() % (sizeof edges / sizeof *edges)];
 }
 
+/* Runs a body on drawn numbers. `path`: where its text goes, for a look at it, and for NVIDIA's assembler. */
+static void load_text(struct runner *runner, char *text, size_t room, const char *body, const char *path,
+                      uint32_t inputs[3][LANES])
+{
+    static const char empty[] = KERNEL("");
+    size_t head = (size_t)(strstr(empty, "\nret;") - empty);
+    snprintf(text, room, "%.*s%s%s", (int)head, empty, body, empty + head);
+    if (path) {
+        FILE *file = fopen(path, "w");
+        fputs(text, file);
+        fclose(file);
+    }
+    runner_load(runner, text);
+    for (uint32_t i = 0; i < 3 * LANES; i++)
+        inputs[i / LANES][i % LANES] = draw_value();
+    assert_int_equal(corun_memory_write(runner->memory, runner->out, inputs, 3 * LANES * sizeof(uint32_t)), CORUN_OK);
+    assert_int_equal(runner_try(runner, LANES), CORUN_OK);
+}
+
 static void run_some(const char *path)
 {
     static char text[20000];
@@ -192,20 +211,8 @@ static void run_some(const char *path)
         size_t used = strlen(body);
         write_operation(body + used, sizeof body - used, &operations[i], i);
     }
-    static const char empty[] = KERNEL("");
-    size_t head = (size_t)(strstr(empty, "\nret;") - empty);
-    snprintf(text, sizeof text, "%.*s%s%s", (int)head, empty, body, empty + head);
-    if (path) { /* for a look at them, and for NVIDIA's assembler */
-        FILE *file = fopen(path, "w");
-        fputs(text, file);
-        fclose(file);
-    }
-    runner_load(&runner, text);
     uint32_t inputs[3][LANES];
-    for (uint32_t i = 0; i < 3 * LANES; i++)
-        inputs[i / LANES][i % LANES] = draw_value();
-    assert_int_equal(corun_memory_write(runner.memory, runner.out, inputs, sizeof inputs), CORUN_OK);
-    assert_int_equal(runner_try(&runner, LANES), CORUN_OK);
+    load_text(&runner, text, sizeof text, body, path, inputs);
     for (uint32_t i = 0; i < TOGETHER; i++)
         for (uint32_t lane = 0; lane < LANES; lane++) {
             uint32_t found = runner_words(&runner)[1024 + LANES * i + lane];
@@ -226,10 +233,137 @@ static void test_scalar(void **state)
         run_some(i ? NULL : getenv("CORUN_TEST_VIDEO_TEXT"));
 }
 
+/* ---- selectors of the operations on two halves and four bytes ---- */
+
+struct selecting {
+    uint32_t count, operation, comparison, a[4], b[4],
+        mask; /* selectors from the lowest element on; mask: a bit for each */
+    bool writes_a, writes_b, writes_mask, adds, saturates, d_signed, a_signed, b_signed;
+};
+enum { VADD, VSUB, VAVRG, VABSDIFF, VMIN, VMAX, VSET, SIMD_NAMES };
+static const char *const simd_names[SIMD_NAMES] = {"vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax", "vset"};
+
+static struct selecting draw_selecting(void)
+{
+    struct selecting s = {.operation = draw() % SIMD_NAMES,
+                          .count = 2 + 2 * (draw() % 2),
+                          .comparison = draw() % 6,
+                          .writes_a = draw() % 4 != 0,
+                          .writes_b = draw() % 4 != 0,
+                          .writes_mask = draw() % 4 != 0,
+                          .adds = draw() % 2,
+                          .d_signed = draw() % 2,
+                          .a_signed = draw() % 2,
+                          .b_signed = draw() % 2};
+    s.saturates = !s.adds && s.operation != VSET && draw() % 2;
+    s.d_signed &= s.operation != VSET;
+    for (uint32_t i = 0; i < s.count; i++) {
+        s.a[i] = s.writes_a ? draw() % (2 * s.count) : i;
+        s.b[i] = s.writes_b ? draw() % (2 * s.count) : s.count + i;
+    }
+    uint32_t all = (1u << s.count) - 1;
+    s.mask = s.writes_mask ? 1 + draw() % all : all;
+    return s;
+}
+
+static void write_selector(char *text, const struct selecting *s, const uint32_t *elements)
+{
+    *text++ = '.';
+    *text++ = s->count == 2 ? 'h' : 'b';
+    for (uint32_t i = s->count; i-- > 0;)
+        *text++ = (char)('0' + elements[i]);
+    *text = 0;
+}
+
+static void write_selecting(char *text, size_t room, const struct selecting *s, uint32_t number)
+{
+    char a[8] = "", b[8] = "", d[8] = "", words[32] = "", *at = d;
+    if (s->writes_a)
+        write_selector(a, s, s->a);
+    if (s->writes_b)
+        write_selector(b, s, s->b);
+    if (s->writes_mask) {
+        *at++ = '.';
+        *at++ = s->count == 2 ? 'h' : 'b';
+        for (uint32_t i = s->count; i-- > 0;)
+            if (s->mask >> i & 1)
+                *at++ = (char)('0' + i);
+    }
+    if (s->operation == VSET)
+        snprintf(words, sizeof words, ".%s.%s.%s", types[s->a_signed], types[s->b_signed], comparisons[s->comparison]);
+    else
+        snprintf(words, sizeof words, ".%s.%s.%s%s", types[s->d_signed], types[s->a_signed], types[s->b_signed],
+                 s->saturates ? ".sat" : "");
+    snprintf(text, room, "%s%u%s%s %%r4%s, %%r1%s, %%r2%s, %%r3;\nst.global.u32 [%%mine+%u], %%r4;\n",
+             simd_names[s->operation], s->count, words, s->adds ? ".add" : "", d, a, b, 4096 + 128 * number);
+}
+
+static int64_t element(uint32_t a, uint32_t b, uint32_t index, uint32_t count, bool is_signed)
+{
+    uint32_t bits = 32 / count, value = (index < count ? a : b) >> index % count * bits & ((1u << bits) - 1);
+    return is_signed && value >> (bits - 1) ? (int64_t)value - (INT64_C(1) << bits) : value;
+}
+
+static uint32_t expected_of_selectors(const struct selecting *s, uint32_t a, uint32_t b, uint32_t c)
+{
+    uint32_t bits = 32 / s->count, ones = (1u << bits) - 1, merged = 0, sum = c;
+    for (uint32_t i = 0; i < s->count; i++) {
+        int64_t x = element(a, b, s->a[i], s->count, s->a_signed), y = element(a, b, s->b[i], s->count, s->b_signed);
+        int64_t results[] = {x + y,         x - y, (x + y + (x + y >= 0)) >> 1, x < y ? y - x : x - y, x < y ? x : y,
+                             x > y ? x : y, 0},
+                value = results[s->operation];
+        bool truths[] = {x == y, x != y, x<y, x <= y, x> y, x >= y};
+        int64_t most = s->d_signed ? ones >> 1 : ones, least = s->d_signed ? -most - 1 : 0;
+        if (s->operation == VSET)
+            value = truths[s->comparison];
+        if (s->saturates)
+            value = value < least ? least : value > most ? most : value;
+        bool chosen = s->mask >> i & 1;
+        merged |= (chosen ? (uint32_t)value & ones : c >> i * bits & ones) << i * bits;
+        sum += chosen ? (uint32_t)value : 0;
+    }
+    return s->adds ? sum : merged;
+}
+
+static void select_some(const char *path)
+{
+    static char text[20000];
+    struct selecting operations[TOGETHER];
+    struct runner runner;
+    char body[16000] =
+        "ld.global.u32 %r1, [%mine];\nld.global.u32 %r2, [%mine+128];\nld.global.u32 %r3, [%mine+256];\n";
+    for (uint32_t i = 0; i < TOGETHER; i++) {
+        operations[i] = draw_selecting();
+        size_t used = strlen(body);
+        write_selecting(body + used, sizeof body - used, &operations[i], i);
+    }
+    uint32_t inputs[3][LANES];
+    load_text(&runner, text, sizeof text, body, path, inputs);
+    for (uint32_t i = 0; i < TOGETHER; i++)
+        for (uint32_t lane = 0; lane < LANES; lane++) {
+            uint32_t found = runner_words(&runner)[1024 + LANES * i + lane];
+            uint32_t wanted = expected_of_selectors(&operations[i], inputs[0][lane], inputs[1][lane], inputs[2][lane]);
+            if (found == wanted)
+                continue;
+            write_selecting(body, sizeof body, &operations[i], i);
+            fail_msg("%08x, not %08x, of %08x %08x %08x: %s", found, wanted, inputs[0][lane], inputs[1][lane],
+                     inputs[2][lane], body);
+        }
+    runner_free(&runner);
+}
+
+static void test_selectors(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < OPERATIONS / TOGETHER; i++)
+        select_some(i ? NULL : getenv("CORUN_TEST_SELECTORS_TEXT"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scalar),
+        cmocka_unit_test(test_selectors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,9 +104,9 @@ static void load_element(const struct tensor *tensor, const uint8_t *memory, con
         convert(tensor->type, to);
         return;
     }
-    memset(to, tensor->fill ? 0xff : 0, bytes);
-    if (tensor->fill)
-        to[bytes - 1] = 0x7f;
+    memset(to, 0, bytes);
+    for (unsigned i = 0; i < bytes && tensor->fill; i++) /* 0x7ff7 in all halves */
+        to[i] = i % 2 ? 0x7f : 0xf7;
 }
 
 /* Calls `visit` for each element of the box, in the order in which they lie in shared memory before they are shuffled. */
