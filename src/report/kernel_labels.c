@@ -4,9 +4,11 @@
 
 #include "base/kernel_name.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #define NAME_BYTES 1024u
+#define PART_BYTES 24u /* of a symbol, behind a name: with the figures of a table that is a line of a terminal */
 
 /* How many bytes all symbols with that name have in common: at the beginning, and at the end behind them. */
 struct common {
@@ -32,6 +34,23 @@ static struct common compare(const char *const *symbols, const char *const *name
     return common;
 }
 
+/* The name and a part of the symbol, the middle of which is left out if it is long. */
+static const char *label_of(struct arena *arena, const char *name, const char *part, size_t bytes, bool shortened)
+{
+    const int side = PART_BYTES / 2 - 1;
+    if (!shortened || bytes <= PART_BYTES)
+        return arena_format(arena, "%s [%.*s]", name, (int)bytes, part);
+    return arena_format(arena, "%s [%.*s..%.*s]", name, side, part, side, part + bytes - side);
+}
+
+static bool is_taken(const char *const *labels, const char *const *symbols, uint32_t index)
+{
+    for (uint32_t k = 0; k < index; k++)
+        if (!strcmp(labels[k], labels[index]) && strcmp(symbols[k], symbols[index]) != 0)
+            return true;
+    return false;
+}
+
 const char *const *kernel_labels(struct arena *arena, const char *const *symbols, uint32_t count)
 {
     const char **names = ARENA_ARRAY(arena, const char *, count + 1),
@@ -49,13 +68,13 @@ const char *const *kernel_labels(struct arena *arena, const char *const *symbols
         if (common.head == length && common.tail == length)
             continue;
         size_t middle = length - common.head > common.tail ? length - common.head - common.tail : 0;
-        labels[i] = arena_format(arena, "%s [%.*s]", names[i], (int)middle, symbols[i] + common.head);
+        labels[i] = label_of(arena, names[i], symbols[i] + common.head, middle, true);
+        if (labels[i] && is_taken(labels, symbols, i))
+            labels[i] = label_of(arena, names[i], symbols[i] + common.head, middle, false);
         if (!labels[i])
             return NULL;
-        for (uint32_t k = 0; k < i; k++) {
-            if (!strcmp(labels[k], labels[i]) && strcmp(symbols[k], symbols[i]) != 0)
-                labels[i] = symbols[i];
-        }
+        if (is_taken(labels, symbols, i))
+            labels[i] = symbols[i];
     }
     return names && labels ? labels : NULL;
 }

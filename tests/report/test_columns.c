@@ -121,6 +121,20 @@ static void kernels_have_the_names_that_people_gave_them(void **state)
     }
 }
 
+/* Of a long part the ends are shown, and all of it where these are alike. */
+static void kernels_with_long_arguments_are_told_apart(void **state)
+{
+    struct rig *rig = *state;
+    const char *symbols[] = {"_Z1fIN4plusIfEELi128ENS_6policyILi1ELi4EEEEvPT_",
+                             "_Z1fIN7minimumIdEELi256ENS_6policyILi2ELi8EEEEvPT_",
+                             "_Z1fIN7minimumIdEELi512ENS_6policyILi2ELi8EEEEvPT_"};
+    const char *expected[] = {"f [4plusIfEELi..icyILi1ELi4]", "f [7minimumIdE..icyILi2ELi8]",
+                              "f [7minimumIdEELi512ENS_6policyILi2ELi8]"};
+    const char *const *labels = kernel_labels(rig->arena, symbols, 3);
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(labels[i], expected[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +143,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(letters_are_counted_not_bytes, setup, teardown),
         cmocka_unit_test_setup_teardown(texts_continue_below, setup, teardown),
         cmocka_unit_test_setup_teardown(kernels_have_the_names_that_people_gave_them, setup, teardown),
+        cmocka_unit_test_setup_teardown(kernels_with_long_arguments_are_told_apart, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
