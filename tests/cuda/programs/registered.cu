@@ -16,6 +16,7 @@ __global__ void add(int *numbers, int count)
 }
 
 static std::atomic<bool> ends(false);
+static std::atomic<int> writing(0);
 
 /* Each thread is the only one that writes there. */
 static void count_up(volatile unsigned long *place, unsigned long *lost, unsigned long *written)
@@ -26,6 +27,7 @@ static void count_up(volatile unsigned long *place, unsigned long *lost, unsigne
             *lost += *place != last;
             *place = ++last;
         }
+        writing += last == 1000;
         std::this_thread::yield();
     }
     *written = last;
@@ -62,6 +64,8 @@ int main(int argc, char **argv)
     std::vector<std::thread> threads;
     for (int i = 0; i < 2; i++)
         threads.emplace_back(count_up, places[i], &lost[i], &written[i]);
+    while (writing < 2)
+        std::this_thread::yield();
     for (int round = 1; round <= rounds; round++) {
         CHECK(cudaHostRegister(memory, pages * 4096, cudaHostRegisterMapped));
         add<<<1, 32>>>(numbers, count);

@@ -2,6 +2,9 @@
 /* assert, trap, and a kernel that never ends; and who hears of it. */
 #include "check.h"
 
+#include <atomic>
+#include <thread>
+
 #ifdef TOOLKIT
 #include <cassert>
 #else /* what assert becomes on the device */
@@ -40,16 +43,26 @@ static void be_told(cudaStream_t, cudaError_t error, void *user)
     be_called(user);
 }
 
-/* Behind what fails, functions are not called; callbacks hear of it, in their order. */
+static std::atomic<bool> all_there(false);
+
+static void wait_for_all(void *)
+{
+    while (!all_there)
+        std::this_thread::yield();
+}
+
+/* Behind what fails, functions are not called; callbacks hear of it, in their order. It fails when all of them are there. */
 static void call_back()
 {
     cudaStream_t stream;
     called function = {0, 0}, first = {0, 0}, second = {0, 0};
     CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaLaunchHostFunc(stream, wait_for_all, 0));
     trap<<<1, 1, 0, stream>>>();
     CHECK(cudaLaunchHostFunc(stream, be_called, &function));
     CHECK(cudaStreamAddCallback(stream, be_told, &first, 0));
     CHECK(cudaStreamAddCallback(stream, be_told, &second, 0));
+    all_there = true;
     EXPECT_ERROR(cudaErrorLaunchFailure, cudaStreamSynchronize(stream));
     EXPECT(function.turn == 0);
     EXPECT(first.turn == 1 && first.error == cudaErrorLaunchFailure);
