@@ -47,6 +47,7 @@ struct dram {
     const struct corun_gpu_config *config;
     uint32_t burst_cycles, column_gap, group_gap;
     uint32_t high, low;  /* watermarks of waiting writes */
+    uint32_t age_cap;    /* cycles that a request may wait before its row goes first */
     uint32_t turn;       /* requests that go yet before the other direction may have its turn */
     uint8_t bursts[256]; /* by mask of sectors */
     struct bank *banks;
@@ -105,6 +106,7 @@ struct dram *dram_create(const struct corun_gpu_config *config)
     dram->group_gap = (uint32_t)later(config->dram_tCCDL, dram->burst_cycles);
     dram->high = config->dram_queue - config->dram_queue / 8;
     dram->low = config->dram_queue / 8;
+    dram->age_cap = DRAM_AGE_CAP * (config->dram_queue > 64 ? config->dram_queue / 64 : 1);
     dram->refresh = config->dram_tREFI ? config->dram_tREFI : NEVER;
     dram->first_free = NONE;
     dram->row.cycle = NEVER;
@@ -216,7 +218,7 @@ static struct choice choose_row_command(const struct dram *dram, uint32_t index)
 /* The oldest request of the bank, which is to another row, has waited too long by then. */
 static bool is_overdue(const struct dram *dram, const struct queue *queue, uint64_t cycle)
 {
-    return cycle > dram->waiting[queue->first].pushed + DRAM_AGE_CAP;
+    return cycle > dram->waiting[queue->first].pushed + dram->age_cap;
 }
 
 /* The next burst of the oldest request to the bank's open row, unless an older one to another row has waited too long. */

@@ -12,7 +12,7 @@
  * begin have gone. Reads have theirs at least until those that waited at its begin have gone.
  *   fr_fcfs: the column command that is legal first, at the same cycle of the oldest request; a bank whose open row nobody
  *            wants opens that of its oldest request. A row is closed although wanted when the oldest request of its bank has
- *            waited for DRAM_AGE_CAP cycles: no request starves.
+ *            waited for DRAM_AGE_CAP cycles, in a queue of more than 64 places as many times as long: no request starves.
  *   fcfs:    column commands strictly in order of age; every bank opens the row of its own oldest request ahead of time.
  */
 #ifndef CORUN_GPU_DRAM_H

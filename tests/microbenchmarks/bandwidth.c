@@ -136,6 +136,6 @@ const struct row bandwidth_rows[] = {
     {"bandwidth of DRAM", "bytes per cycle", measure_dram, implied_dram, DRAM_ALONE, "dram_clock_khz=3500000", NULL,
      NULL, 0, NULL, NULL},
     {"bandwidth of DRAM that refreshes often", "bytes per cycle", measure_dram, implied_dram,
-     DRAM_ALONE ",dram_tREFI=1000", "dram_tREFI=0", NULL, NULL, 0, NULL, NULL},
+     DRAM_ALONE ",dram_tREFI=2000", "dram_tREFI=0", NULL, NULL, 0, NULL, NULL},
     {0},
 };
