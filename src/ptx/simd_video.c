@@ -91,25 +91,30 @@ static struct ptx_operand integer(uint32_t value)
     return (struct ptx_operand){.kind = PTX_OPERAND_INTEGER, .bits = value};
 }
 
-/* One more instruction, under the same guard: its result. */
-static struct ptx_operand put(struct parser *parser, const struct ptx_instruction *instruction, uint16_t opcode,
-                              struct ptx_operand a, struct ptx_operand b, const struct ptx_operand *selector)
+/* An instruction of .b32 under the guard and at the place of this one. */
+static struct ptx_instruction beside(struct parser *parser, const struct ptx_instruction *instruction, uint16_t opcode,
+                                     const struct ptx_operand *operands, uint32_t count)
 {
-    struct ptx_operand operands[4] = {{.kind = PTX_OPERAND_REGISTER}, a, b};
-    uint32_t count = selector ? 4 : 3;
-    operands[0].index = parser_add_register(parser, "%video", PTX_TYPE_B32);
-    if (selector)
-        operands[3] = *selector;
-    struct ptx_instruction added = {.opcode = opcode,
+    return (struct ptx_instruction){.opcode = opcode,
                                     .guard = instruction->guard,
                                     .guard_negated = instruction->guard_negated,
                                     .carry_flag = PTX_NONE,
                                     .place = instruction->place,
                                     .type_count = 1,
-                                    .types = {PTX_TYPE_B32}};
-    added.operands = parser_copy(parser, operands, count * sizeof *operands);
-    added.operand_count = (uint8_t)count;
-    parser_push(parser, &parser->instructions, added);
+                                    .types = {PTX_TYPE_B32},
+                                    .operand_count = (uint8_t)count,
+                                    .operands = parser_copy(parser, operands, count * sizeof *operands)};
+}
+
+/* One more instruction, under the same guard: its result. */
+static struct ptx_operand put(struct parser *parser, const struct ptx_instruction *instruction, uint16_t opcode,
+                              struct ptx_operand a, struct ptx_operand b, const struct ptx_operand *selector)
+{
+    struct ptx_operand operands[4] = {{.kind = PTX_OPERAND_REGISTER}, a, b};
+    operands[0].index = parser_add_register(parser, "%video", PTX_TYPE_B32);
+    if (selector)
+        operands[3] = *selector;
+    parser_push(parser, &parser->instructions, beside(parser, instruction, opcode, operands, selector ? 4 : 3));
     return operands[0];
 }
 
@@ -160,15 +165,6 @@ bool parse_simd_video(struct parser *parser, struct ptx_instruction *instruction
     for (uint32_t i = 0; i < 4; i++)
         merged |= (mask >> 8 * i & 1 ? i : 4 + i) << 4 * i;
     struct ptx_operand last[4] = {to, all[0], all[3], integer(merged)};
-    struct ptx_instruction merge = {.opcode = PTX_OP_PRMT,
-                                    .guard = instruction->guard,
-                                    .guard_negated = instruction->guard_negated,
-                                    .carry_flag = PTX_NONE,
-                                    .place = instruction->place,
-                                    .type_count = 1,
-                                    .types = {PTX_TYPE_B32}};
-    merge.operands = parser_copy(parser, last, sizeof last);
-    merge.operand_count = 4;
-    *instruction = merge;
+    *instruction = beside(parser, instruction, PTX_OP_PRMT, last, 4);
     return true;
 }
