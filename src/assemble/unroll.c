@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loops of one block that count: four turns at a time, and what is left one by one.
+ * Loops of one block that count: all turns, where a constant says how many and they are no long code; else four turns at a time, and what is left one by one.
  *
  *     L: body; i += c; p = i < n; @p bra L;          go = i < n - 3c;  @!go bra R;
  *                                                 U: body; i += c; body; i += c; body; i += c; body; i += c; p = i < n;
@@ -19,6 +19,11 @@
 #include <string.h>
 
 enum { TURNS = 4, MOST_ADDED = 8 };
+enum {
+    WHOLE_SHORT = 512,
+    WHOLE_LONG = 320,
+    SHORT_TURN = 32
+}; /* instructions of a whole loop; by the length of a turn */
 enum { MOST_PLAIN = 21, MOST_WITH_SHARED = 22, MORE_FOR_SHARED = 4, MOST_WITH_LOADS = 50 };
 #define LARGEST_STEP (INT64_C(1) << 20)
 
@@ -30,6 +35,8 @@ struct counting_loop {
     uint8_t type;     /* of the comparison */
     int64_t change;   /* of the counter in a turn */
     struct ptx_operand bound;
+    uint32_t turns; /* that are written one behind the other */
+    bool whole;     /* these are all that there ever are */
 };
 
 struct accesses {
@@ -145,16 +152,26 @@ static bool find_counter(const struct code *code, struct counting_loop *loop)
     return is_step(&code->instructions[loop->step], loop->counter, bits, &loop->change) && approaches(loop);
 }
 
-/* As long as what ptxas unrolls: tried with bodies of growing length, with loads of global memory, of shared memory, and without. */
-static bool is_short(const struct code *code, const struct counting_loop *loop)
+/* Nothing in it orders memory or exchanges values. */
+static bool may_repeat(const struct code *code, const struct counting_loop *loop)
 {
-    uint32_t length = loop->branch - loop->first + 1, loads = 0, shared = 0;
     for (uint32_t i = loop->first; i < loop->branch; i++) {
         const struct ptx_instruction *instruction = &code->instructions[i];
         enum effect effect = code_effect(instruction);
         if (instruction->opcode == PTX_OP_NONE ||
             (effect != EFFECT_NONE && effect != EFFECT_LOAD && effect != EFFECT_CONSTANT && effect != EFFECT_STORE))
             return false;
+    }
+    return true;
+}
+
+/* As long as what ptxas unrolls by four: tried with bodies of growing length, with loads of global memory, of shared memory, and without. */
+static bool is_short(const struct code *code, const struct counting_loop *loop)
+{
+    uint32_t length = loop->branch - loop->first + 1, loads = 0, shared = 0;
+    for (uint32_t i = loop->first; i < loop->branch; i++) {
+        const struct ptx_instruction *instruction = &code->instructions[i];
+        enum effect effect = code_effect(instruction);
         bool load = effect == EFFECT_LOAD || effect == EFFECT_CONSTANT;
         loads += load && (instruction->space == PTX_SPACE_GLOBAL || instruction->space == PTX_SUFFIX_NONE);
         shared += load && instruction->space == PTX_SPACE_SHARED;
@@ -162,6 +179,78 @@ static bool is_short(const struct code *code, const struct counting_loop *loop)
     if (loads)
         return length + loads <= MOST_WITH_LOADS;
     return length <= (shared ? MOST_WITH_SHARED + MORE_FOR_SHARED * shared : MOST_PLAIN);
+}
+
+/* The constant that the counter has when the loop is reached; false: not known. */
+static bool find_beginning(const struct code *code, const struct counting_loop *loop, int64_t *value)
+{
+    uint32_t block = code->flow.block_of[loop->first];
+    for (uint32_t steps = 0; steps < code->flow.block_count; steps++) {
+        const struct ptx_block *here = &code->flow.blocks[block];
+        uint32_t before = PTX_EXIT;
+        for (uint32_t i = 0; i < here->predecessor_count; i++) {
+            if (here->predecessors[i] == block)
+                continue; /* the loop itself */
+            if (before != PTX_EXIT)
+                return false;
+            before = here->predecessors[i];
+        }
+        if (before == PTX_EXIT || before == code->flow.block_of[loop->first])
+            return false;
+        for (uint32_t i = code->flow.blocks[before].end; i-- > code->flow.blocks[before].first;) {
+            struct accesses counter = {loop->counter, 0, 0, PTX_NONE, i};
+            const struct ptx_instruction *instruction = &code->instructions[i];
+            ptx_instruction_registers(instruction, note, &counter);
+            if (!counter.writes)
+                continue;
+            const struct ptx_operand *from = &instruction->operands[1];
+            *value = ptx_types[loop->type].bits == 32 ? (int32_t)from->bits : (int64_t)from->bits;
+            return instruction->opcode == PTX_OP_MOV && instruction->guard == PTX_NONE &&
+                   from->kind == PTX_OPERAND_INTEGER;
+        }
+        block = before;
+    }
+    return false;
+}
+
+static bool goes_on(const struct counting_loop *loop, int64_t counter, int64_t bound)
+{
+    switch (loop->relation) {
+    case PTX_COMPARISON_NE:
+        return counter != bound;
+    case PTX_COMPARISON_LT:
+        return counter < bound;
+    case PTX_COMPARISON_LE:
+        return counter <= bound;
+    case PTX_COMPARISON_GT:
+        return counter > bound;
+    default:
+        return counter >= bound;
+    }
+}
+
+/*
+ * Turns of a loop of 32 bits whose beginning and end are constants, if ptxas writes all of them: what it unrolls whole was longer in every trial, up to
+ * 2048 instructions in short turns without loads.
+ */
+static bool find_turns(const struct code *code, struct counting_loop *loop)
+{
+    int64_t counter, bound = (int64_t)loop->bound.bits;
+    uint32_t turn = loop->branch - loop->first - 1, most = turn <= SHORT_TURN ? WHOLE_SHORT : WHOLE_LONG;
+    if (ptx_types[loop->type].bits != 32 || loop->bound.kind != PTX_OPERAND_INTEGER ||
+        !find_beginning(code, loop, &counter))
+        return false;
+    bool with_sign = ptx_type_is_signed(loop->type);
+    counter = with_sign ? counter : (int64_t)(uint32_t)counter;
+    bound = with_sign ? (int32_t)bound : (int64_t)(uint32_t)bound;
+    for (loop->turns = 1; loop->turns * turn <= most; loop->turns++) {
+        counter += loop->change;
+        if (counter != (with_sign ? (int64_t)(int32_t)counter : (int64_t)(uint32_t)counter))
+            return false; /* wraps */
+        if (!goes_on(loop, counter, bound))
+            return true;
+    }
+    return false;
 }
 
 static bool find_loop(const struct code *code, const struct ptx_block *block, struct counting_loop *loop)
@@ -172,8 +261,12 @@ static bool find_loop(const struct code *code, const struct ptx_block *block, st
         branch->operands[0].kind != PTX_OPERAND_LABEL || block->end >= code->function.instruction_count)
         return false;
     loop->label = branch->operands[0].index;
-    return code->labels[loop->label].instruction == block->first && !code->labels[loop->label].nounroll &&
-           is_short(code, loop) && find_counter(code, loop);
+    if (code->labels[loop->label].instruction != block->first || code->labels[loop->label].nounroll ||
+        !may_repeat(code, loop) || !find_counter(code, loop))
+        return false;
+    loop->whole = find_turns(code, loop);
+    loop->turns = loop->whole ? loop->turns : TURNS;
+    return loop->whole || is_short(code, loop);
 }
 
 /*
@@ -200,6 +293,7 @@ struct unrolling {
     bool *seen;            /* per register of before: the turn has read or written it */
     uint32_t *reads;       /* per register of before: by what is copied */
     uint32_t count, label_count, register_count;
+    uint32_t last_step; /* the newest copy of the counter's step */
     bool failed;
 };
 
@@ -410,12 +504,12 @@ static void name_registers(struct unrolling *u, bool last)
 
 /* Does the operand take an offset, whatever it is? As in addresses.c: addresses of 32 bits wrap unless they are of shared or local memory. */
 static bool takes_offset(const struct ptx_instruction *access, const struct ptx_operand *operand, uint32_t bits,
-                         int64_t change)
+                         int64_t change, uint32_t turns)
 {
     bool plain = access->opcode == PTX_OP_LD || access->opcode == PTX_OP_ST || access->opcode == PTX_OP_ATOM ||
                  access->opcode == PTX_OP_RED;
     bool narrow = access->space == PTX_SPACE_SHARED || access->space == PTX_SPACE_LOCAL;
-    int64_t most = CODE_MOST_OFFSET - TURNS * (change < 0 ? -change : change);
+    int64_t most = CODE_MOST_OFFSET - (int64_t)turns * (change < 0 ? -change : change);
     return plain && operand->kind == PTX_OPERAND_ADDRESS && operand->offset < most && operand->offset > -most &&
            (bits == 64 || (narrow && change > 0));
 }
@@ -428,7 +522,7 @@ static uint32_t address_reads(const struct code *code, const struct counting_loo
         const struct ptx_instruction *access = &code->instructions[i];
         for (uint32_t k = 0; k < access->operand_count; k++)
             reads += access->operands[k].index == index &&
-                     takes_offset(access, &access->operands[k], code_bits(code, index), change);
+                     takes_offset(access, &access->operands[k], code_bits(code, index), change, loop->turns);
     }
     return reads;
 }
@@ -484,7 +578,7 @@ static int64_t grown(const struct unrolling *u, const struct growing *growing, u
 {
     const struct growing *leader = &u->growing[growing->of];
     bool behind = (growing->leads ? index : growing->write) > leader->write;
-    return growing->leads && behind && turn == TURNS - 1 ? 0 : leader->change * (turn + behind);
+    return growing->leads && behind && turn == u->loop->turns - 1 ? 0 : leader->change * (turn + behind);
 }
 
 static const struct growing *growing_of(const struct unrolling *u, uint32_t index)
@@ -493,14 +587,14 @@ static const struct growing *growing_of(const struct unrolling *u, uint32_t inde
     return growing->known && u->growing[growing->of].known ? growing : NULL;
 }
 
-/* true: the turn has it no more. In the last turn, what leads grows by all four. */
+/* true: the turn has it no more. In the last turn, what leads grows by all of them. */
 static bool leave_out(struct unrolling *u, uint32_t turn, uint32_t index)
 {
     const struct ptx_instruction *instruction = &u->code->instructions[index];
     const struct growing *growing = NULL;
     if (code_writes_first(instruction) && instruction->operands[0].kind == PTX_OPERAND_REGISTER)
         growing = growing_of(u, instruction->operands[0].index);
-    if (!growing || growing->write != index || (growing->leads ? turn == TURNS - 1 : turn == 0))
+    if (!growing || growing->write != index || (growing->leads ? turn == u->loop->turns - 1 : turn == 0))
         return false;
     u->stands_for += instruction->merged + 1;
     return true;
@@ -521,7 +615,7 @@ static void grow(struct unrolling *u, uint32_t turn, uint32_t index)
             code_operands(copy)[k].offset += grown(u, growing, turn, index);
         } else if (growing && growing->leads && growing->write == index) {
             uint64_t *by = &code_operands(copy)[2].bits;
-            *by = (uint64_t)(code_bits(u->code, operand->index) == 32 ? (int32_t)*by : (int64_t)*by) * TURNS;
+            *by = (uint64_t)(code_bits(u->code, operand->index) == 32 ? (int32_t)*by : (int64_t)*by) * u->loop->turns;
         }
     }
 }
@@ -531,8 +625,8 @@ static void write_turns(struct unrolling *u)
     const struct counting_loop *loop = u->loop;
     const struct ptx_instruction *code = u->code->instructions;
     uint32_t before = u->code->function.register_count;
-    for (uint32_t turn = 0; turn < TURNS; turn++) {
-        bool last = turn == TURNS - 1;
+    for (uint32_t turn = 0; turn < loop->turns; turn++) {
+        bool last = turn == loop->turns - 1;
         for (uint32_t i = 0; i < before; i++)
             u->renamed[i] = i;
         memset(u->seen, 0, before * sizeof *u->seen);
@@ -543,9 +637,10 @@ static void write_turns(struct unrolling *u)
             else
                 u->renamed[i] = u->first_names[i];
         for (uint32_t i = loop->first; i < loop->branch; i++) {
-            if (i == loop->test && !last) {
+            if (i == loop->test && (loop->whole || !last)) {
                 u->stands_for += code[i].merged + code[loop->branch].merged + 2;
             } else if (!leave_out(u, turn, i)) {
+                u->last_step = i == loop->step ? u->count : u->last_step;
                 copy_instruction(u, i);
                 grow(u, turn, i);
             }
@@ -553,13 +648,33 @@ static void write_turns(struct unrolling *u)
     }
 }
 
-/* Labels behind the loop follow it. */
-static void move_labels(struct unrolling *u, uint32_t rest)
+/* Labels behind the loop follow what stood there, which is now at new_end. */
+static void move_labels(struct unrolling *u, uint32_t new_end)
 {
-    uint32_t old_end = u->loop->branch + 1, shift = rest - u->loop->first;
+    uint32_t old_end = u->loop->branch + 1;
     for (uint32_t i = 0; i < u->code->function.label_count; i++)
         if (u->labels[i].instruction >= old_end)
-            u->labels[i].instruction += shift;
+            u->labels[i].instruction += new_end - old_end;
+}
+
+/* All turns, and no test: what is left out is counted in the step of the last one, which all lanes take. */
+static void write_whole(struct unrolling *u)
+{
+    const struct counting_loop *loop = u->loop;
+    uint32_t old_end = loop->branch + 1;
+    memcpy(u->instructions, u->code->instructions, loop->first * sizeof *u->instructions);
+    u->count = loop->first;
+    find_growing(u);
+    count_reads(u);
+    write_turns(u);
+    u->failed |= u->stands_for > INT16_MAX / 2;
+    if (u->failed)
+        return;
+    u->instructions[u->last_step].merged += (int16_t)u->stands_for;
+    move_labels(u, u->count);
+    memcpy(u->instructions + u->count, u->code->instructions + old_end,
+           (u->code->function.instruction_count - old_end) * sizeof *u->instructions);
+    u->count += u->code->function.instruction_count - old_end;
 }
 
 static void write_function(struct unrolling *u)
@@ -594,7 +709,7 @@ static void write_function(struct unrolling *u)
     u->count += u->code->function.instruction_count - loop->first;
     u->labels[end].instruction = rest + loop->branch + 1 - loop->first;
     code_operands(&u->instructions[rest + loop->branch - loop->first])[0].index = one;
-    move_labels(u, rest);
+    move_labels(u, u->labels[end].instruction);
 }
 
 static void count_write(void *user, uint32_t register_index, enum ptx_access access)
@@ -616,8 +731,8 @@ static uint32_t most_written(const struct code *code, const struct counting_loop
 static bool unroll(struct code *code, const struct counting_loop *loop)
 {
     uint32_t length = loop->branch - loop->first + 1, registers = code->function.register_count;
-    uint32_t most = code->function.instruction_count + TURNS * length + 2 * MOST_ADDED;
-    uint32_t most_registers = registers + TURNS * most_written(code, loop) + MOST_ADDED;
+    uint32_t most = code->function.instruction_count + loop->turns * length + 2 * MOST_ADDED;
+    uint32_t most_registers = registers + loop->turns * most_written(code, loop) + MOST_ADDED;
     struct unrolling u = {
         .code = code, .loop = loop, .label_count = code->function.label_count, .register_count = registers};
     u.seen = calloc(registers + 1, sizeof *u.seen);
@@ -634,7 +749,10 @@ static bool unroll(struct code *code, const struct counting_loop *loop)
         memcpy(u.labels, code->labels, u.label_count * sizeof *u.labels);
         memcpy(u.registers, code->function.registers, registers * sizeof *u.registers);
         struct ptx_operand back = code->instructions[loop->branch].operands[0];
-        write_function(&u);
+        if (loop->whole)
+            write_whole(&u);
+        else
+            write_function(&u);
         done = !u.failed;
         if (!done) /* the branch back is shared */
             code_operands(&code->instructions[loop->branch])[0] = back;

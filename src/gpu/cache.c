@@ -234,6 +234,27 @@ uint32_t cache_allocate(struct cache *cache, uint64_t address, struct cache_vict
     return first + way;
 }
 
+bool cache_clean_oldest(struct cache *cache, uint32_t line, uint32_t most, struct cache_victim *victim)
+{
+    uint32_t set = line / cache->ways, dirty = 0;
+    struct cache_line *lines = cache->lines + (size_t)set * cache->ways;
+    for (uint32_t way = 0; way < cache->ways; way++)
+        dirty += lines[way].dirty != 0;
+    if (dirty < most)
+        return false;
+    uint32_t way = cache->order[set].oldest;
+    while (way != CACHE_NO_WAY && (!lines[way].dirty || lines[way].reserved))
+        way = lines[way].newer;
+    if (way == CACHE_NO_WAY)
+        return false;
+    *victim = (struct cache_victim){.address = lines[way].number << cache->line_shift,
+                                    .dirty = lines[way].dirty,
+                                    .kernel = lines[way].kernel,
+                                    .application = lines[way].application};
+    lines[way].dirty = 0;
+    return true;
+}
+
 void cache_retire(struct cache *cache, const struct retired_kernels *retired)
 {
     for (uint32_t i = 0; i < cache->ways * cache->sets; i++)

@@ -109,6 +109,11 @@ struct cache_victim {
     uint8_t application;
 };
 uint32_t cache_allocate(struct cache *cache, uint64_t address, struct cache_victim *victim);
+/*
+ * Where `most` lines or more of this line's set are dirty: the least recently used of those that are not reserved is clean from now on, and what is to be
+ * written back is in *victim. false: there is none.
+ */
+bool cache_clean_oldest(struct cache *cache, uint32_t line, uint32_t most, struct cache_victim *victim);
 /* Sector masks of a line: valid, dirty, and reserved (a fill is on its way; reserved lines are not evicted). */
 static inline uint32_t cache_valid(const struct cache *cache, uint32_t line)
 {

@@ -326,10 +326,26 @@ static uint32_t complete_sectors(const struct corun_gpu_config *config, struct l
     return whole;
 }
 
+/* A line that is about to be dirty has a place among those of its set that may be. false: the slice has stopped. */
+static bool clean_for(struct memory_channel *channel, struct l2_slice *slice, uint32_t line, uint64_t cycle)
+{
+    uint32_t most = channel->shared->config.l2_dirty_ways;
+    if (!most || cache_dirty(slice->tags, line) || !cache_clean_oldest(slice->tags, line, most, &slice->victim))
+        return true;
+    if (!has_place(channel, slice, true)) {
+        slice->victim_waits = true;
+        return stop(channel, slice, SLICE_WAITS_WRITE);
+    }
+    write_victim(channel, slice, cycle);
+    return true;
+}
+
 static bool serve_write(struct memory_channel *channel, struct l2_slice *slice, uint32_t line, uint64_t cycle)
 {
     struct memory_shared *shared = channel->shared;
     const struct packet *packet = &shared->pool.slots[slice->head].packet;
+    if (!clean_for(channel, slice, line, cycle))
+        return false;
     uint32_t present = cache_valid(slice->tags, line) & ~(uint32_t)slice->partial[line];
     uint32_t full = packet->sectors & packet->full_sectors;
     uint32_t parts = packet->sectors & ~present & ~full;

@@ -22,6 +22,17 @@ struct sm_tb *sm_tb_slot(struct sm *sm)
     return tb;
 }
 
+/* The lowest free slot of the wanted scheduler, or of the next one that has any. */
+static uint32_t slot_for_warp(const struct sm *sm, uint64_t free, uint32_t wanted)
+{
+    for (uint32_t i = 0; wanted != UINT32_MAX && i < sm->scheduler_count; i++) {
+        uint64_t here = free & sm->schedulers[(wanted + i) % sm->scheduler_count].warps;
+        if (here)
+            return lowest_bit(here);
+    }
+    return lowest_bit(free);
+}
+
 bool sm_tb_seat(struct sm *sm, struct sm_tb *tb, struct corun_warp *const *warps, uint32_t count, uint32_t *slots)
 {
     struct launch *launch = tb->launch;
@@ -44,10 +55,8 @@ bool sm_tb_seat(struct sm *sm, struct sm_tb *tb, struct corun_warp *const *warps
         shared_bytes += sm->tbs[i].source ? sm->tbs[i].needs.shared_bytes : 0;
     }
     sm_caches_split(sm, launch->grid, shared_bytes, taken == 0);
-    uint32_t slot = 0;
     for (uint32_t i = 0; i < count; i++) {
-        while (taken >> slot & 1u)
-            slot++;
+        uint32_t slot = slot_for_warp(sm, ~taken, sm->config->rotate_warps ? (uint32_t)tb->age + i : UINT32_MAX);
         taken |= UINT64_C(1) << slot;
         tb->resident |= UINT64_C(1) << slot;
         slots[i] = slot;

@@ -354,7 +354,23 @@ static void test_unroll(void **state)
         {"L: " TURN "bar.sync 0;\nadd.s32 %r1, %r1, 1;\nsetp.lt.s32 %p1, %r1, %r9;\n@%p1 bra L;\n", 1},
         {"L: .pragma \"nounroll\";\n" TURN "add.s32 %r1, %r1, 1;\nsetp.lt.s32 %p1, %r1, %r9;\n@%p1 bra L;\n", 1},
         /* three turns before the end would wrap */
-        {"L: " TURN "add.s32 %r1, %r1, 3;\nsetp.lt.u32 %p1, %r1, 8;\n@%p1 bra L;\n", 1},
+        {"L: " TURN "add.s32 %r9, %r9, 3;\nsetp.lt.u32 %p1, %r9, 8;\n@%p1 bra L;\n", 1},
+        /* as many turns as constants say, and no test: three, one, seven, to an equal bound, down, without a sign */
+        {"L: " TURN "add.s32 %r1, %r1, 3;\nsetp.lt.u32 %p1, %r1, 8;\n@%p1 bra L;\n", 3},
+        {"L: " TURN "add.s32 %r1, %r1, 3;\nsetp.lt.s32 %p1, %r1, 3;\n@%p1 bra L;\n", 1},
+        {"L: " TURN "add.s32 %r1, %r1, 1;\nsetp.eq.s32 %p1, %r1, 7;\n@!%p1 bra L;\n", 7},
+        {"mov.u32 %r1, 12;\nL: " TURN "add.s32 %r1, %r1, -2;\nsetp.gt.s32 %p1, %r1, 0;\n@%p1 bra L;\n", 6},
+        {"mov.u32 %r1, 12;\nL: " TURN "sub.s32 %r1, %r1, 2;\nsetp.ge.s32 %p1, %r1, 0;\n@%p1 bra L;\n", 7},
+        {"L: " TURN "add.s32 %r1, %r1, 1;\nsetp.le.s32 %p1, %r1, 9;\n@%p1 bra L;\n", 10},
+        /* the bound is never met; the counter begins elsewhere on one way; a constant that was another's; too long */
+        {"L: " TURN "add.s32 %r1, %r1, 3;\nsetp.ne.s32 %p1, %r1, 7;\n@%p1 bra L;\n", 5},
+        {"setp.eq.s32 %p1, %r9, 0;\n@%p1 bra L;\nmov.u32 %r1, 4;\nL: " TURN
+         "add.s32 %r1, %r1, 1;\nsetp.lt.s32 %p1, %r1, 9;\n@%p1 bra L;\n",
+         5},
+        {"setp.eq.s32 %p1, %r9, 0;\n@%p1 mov.u32 %r1, 4;\nL: " TURN
+         "add.s32 %r1, %r1, 1;\nsetp.lt.s32 %p1, %r1, 9;\n@%p1 bra L;\n",
+         5},
+        {"L: " TURN "add.s32 %r1, %r1, 1;\nsetp.lt.s32 %p1, %r1, 200;\n@%p1 bra L;\n", 5},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char *body;

@@ -24,7 +24,8 @@ struct script {
     uint32_t loop_first, loop_turns;     /* the last instruction before exit jumps back to loop_first */
     uint64_t performed;                  /* lanes of atomics */
     _Atomic uint64_t completed;          /* atomics; several SMs may tell at the same time */
-    uint32_t early_exits;                /* so many warps of each thread block, the last ones, exit at once */
+    uint32_t early_exits;                /* so many warps of each thread block, the last ones, exit at early_pc */
+    uint32_t early_pc;
 };
 
 struct corun_warp {
@@ -100,7 +101,8 @@ static void script_issue(struct corun_warp *warp, struct corun_issue *issue)
         issue->barrier_threads = 0;
         issue->barrier_waits = true;
     }
-    bool early = warp->number % script->grid.tb_warps >= script->grid.tb_warps - script->early_exits;
+    bool early = warp->pc >= script->early_pc &&
+                 warp->number % script->grid.tb_warps >= script->grid.tb_warps - script->early_exits;
     if (instruction->flags & CORUN_EXIT || early) {
         issue->outcome = CORUN_OUTCOME_EXIT;
         return;

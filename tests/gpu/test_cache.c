@@ -122,6 +122,34 @@ static void returns_dirty_victims_with_their_owner(void **state)
     cache_destroy(cache);
 }
 
+static void cleans_the_oldest_of_too_many_dirty_lines(void **state)
+{
+    (void)state;
+    struct cache *cache = cache_create(512, 4, 128, 32, false);
+    uint32_t lines[4];
+    struct cache_victim victim;
+    for (uint32_t i = 0; i < 4; i++)
+        lines[i] = allocate(cache, 0x1000 * (i + 1), NULL);
+    cache_set_dirty(cache, lines[1], 0x3);
+    cache_set_owner(cache, lines[1], 17, 3);
+    assert_false(cache_clean_oldest(cache, lines[0], 2, &victim));
+    cache_set_dirty(cache, lines[2], 0xc);
+    cache_set_reserved(cache, lines[1], 0x4); /* a fill is on its way */
+    assert_true(cache_clean_oldest(cache, lines[0], 2, &victim));
+    assert_int_equal(victim.address, 0x3000);
+    cache_set_dirty(cache, lines[2], 0xc);
+    cache_set_valid(cache, lines[1], 0x4);
+    assert_true(cache_clean_oldest(cache, lines[0], 2, &victim));
+    assert_int_equal(victim.address, 0x2000);
+    assert_int_equal(victim.dirty, 0x3);
+    assert_int_equal(victim.kernel, 17);
+    assert_int_equal(victim.application, 3);
+    assert_int_equal(cache_dirty(cache, lines[1]), 0);
+    assert_int_equal(cache_valid(cache, lines[1]), 0x7);
+    assert_int_equal(cache_find(cache, 0x2000), lines[1]);
+    cache_destroy(cache);
+}
+
 /* A hashed cache of any number of sets holds a footprint of its own size at any power-of-two stride. */
 static void spreads_strides_over_sets(void **state)
 {
@@ -228,6 +256,7 @@ int main(void)
         cmocka_unit_test(replaces_the_least_recently_used),
         cmocka_unit_test(does_not_evict_reserved_lines),
         cmocka_unit_test(returns_dirty_victims_with_their_owner),
+        cmocka_unit_test(cleans_the_oldest_of_too_many_dirty_lines),
         cmocka_unit_test(spreads_strides_over_sets),
         cmocka_unit_test(agrees_with_a_plain_model),
         cmocka_unit_test(ways_in_use_change),

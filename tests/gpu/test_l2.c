@@ -404,6 +404,33 @@ static void a_slice_is_busy_with_parts(void **state)
     }
 }
 
+static bool loads_in_a_row(const struct rig *rig, uint32_t sm, uint32_t n, struct packet *packet)
+{
+    lines_in_a_row(rig, sm, n, packet);
+    packet->kind = PACKET_READ;
+    return sm == 0;
+}
+
+/* Of a slice full of stores, what is more than the ways that may be changed goes to DRAM, and stays. */
+static void stores_leave_so_many_ways_changed(void **state)
+{
+    (void)state;
+    struct corun_gpu_config c = one_slice();
+    uint32_t lines = c.l2_bytes / c.l2_line_bytes;
+    for (c.l2_dirty_ways = 0; c.l2_dirty_ways <= c.l2_ways; c.l2_dirty_ways += c.l2_ways / 4) {
+        struct rig rig;
+        rig_create(&rig, &c);
+        rig_run(&rig, lines, lines_in_a_row);
+        rig_run(&rig, lines, loads_in_a_row);
+        struct corun_counters counters = rig_counters(&rig);
+        uint32_t written = c.l2_dirty_ways ? lines / c.l2_ways * (c.l2_ways - c.l2_dirty_ways) : 0;
+        assert_int_equal(counters.l2_writebacks, 4 * written);
+        assert_int_equal(counters.dram_write_bytes, 128 * written);
+        assert_int_equal(counters.l2_misses, 0);
+        rig_destroy(&rig);
+    }
+}
+
 /* Seven words of a sector, then lines that drive it out, then the eighth: what was there then counts no longer. */
 static bool seven_words(const struct rig *rig, uint32_t sm, uint32_t n, struct packet *packet)
 {
@@ -581,6 +608,7 @@ int main(void)
         cmocka_unit_test(parts_of_a_sector_are_fetched_when_read),
         cmocka_unit_test(parts_make_a_sector_whole),
         cmocka_unit_test(a_slice_is_busy_with_parts),
+        cmocka_unit_test(stores_leave_so_many_ways_changed),
         cmocka_unit_test(parts_of_a_line_that_left_do_not_count),
         cmocka_unit_test(the_smallest_queues_do_not_lock_up),
         cmocka_unit_test(atomics_to_one_address_follow_one_another),

@@ -75,6 +75,33 @@ static void independent_instructions_flow_at_the_initiation_interval(void **stat
                      100 * warps / 4 * config.fp64_mad_interval);
 }
 
+/* Cycles of an instruction, where of each of four thread blocks only the first of four warps has any work. */
+static uint64_t first_warps_work(const struct corun_gpu_config *config)
+{
+    uint64_t cycles[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        struct script *script = script_new(4, 4);
+        for (uint32_t k = 0; k < 200 + 100 * i; k++)
+            script_compute(script, CORUN_UNIT_FP32, CORUN_OPERATION_MAD, (uint16_t)(2 + k % 32), 40, 42);
+        script_end(script, 0, 1);
+        script->early_exits = 3;
+        script->early_pc = 100; /* by then all are there */
+        cycles[i] = script_run(config, script, NULL);
+        free(script);
+    }
+    return cycles[1] - cycles[0];
+}
+
+static void first_warps_rotate_among_schedulers_where_asked(void **state)
+{
+    (void)state;
+    struct corun_gpu_config config = config_of();
+    config.fp32_mad_interval = 2;
+    assert_int_equal(first_warps_work(&config), 4 * 100 * 2);
+    config.rotate_warps = 1;
+    assert_int_equal(first_warps_work(&config), 100 * 2);
+}
+
 static void quotients_keep_a_special_function_pipeline_too(void **state)
 {
     (void)state;
@@ -837,6 +864,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_dependent_chain_takes_collection_plus_latency),
         cmocka_unit_test(independent_instructions_flow_at_the_initiation_interval),
+        cmocka_unit_test(first_warps_rotate_among_schedulers_where_asked),
         cmocka_unit_test(quotients_keep_a_special_function_pipeline_too),
         cmocka_unit_test(integer_products_share_pipelines_with_single_precision_where_asked),
         cmocka_unit_test(thread_blocks_that_wait_for_a_place_take_a_turn),
