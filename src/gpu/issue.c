@@ -150,7 +150,7 @@ __attribute__((cold, noinline)) static void post_fault(struct sm *sm, uint32_t s
     const struct sm_tb *tb = &sm->tbs[warp->tb];
     struct corun_place place = CORUN_NOWHERE;
     const char *text = tb->launch->grid->operations->fault(warp->source, &place);
-    sm->states[warp->state] &= ~(UINT64_C(1) << slot); /* stays where it is until its application is removed */
+    warp_leave_state(sm, slot); /* stays where it is until its application is removed */
     sm_post(sm, (struct news){.cycle = sm->now,
                               .launch = tb->launch,
                               .tb_index = tb->index,

@@ -124,8 +124,7 @@ static inline __attribute__((always_inline)) void sm_issue_plain(struct sm *sm, 
     sm->states[WARP_READY] &= ~bit;
     sm->states[state] |= bit;
     warp->state = (uint8_t)state;
-    if (until != NEVER)
-        wheel_set(&sm->wheel, now, until, slot);
+    warp_wake_at(sm, slot, until);
 }
 
 #endif

@@ -343,10 +343,10 @@ static void look_at_warps(struct sm *sm, bool replied)
 {
     const uint64_t *states = sm->states;
     uint64_t waiting = states[WARP_DATA] | states[WARP_LOAD] | states[WARP_CONTROL] | states[WARP_FETCH];
-    uint64_t woken = wheel_take(&sm->wheel, sm->now) & waiting;
+    uint64_t ready = wheel_take_ready(&sm->wheel, sm->now);
+    uint64_t woken = wheel_take(&sm->wheel, sm->now) & waiting & ~ready;
     if (replied)
         woken |= sm->fetch_refused & states[WARP_FETCH];
-    uint64_t ready = 0;
     for (; woken; woken &= woken - 1) {
         uint32_t slot = lowest_bit(woken);
         if (sm->warps[slot].ready_at <= sm->now)

@@ -87,6 +87,7 @@ void sm_tb_remove(struct sm *sm, struct sm_tb *tb)
         uint64_t bit = rest & -rest;
         for (uint32_t state = 0; state < WARP_STATES; state++)
             sm->states[state] &= ~bit;
+        wheel_doubt(&sm->wheel, sm->now, sm->warps[lowest_bit(rest)].ready_at, lowest_bit(rest));
         sm->warps[lowest_bit(rest)].generation++; /* whatever is under way for it is nobody's now */
         sm->resident_warps--;
     }

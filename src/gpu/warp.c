@@ -66,7 +66,7 @@ void warp_profile(struct sm *sm, uint32_t slot)
     if (!warp->kernel->profile)
         return;
     struct corun_profile_row *row = &warp->kernel->profile[warp->pc];
-    switch (warp->state) {
+    switch (warp_state(sm, slot)) {
     case WARP_READY:
         *(warp->op->pipe == PIPE_MEMORY ? &row->stall_memory : &row->stall_pipeline) += cycles;
         break;
@@ -84,8 +84,14 @@ void warp_profile(struct sm *sm, uint32_t slot)
     }
 }
 
+enum warp_state warp_state(const struct sm *sm, uint32_t slot)
+{
+    return sm->states[WARP_READY] >> slot & 1u ? WARP_READY : (enum warp_state)sm->warps[slot].state;
+}
+
 void warp_set_state(struct sm *sm, uint32_t slot, enum warp_state state)
 {
+    wheel_doubt(&sm->wheel, sm->now, sm->warps[slot].ready_at, slot);
     warp_change_state(sm, slot, state);
 }
 
@@ -96,15 +102,12 @@ void warp_set_next(struct sm *sm, uint32_t slot)
 
 void warps_become_ready(struct sm *sm, uint64_t warps)
 {
+    for (uint64_t rest = sm->profiling ? warps : 0; rest; rest &= rest - 1)
+        warp_profile(sm, lowest_bit(rest));
     sm->states[WARP_DATA] &= ~warps;
     sm->states[WARP_LOAD] &= ~warps;
     sm->states[WARP_READY] |= warps;
     sm->changed_warps |= warps;
-    for (; warps; warps &= warps - 1) {
-        if (sm->profiling)
-            warp_profile(sm, lowest_bit(warps));
-        sm->warps[lowest_bit(warps)].state = WARP_READY;
-    }
 }
 
 /*
@@ -125,6 +128,7 @@ __attribute__((noinline)) bool warp_fetched(struct sm *sm, uint32_t slot, uint64
 
 void warp_evaluate(struct sm *sm, uint32_t slot)
 {
+    wheel_doubt(&sm->wheel, sm->now, sm->warps[slot].ready_at, slot);
     warp_judge_next(sm, slot);
 }
 
@@ -150,7 +154,7 @@ void warp_end(struct sm *sm, uint32_t slot)
         warp_set_state(sm, slot, WARP_DRAIN);
         return;
     }
-    sm->states[warp->state] &= ~bit;
+    warp_leave_state(sm, slot);
     sm->resident_warps--;
     tb->resident &= ~bit;
     if (!tb->resident)

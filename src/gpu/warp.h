@@ -52,10 +52,10 @@ struct sm_warp {
     uint32_t issued; /* instructions, since it came here */
     uint8_t tb;
     uint8_t application;
-    uint8_t state;
-    uint8_t pipe;          /* of its next instruction: in which `wants` mask it stands */
-    uint8_t bank_offset;   /* its register r lies in bank (r + this) mod banks of its scheduler */
-    uint64_t not_before;   /* control: cycle from which it may issue */
+    uint8_t state;       /* what it waits for, or waited for if it is in the mask of those that are ready: warp_state */
+    uint8_t pipe;        /* of its next instruction: in which `wants` mask it stands */
+    uint8_t bank_offset; /* its register r lies in bank (r + this) mod banks of its scheduler */
+    uint64_t not_before; /* control: cycle from which it may issue */
     uint64_t fetched_line; /* line of the instruction cache it has */
     uint64_t since;        /* profile: when the state began */
     struct machine_kernel *kernel;
@@ -101,9 +101,10 @@ static inline uint64_t warp_latest_entry(const struct sm_warp *warp, const struc
 /* A warp of the thread block in `tb_slot` takes the slot; it is in no state yet. false: out of memory. */
 bool warp_begin(struct sm *sm, uint32_t warp, uint32_t tb_slot, struct corun_warp *source);
 void warp_set_state(struct sm *sm, uint32_t warp, enum warp_state state);
+enum warp_state warp_state(const struct sm *sm, uint32_t warp);
 /* Its next instruction is the one at warp->pc. */
 void warp_set_next(struct sm *sm, uint32_t warp);
-/* These have what they waited for, as warp->ready_at said. */
+/* These have what they waited for, as warp->ready_at said: data or a load. */
 void warps_become_ready(struct sm *sm, uint64_t warps);
 /* Finds out what the warp's next instruction waits for, sets its state and the wake-up that it needs. */
 void warp_evaluate(struct sm *sm, uint32_t warp);

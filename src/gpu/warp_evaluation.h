@@ -5,13 +5,20 @@
 
 #include "gpu/sm.h"
 
+static inline void warp_leave_state(struct sm *sm, uint32_t slot)
+{
+    uint64_t bit = UINT64_C(1) << slot;
+    sm->states[WARP_READY] &= ~bit;
+    sm->states[sm->warps[slot].state] &= ~bit;
+}
+
 static inline __attribute__((always_inline)) void warp_change_state(struct sm *sm, uint32_t slot, enum warp_state state)
 {
     struct sm_warp *warp = &sm->warps[slot];
     uint64_t bit = UINT64_C(1) << slot;
     if (sm->profiling)
         warp_profile(sm, slot);
-    sm->states[warp->state] &= ~bit;
+    warp_leave_state(sm, slot);
     sm->states[state] |= bit;
     sm->changed_warps |= bit;
     warp->state = (uint8_t)state;
@@ -62,13 +69,23 @@ static inline __attribute__((always_inline)) enum warp_state warp_judge(struct s
     return warp_judge_running(sm, slot, warp, until);
 }
 
+/* The warp waits until that cycle, or until it has to be looked at then. */
+static inline void warp_wake_at(struct sm *sm, uint32_t slot, uint64_t until)
+{
+    if (until == NEVER)
+        return;
+    if (until - sm->now < WHEEL_READY_SLOTS && sm->warps[slot].ready_at == until)
+        wheel_set_ready(&sm->wheel, until, slot);
+    else
+        wheel_set(&sm->wheel, sm->now, until, slot);
+}
+
 static inline __attribute__((always_inline)) void warp_judge_next(struct sm *sm, uint32_t slot)
 {
     uint64_t until;
     enum warp_state state = warp_judge(sm, slot, &until);
     warp_change_state(sm, slot, state);
-    if (until != NEVER)
-        wheel_set(&sm->wheel, sm->now, until, slot);
+    warp_wake_at(sm, slot, until);
 }
 
 #endif

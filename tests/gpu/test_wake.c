@@ -91,6 +91,45 @@ static void what_lies_beyond_the_wheel_is_looked_at_in_its_last_slot(void **stat
     assert_true(wheel_take(&wheel, 1000 + WHEEL_SLOTS - 1) == 1u << 9);
 }
 
+static void warps_that_are_ready_at_a_cycle_are_told_apart(void **state)
+{
+    (void)state;
+    struct wake_wheel wheel = {0};
+    wheel_set_ready(&wheel, 130, 5);
+    wheel_set_ready(&wheel, 130, 63);
+    wheel_set(&wheel, 100, 130, 7);
+    wheel_set_ready(&wheel, 127, 8);
+    assert_int_equal(wheel_next(&wheel, 100), 127);
+    assert_true(wheel_take_ready(&wheel, 126) == 0);
+    assert_true(wheel_take_ready(&wheel, 127) == 1u << 8);
+    assert_int_equal(wheel_next(&wheel, 127), 130);
+    assert_true(wheel_take(&wheel, 130) == 1u << 7);
+    assert_true(wheel_take_ready(&wheel, 130) == (UINT64_C(1) << 63 | 1u << 5));
+    assert_true(wheel_next(&wheel, 130) == NEVER);
+    wheel_set_ready(&wheel, 130 + WHEEL_READY_SLOTS - 1, 5);
+    wheel_set(&wheel, 130, 140, 7);
+    assert_int_equal(wheel_next(&wheel, 130), 140);
+    assert_int_equal(wheel_next(&wheel, 140), 130 + WHEEL_READY_SLOTS - 1);
+}
+
+/* The thread block of one has left its SM: the cycle stays one at which something is looked at. */
+static void a_warp_that_is_doubted_is_looked_at(void **state)
+{
+    (void)state;
+    struct wake_wheel wheel = {0};
+    wheel_set_ready(&wheel, 103, 5);
+    wheel_set_ready(&wheel, 103, 6);
+    wheel_doubt(&wheel, 100, 104, 5); /* not its cycle */
+    wheel_doubt(&wheel, 100, 103, 6);
+    assert_true(wheel_take(&wheel, 103) == 1u << 6);
+    assert_true(wheel_take_ready(&wheel, 103) == 1u << 5);
+    wheel_set_ready(&wheel, 109, 5);
+    wheel_doubt(&wheel, 103, 109, 5);
+    assert_int_equal(wheel_next(&wheel, 103), 109);
+    assert_true(wheel_take_ready(&wheel, 109) == 0);
+    assert_true(wheel_take(&wheel, 109) == 1u << 5);
+}
+
 /* Two reads of one SM: the first reply is noted, the second one behind it is not. */
 static void the_memory_system_notes_the_first_reply(void **state)
 {
@@ -121,6 +160,8 @@ int main(void)
         cmocka_unit_test(a_source_keeps_its_earliest_cycle),
         cmocka_unit_test(the_wheel_gives_warps_back_at_their_cycle),
         cmocka_unit_test(what_lies_beyond_the_wheel_is_looked_at_in_its_last_slot),
+        cmocka_unit_test(warps_that_are_ready_at_a_cycle_are_told_apart),
+        cmocka_unit_test(a_warp_that_is_doubted_is_looked_at),
         cmocka_unit_test(the_memory_system_notes_the_first_reply),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
