@@ -93,11 +93,6 @@ static void count_issue_cycle(struct sm *sm, uint32_t scheduler, uint32_t issued
     struct stall_causes *causes = &sm->causes[scheduler];
     flush(sm, causes);
     causes->count = 0;
-    sm->changed_warps |= sm->schedulers[scheduler].warps;
-    if (sm->present_count == 1 && sm->present[0] == issued) {
-        ++sm->application_counters[issued]->issue_cycles;
-        return;
-    }
     for (uint32_t i = 0; i < sm->present_count; i++)
         ++*counter_for(sm, scheduler, sm->present[i], issued);
     if (sm->present_count > 1)
@@ -115,18 +110,55 @@ static void look_up(struct sm *sm, uint32_t scheduler)
         causes->counters[causes->count++] = counter_of_scheduler(sm, scheduler, NOTHING);
 }
 
+/* The same as stall_account where one application has the SM: `counters` are its own. Most cycles are such, and need no question about others. */
+static void account_alone(struct sm *sm, const uint32_t *issued, bool any, struct corun_counters *counters)
+{
+    uint32_t application = sm->present[0], issues = 0;
+    uint64_t changed = sm->changed_warps, again = 0, now = sm->now, live = sm->application_warps[application];
+    for (uint32_t s = 0; s < sm->scheduler_count; s++) {
+        struct stall_causes *causes = &sm->causes[s];
+        uint64_t warps = sm->schedulers[s].warps;
+        bool issues_now = any && issued[s] != NOTHING;
+        if (!issues_now && !(changed & warps) && causes->count)
+            continue;
+        if (causes->count)
+            *causes->counters[0] += now - causes->since;
+        causes->since = now;
+        if (issues_now) {
+            causes->count = 0;
+            again |= warps;
+            if (issued[s] == application)
+                issues++;
+            else /* the last instruction of another one */
+                ++*counter_for(sm, s, application, issued[s]);
+        } else {
+            causes->count = 1;
+            causes->counters[0] =
+                live & warps ? cause_of(sm, counters, live & warps) : counter_for(sm, s, application, NOTHING);
+        }
+    }
+    sm->changed_warps = again;
+    counters->issue_cycles += issues;
+}
+
 void stall_account(struct sm *sm, const uint32_t *issued, bool any)
 {
-    uint64_t changed = sm->changed_warps;
+    uint64_t changed = sm->changed_warps, again = 0;
     if (!any && !changed)
         return;
-    sm->changed_warps = 0;
-    for (uint32_t s = 0; s < sm->scheduler_count; s++) {
-        if (any && issued[s] != NOTHING)
-            count_issue_cycle(sm, s, issued[s]);
-        else if (changed & sm->schedulers[s].warps || !sm->causes[s].count)
-            look_up(sm, s);
+    if (sm->present_count == 1) {
+        account_alone(sm, issued, any, sm->application_counters[sm->present[0]]);
+        return;
     }
+    for (uint32_t s = 0; s < sm->scheduler_count; s++) {
+        if (any && issued[s] != NOTHING) {
+            count_issue_cycle(sm, s, issued[s]);
+            again |= sm->schedulers[s].warps;
+        } else if (changed & sm->schedulers[s].warps || !sm->causes[s].count) {
+            look_up(sm, s);
+        }
+    }
+    sm->changed_warps = again;
 }
 
 void stall_one_begins(struct sm *sm)
