@@ -208,6 +208,11 @@ static void report(const struct access *access, struct corun_issue *result)
     if (!access->lane_path && (access->path == PATH_MEMORY || access->path == PATH_SHARED))
         return;
     const struct launch *launch = tb->launch;
+    if (!access->lane_path && access->path == PATH_PARAMETER) {
+        for (uint64_t lane = 0, parameters = launch->instance->parameter_address; lane < CORUN_WARP_LANES; lane++)
+            access->address[lane] += parameters; /* also of lanes that do not take part: no branch */
+        return;
+    }
     uint64_t local = ((uint64_t)(memory_application(access->sm->memory) + 1) << CORUN_APPLICATION_SHIFT) + LOCAL_FIRST;
     local += (uint64_t)(tb->home % LOCAL_SMS) << LOCAL_SM_SHIFT;
     local += (((uint64_t)tb->ordinal * launch->grid.tb_warps + warp->index) * launch->warp_local_bytes) &
