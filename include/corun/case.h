@@ -66,6 +66,11 @@ struct corun_case {
     bool no_baselines;      /* only those that a goal or the policy needs */
     const char *data_directory;  /* where workloads are looked up by name */
     const char *cache_directory; /* of baselines; created when needed; NULL: no cache */
+    /*
+     * Where records of workloads are kept, and made where there is none: the simulated runs replay them in place of executing the workloads
+     * (docs/replay.md). Workloads that cannot be replayed are executed, with a warning. The results are the same. NULL: all are executed.
+     */
+    const char *replay_directory;
     bool profile;
     bool no_history; /* the result tells nothing of how the run went over time */
     /* NULL: everything is timed; else one application, without a policy, is sampled (corun/sampling.h), and cycles are estimates */

@@ -38,7 +38,10 @@ extern "C" {
       "isolated baselines that are computed side by side [as many as there are processors]") \
     O(cache, "cache", 0x207, "DIR", 4, "where isolated baselines are kept [~/.cache/corun]") \
     O(no_cache, "no-cache", 0x208, NULL, 4, "compute isolated baselines anew and keep none") \
-    O(no_baselines, "no-baselines", 0x209, NULL, 4, "only the isolated baselines that a goal or the policy needs")
+    O(no_baselines, "no-baselines", 0x209, NULL, 4, "only the isolated baselines that a goal or the policy needs") \
+    O(replay, "replay", 0x20a, "DIR", 4, \
+      "execute each workload once, without timing, keep a record of that in DIR, and simulate from the record, now " \
+      "and whenever there is one; the results do not depend on it (docs/replay.md)")
 
 struct corun_request;
 

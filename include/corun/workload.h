@@ -158,6 +158,35 @@ enum corun_status corun_instance_create(const struct corun_workload *workload, u
                                         struct corun_diagnostics *list, struct corun_instance **instance);
 void corun_instance_destroy(struct corun_instance *instance);
 
+/*
+ * Records (docs/replay.md): what the warps of one run of a workload did, from which instances take their launches in place of executing them.
+ * A key says what a record is of, in so many characters.
+ */
+#define CORUN_RECORD_KEY_BYTES 64u
+struct corun_record;
+/*
+ * Runs the workload once without timing, and writes its record. UNSUPPORTED: what its warps do depends on when and where they run, and the message
+ * says where; FILE, and what corun_instance_create and corun_instance_run return. Nothing is left of the file then.
+ */
+enum corun_status corun_record_write(const struct corun_workload *workload, uint64_t seed, const char *path,
+                                     const char *key, struct corun_diagnostics *list);
+/* NOT_FOUND, without a message; FILE, SYNTAX (damaged, of another version or key), MEMORY. */
+enum corun_status corun_record_open(const char *path, const char *key, struct corun_diagnostics *list,
+                                    struct corun_record **record);
+void corun_record_close(struct corun_record *record);
+struct corun_record_size {
+    uint64_t file_bytes, stream_bytes; /* compressed, and as they are read */
+    uint64_t warp_instructions;        /* of one run */
+};
+void corun_record_measure(const struct corun_record *record, struct corun_record_size *size);
+/*
+ * An instance for a machine. With a record (NULL: none), which must outlive it and can be of several at once, its launches are those of the record:
+ * its buffers hold no data, and nothing but corun_instance_grid, _restart and _fill may be asked of it. ARGUMENT: the record is of other launches.
+ */
+enum corun_status corun_instance_create_from(const struct corun_workload *workload, uint32_t application, uint64_t seed,
+                                             struct corun_record *record, struct corun_diagnostics *list,
+                                             struct corun_instance **instance);
+
 /* The callbacks of struct corun_application_description; `instance` is a struct corun_instance. */
 const struct corun_grid *corun_instance_grid(void *instance, uint32_t index);
 enum corun_status corun_instance_proceed(void *instance, struct corun_gpu *gpu, uint32_t application,

@@ -257,7 +257,7 @@ enum corun_status baseline_compute(const struct baseline_request *request, struc
     struct watch watch = {progress, user, false};
     enum corun_status status = corun_gpu_create(request->gpu, list, &gpu);
     if (status == CORUN_OK)
-        status = corun_instance_create(request->workload, 0, request->seed, list, &instance);
+        status = corun_instance_create_from(request->workload, 0, request->seed, request->record, list, &instance);
     if (status == CORUN_OK) {
         struct corun_application_description description = {0};
         uint32_t application;

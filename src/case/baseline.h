@@ -17,6 +17,7 @@ struct baseline_window {
 struct baseline_request {
     const struct corun_gpu_config *gpu;
     const struct corun_workload *workload;
+    struct corun_record *record; /* NULL: the workload is executed; the result is the same */
     uint64_t seed;
     struct baseline_window window;
     uint32_t threads;

@@ -3,6 +3,7 @@
 #include "corun/case.h"
 
 #include "case/checkpoint.h"
+#include "case/replay.h"
 #include "case/run.h"
 
 #include <math.h>
@@ -95,6 +96,9 @@ static enum corun_status check(const struct corun_case *job, struct corun_diagno
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
                             "sampling is for one application without a policy: what several do to each other would not "
                             "be simulated");
+    if (job->sampling && job->replay_directory)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
+                            "sampling runs thread blocks without timing, which a record cannot: replay or sample");
     for (uint32_t a = 0; a < job->application_count; a++) {
         enum corun_status status = check_application(job, a, list);
         if (status != CORUN_OK)
@@ -206,7 +210,8 @@ static enum corun_status add_application(struct run *run, uint32_t index)
 {
     struct member *member = &run->members[index];
     enum corun_status status =
-        corun_instance_create(member->workload, index, run->job->seed, run->list, &member->instance);
+        corun_instance_create_from(member->workload, index, run->job->seed, member->record, run->list,
+                                   &member->instance);
     if (status != CORUN_OK) {
         member->instance = NULL;
         return status;
@@ -317,8 +322,10 @@ static void destroy_run(struct run *run)
             corun_instance_destroy(run->members[a].instance);
     }
     for (uint32_t a = 0; a < CORUN_MAX_APPLICATIONS; a++) {
-        if (run->members[a].owns_workload)
-            corun_workload_destroy(run->members[a].workload);
+        if (!run->members[a].owns_workload)
+            continue;
+        corun_record_close(run->members[a].record);
+        corun_workload_destroy(run->members[a].workload);
     }
     checkpointing_destroy(run->checkpointing);
     arena_destroy(run->arena);
@@ -328,6 +335,8 @@ static void destroy_run(struct run *run)
 static enum corun_status run_case(struct run *run, struct owner *owner)
 {
     enum corun_status status = load_workloads(run);
+    if (status == CORUN_OK)
+        status = replay_find(run);
     if (status == CORUN_OK)
         status = checkpointing_create(run, &run->checkpointing);
     if (status == CORUN_OK)

@@ -19,6 +19,7 @@ struct baseline_request run_baseline_request(const struct run *run, const struct
 {
     return (struct baseline_request){.gpu = run->job->gpu,
                                      .workload = member->workload,
+                                     .record = member->record,
                                      .seed = run->job->seed,
                                      .window = baseline_window(run->job, member->request),
                                      .threads = run->job->threads};

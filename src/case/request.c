@@ -136,6 +136,10 @@ enum corun_status corun_request_set(struct corun_request *request, const char *o
     case OPTION_no_baselines:
         settings->no_baselines = true;
         return CORUN_OK;
+    case OPTION_replay:
+        if (!*value)
+            return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "%s: the name of the folder is missing", option);
+        return keep_text(request, value, &settings->replay_directory);
     default:
         return CORUN_USAGE;
     }

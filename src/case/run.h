@@ -17,6 +17,7 @@ struct member {
     const struct corun_case_application *request;
     struct corun_workload *workload; /* shared by members with the same specification; the first one owns it */
     bool owns_workload;
+    struct corun_record *record; /* NULL: it is executed. The one who owns the workload owns it */
     struct corun_workload_info info;
     struct corun_instance *instance;
     bool has_baseline, from_cache;

@@ -7,6 +7,7 @@
 #include "isa/archive.h"
 #include "isa/memory.h"
 #include "workload/initial_data.h"
+#include "workload/recorded.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -207,7 +208,9 @@ static enum corun_status make_traced_grids(struct corun_instance *instance, uint
     return CORUN_OK;
 }
 
-static enum corun_status create(struct corun_instance *instance, uint32_t application, struct corun_diagnostics *list)
+/* `record`: NULL, or what its launches are taken from; buffers have their addresses then, and no data. */
+static enum corun_status create(struct corun_instance *instance, uint32_t application, struct corun_record *record,
+                                struct corun_diagnostics *list)
 {
     if (instance->workload->traced)
         return make_traced_grids(instance, application, list);
@@ -222,15 +225,25 @@ static enum corun_status create(struct corun_instance *instance, uint32_t applic
         status = check_memory(instance, list);
     if (!status)
         status = place_buffers(instance, list);
-    if (!status)
+    if (!status && !record)
         status = set_initial_data(instance, list);
     if (!status)
         status = make_grids(instance, list);
+    if (!status && record)
+        status = recorded_create(record, instance->grids, instance->distinct, instance->grid_of,
+                                 instance->workload->plan->grid_count, application, list, &instance->recorded);
     return status;
 }
 
 enum corun_status corun_instance_create(const struct corun_workload *workload, uint32_t application, uint64_t seed,
                                         struct corun_diagnostics *list, struct corun_instance **result)
+{
+    return corun_instance_create_from(workload, application, seed, NULL, list, result);
+}
+
+enum corun_status corun_instance_create_from(const struct corun_workload *workload, uint32_t application, uint64_t seed,
+                                             struct corun_record *record, struct corun_diagnostics *list,
+                                             struct corun_instance **result)
 {
     *result = NULL;
     struct corun_instance *instance = calloc(1, sizeof *instance);
@@ -238,7 +251,7 @@ enum corun_status corun_instance_create(const struct corun_workload *workload, u
         return out_of_memory(workload, list);
     instance->workload = workload;
     instance->seed = seed;
-    enum corun_status status = create(instance, application, list);
+    enum corun_status status = create(instance, application, record, list);
     if (status)
         corun_instance_destroy(instance);
     else
@@ -251,6 +264,7 @@ void corun_instance_destroy(struct corun_instance *instance)
     if (!instance)
         return;
     replay_destroy(instance->replay);
+    recorded_destroy(instance->recorded); /* before the grids that it copied */
     for (size_t i = 0; i < instance->distinct; i++)
         instance->workload->traced ? sass_grid_destroy(instance->grids[i]) : corun_grid_destroy(instance->grids[i]);
     free(instance->grids);
@@ -277,7 +291,7 @@ static void copy(struct corun_instance *instance, const struct planned_operation
 static void copy_before(struct corun_instance *instance, uint32_t index)
 {
     const struct plan *plan = instance->workload->plan;
-    if (instance->workload->traced)
+    if (instance->workload->traced || instance->recorded)
         return;
     if (instance->replay) {
         replay_before(instance->replay, index);
@@ -296,6 +310,8 @@ const struct corun_grid *corun_instance_grid(void *user, uint32_t index)
     if (index > count)
         return NULL;
     copy_before(instance, index);
+    if (instance->recorded)
+        return index < count ? recorded_grid(instance->recorded, index) : NULL;
     return index < count ? corun_instance_grid_at(instance, index) : NULL;
 }
 
@@ -308,7 +324,7 @@ enum corun_status corun_instance_proceed(void *user, struct corun_gpu *gpu, uint
 enum corun_status corun_instance_restart(void *user)
 {
     struct corun_instance *instance = user;
-    if (instance->workload->traced)
+    if (instance->workload->traced || instance->recorded)
         return CORUN_OK;
     if (instance->replay) {
         replay_restart(instance->replay);

@@ -12,6 +12,7 @@ struct corun_instance {
     struct corun_memory *memory;
     struct corun_module_instance *module;
     uint64_t addresses[DESCRIPTION_MAX_BUFFERS]; /* of storage i */
+    struct recorded *recorded;                   /* NULL: its launches are executed. Else buffers hold no data */
     struct corun_grid **grids;                   /* distinct ones */
     size_t distinct;
     uint32_t *grid_of;      /* [plan->grid_count]: index into grids */
