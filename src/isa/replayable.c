@@ -3,6 +3,8 @@
 
 #include "isa/executor.h"
 
+#include <stdlib.h>
+
 static const struct launch *launch_of(const struct corun_grid *grid)
 {
     return (const struct launch *)(const void *)grid;
@@ -30,15 +32,13 @@ static bool reads_machine(const struct operation *op)
     }
 }
 
-static const char *obstacle_of(const struct operation *op, const struct corun_instruction *code)
+static const char *obstacle_of(const struct operation *op)
 {
     if (reads_machine(op))
         return "it reads a clock, its SM or its warp slot";
     switch ((enum operation_kind)op->kind) {
     case OPERATION_ATOMIC:
-        if (op->extra[0] >= ATOMIC_BARRIER_INIT)
-            return "it waits at barriers in memory";
-        return code->flags & CORUN_REDUCTION ? NULL : "it uses what an atomic gives back";
+        return op->extra[0] >= ATOMIC_BARRIER_INIT ? "it waits at barriers in memory" : NULL;
     case OPERATION_BULK:
         return "it has bulk copies";
     case OPERATION_CLUSTER:
@@ -54,6 +54,40 @@ static const char *obstacle_of(const struct operation *op, const struct corun_in
     }
 }
 
+static void note_read(void *user, uint32_t register_index, enum ptx_access access)
+{
+    if (access == PTX_READ)
+        ((bool *)user)[register_index] = true;
+}
+
+static bool is_read(const struct ptx_operand *operand, const bool *read)
+{
+    if (operand->kind == PTX_OPERAND_REGISTER)
+        return read[operand->index];
+    for (uint32_t i = 0; operand->kind == PTX_OPERAND_VECTOR && i < operand->element_count; i++)
+        if (is_read(&operand->elements[i], read))
+            return true;
+    return false;
+}
+
+/* An atomic whose result an instruction reads, whatever it does with that; NULL: there is none. */
+static const char *find_result(const struct ptx_function *function, uint32_t *line)
+{
+    bool *read = calloc(function->register_count + 1, sizeof *read);
+    const char *obstacle = read ? NULL : "there is no memory to look at it";
+    for (uint32_t i = 0; i < function->instruction_count && read; i++)
+        ptx_instruction_registers(&function->instructions[i], note_read, read);
+    for (uint32_t i = 0; i < function->instruction_count && !obstacle; i++) {
+        const struct ptx_instruction *instruction = &function->instructions[i];
+        if (instruction->opcode != PTX_OP_ATOM || !is_read(&instruction->operands[0], read))
+            continue;
+        obstacle = "it uses what an atomic gives back";
+        *line = instruction->place.line;
+    }
+    free(read);
+    return obstacle;
+}
+
 const char *replay_obstacle(const struct corun_grid *grid, uint32_t *line)
 {
     const struct corun_kernel *kernel = launch_of(grid)->kernel;
@@ -61,13 +95,16 @@ const char *replay_obstacle(const struct corun_grid *grid, uint32_t *line)
     if (launch_of(grid)->meeting_address)
         return "its thread blocks wait for each other";
     for (uint32_t i = 0; i < kernel->code_length; i++) {
-        const char *obstacle = obstacle_of(&kernel->code[i], &grid->code[i]);
+        const char *obstacle = obstacle_of(&kernel->code[i]);
         if (obstacle) {
             *line = grid->code[i].line;
             return obstacle;
         }
     }
-    return NULL;
+    const char *obstacle = NULL;
+    for (uint32_t i = 0; i < kernel->function_count && !obstacle; i++)
+        obstacle = find_result(kernel->functions[i].ptx, line);
+    return obstacle;
 }
 
 /* Sums, extremes and the like of whole numbers come to the same in any order. */
