@@ -21,7 +21,7 @@ bool record_bytes_grow(struct record_bytes *bytes, size_t more)
     return true;
 }
 
-static void put(struct record_bytes *bytes, uint32_t byte)
+static void put(struct record_bytes *bytes, uint64_t byte)
 {
     bytes->data[bytes->count++] = (uint8_t)byte;
 }
@@ -29,8 +29,8 @@ static void put(struct record_bytes *bytes, uint32_t byte)
 static void put_number(struct record_bytes *bytes, uint64_t number)
 {
     for (; number >= 0x80; number >>= 7)
-        put(bytes, 0x80u | (uint32_t)(number & 0x7f));
-    put(bytes, (uint32_t)number);
+        put(bytes, 0x80u | (number & 0x7f));
+    put(bytes, number);
 }
 
 static void put_difference(struct record_bytes *bytes, uint64_t from, uint64_t to)
@@ -84,6 +84,27 @@ static uint64_t address_of(const struct record_stream *stream, uint32_t space, u
     return space == CORUN_SPACE_LOCAL ? address - stream->local : address;
 }
 
+/* Addresses of no rule: as few bytes for each as the farthest wants, so that they are read without a branch. */
+static void put_list(struct record_bytes *to, const uint64_t *address, uint32_t lanes)
+{
+    uint64_t first = address[lowest_bit(lanes)], all = 16, farthest = 0;
+    for (uint32_t rest = lanes & (lanes - 1); rest; rest &= rest - 1) {
+        uint64_t distance = address[lowest_bit(rest)] - first;
+        all |= distance;
+        farthest |= distance ^ (uint64_t)((int64_t)distance >> 63);
+    }
+    uint32_t shift = lowest_bit(all), width = 0;
+    farthest >>= shift;
+    while (width < 3 && farthest >> ((8u << width) - 1))
+        width++;
+    put(to, width | shift << 2);
+    for (uint32_t rest = lanes & (lanes - 1); rest; rest &= rest - 1) {
+        uint64_t distance = (uint64_t)((int64_t)(address[lowest_bit(rest)] - first) >> shift);
+        for (uint32_t i = 0; i < 1u << width; i++)
+            put(to, distance >> (8 * i) & 0xff);
+    }
+}
+
 static void add_access(struct record_stream *stream, const struct corun_instruction *code, uint32_t pc,
                        const struct corun_issue *issue)
 {
@@ -113,11 +134,7 @@ static void add_access(struct record_stream *stream, const struct corun_instruct
     *place = address[first];
     if (!regular) {
         put(&stream->control, mixed ? RECORD_MIXED : RECORD_LIST);
-        uint64_t before = address[first];
-        for (rest = lanes & (lanes - 1); rest; rest &= rest - 1) {
-            put_difference(to, before, address[lowest_bit(rest)]);
-            before = address[lowest_bit(rest)];
-        }
+        put_list(to, address, lanes);
         for (rest = lanes; mixed && rest; rest &= rest - 1)
             put(to, issue->lane_space[lowest_bit(rest)]);
         return;

@@ -234,15 +234,52 @@ static uint64_t origin(const struct corun_warp *warp, uint32_t space)
     return space == CORUN_SPACE_LOCAL ? warp->local : record_is_ranged(space) ? warp->base : 0;
 }
 
+/* The lanes behind the first one, whose address is `first`: `type` each, times 1 << shift. */
+#define READ_DISTANCES(type) \
+    for (; rest; rest &= rest - 1, at += sizeof(type)) { \
+        type distance; \
+        memcpy(&distance, at, sizeof distance); \
+        address[lowest_bit(rest)] = first + ((uint64_t)(int64_t)distance << shift); \
+    }
+
+/* The same where all lanes are active. */
+#define READ_ALL_DISTANCES(type) \
+    for (uint32_t lane = 1; lane < CORUN_WARP_LANES; lane++) { \
+        type distance; \
+        memcpy(&distance, at + (lane - 1) * sizeof distance, sizeof distance); \
+        address[lane] = first + ((uint64_t)(int64_t)distance << shift); \
+    } \
+    at += (CORUN_WARP_LANES - 1) * sizeof(type);
+
+#define READ(type) \
+    if (lanes == CORUN_FULL_MASK) { \
+        READ_ALL_DISTANCES(type) \
+    } else { \
+        READ_DISTANCES(type) \
+    }
+
+static void read_distances(struct corun_warp *warp, uint64_t first, uint64_t *address)
+{
+    const uint8_t *at = warp->addresses;
+    uint32_t lanes = warp->lanes, rest = lanes & (lanes - 1), width = *at & 3u, shift = *at >> 2;
+    at++;
+    address[lowest_bit(lanes)] = first;
+    if (width == 0) {
+        READ(int8_t)
+    } else if (width == 1) {
+        READ(int16_t)
+    } else if (width == 2) {
+        READ(int32_t)
+    } else {
+        READ(int64_t)
+    }
+    warp->addresses = at;
+}
+
 static void address_list(struct corun_warp *warp, bool mixed, uint64_t address, struct corun_issue *result)
 {
-    uint64_t from = mixed ? 0 : origin(warp, result->space);
     uint32_t lanes = warp->lanes;
-    result->address[lowest_bit(lanes)] = address + from;
-    for (uint32_t rest = lanes & (lanes - 1); rest; rest &= rest - 1) {
-        address += difference_at(&warp->addresses);
-        result->address[lowest_bit(rest)] = address + from;
-    }
+    read_distances(warp, address + (mixed ? 0 : origin(warp, result->space)), result->address);
     for (uint32_t rest = lanes; mixed && rest; rest &= rest - 1) {
         uint32_t lane = lowest_bit(rest), space = *warp->addresses++;
         /* Of those that a generic address can have; what a damaged record says is none of others. */

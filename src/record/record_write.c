@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#define ZSTD_STATIC_LINKING_ONLY /* how literals are written */
 #include <zstd.h>
 
 #define COMPRESSION_LEVEL 3
@@ -84,6 +85,8 @@ enum corun_status record_write(const char *path, const char *key, uint32_t unit_
     if (status == CORUN_OK) {
         ZSTD_CCtx_setParameter(writer->compressor, ZSTD_c_compressionLevel, COMPRESSION_LEVEL);
         ZSTD_CCtx_setParameter(writer->compressor, ZSTD_c_checksumFlag, 1);
+        /* What repeats makes a record small; what does not is read three times as fast as it is. */
+        ZSTD_CCtx_setParameter(writer->compressor, ZSTD_c_literalCompressionMode, ZSTD_ps_disable);
         writer->head = (struct record_head){.version = RECORD_VERSION, .order = RECORD_BYTE_ORDER};
         memcpy(writer->head.magic, RECORD_MAGIC, sizeof RECORD_MAGIC);
         memcpy(writer->head.key, key, RECORD_KEY_BYTES);

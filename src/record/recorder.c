@@ -175,6 +175,7 @@ static enum corun_status step(struct recorder *recorder, uint32_t index)
     if (!--recorder->left)
         return refuse(recorder, code->line, "a thread block does not come to its end by itself");
     issue->shape = 0;
+    recorder->actor.warp = index;
     source->issue(recorder->warps[index], issue);
     recorder->cycle++;
     recorder->instructions++;

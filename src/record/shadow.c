@@ -10,13 +10,13 @@
 #define PAGE_SHIFT 12u
 #define FIRST_SLOTS 64u
 #define SEVERAL 63u /* in place of a warp */
-#define MIXED 0x7fu /* in place of a kind */
 #define ORDERED 0x80u
 
 /* Thread blocks are numbered through all launches, from 1 on; the number behind those of a launch stands for several of it. */
 struct cell {
     uint32_t writer, writer_moment, reader, reader_moment; /* moment: barriers, and the warp in its low six bits */
     uint8_t kind;                                          /* of the last writer: 0: a store */
+    bool changed; /* a thread block has written it first in one way, then in another */
     bool unordered;
 };
 
@@ -163,15 +163,18 @@ static enum record_conflict change(struct record_shadow *shadow, struct cell *ce
     enum record_conflict conflict = meets(shadow, cell->reader, cell->reader_moment, tb, moment);
     if (conflict)
         return conflict;
-    bool alone = cell->writer < shadow->first, stale = alone && shadow->forgets;
-    bool side_by_side = meets(shadow, cell->writer, cell->writer_moment, tb, moment) != RECORD_NO_CONFLICT;
-    if (kind & ORDERED || (side_by_side && (!kind || kind != cell->kind))) {
+    bool first = cell->writer < shadow->first, same = kind == cell->kind;
+    conflict = meets(shadow, cell->writer, cell->writer_moment, tb, moment);
+    if (first)
+        cell->changed = false;
+    if (kind & ORDERED || (conflict && (!kind || !same)) || (conflict == RECORD_OTHER_TB && cell->changed)) {
         cell->unordered = true;
         shadow->unordered = true;
-    } else if (stale || (!kind && !side_by_side)) {
+    } else if ((first && shadow->forgets) || (!kind && !conflict)) {
         cell->unordered = false;
     }
-    cell->kind = (uint8_t)(alone || cell->kind == kind ? kind : MIXED);
+    cell->changed |= !first && !same;
+    cell->kind = (uint8_t)kind;
     join(shadow, &cell->writer, &cell->writer_moment, tb, moment);
     return RECORD_NO_CONFLICT;
 }
