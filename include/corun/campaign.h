@@ -64,7 +64,9 @@ struct corun_campaign_run_request {
     const char *results;         /* file; created when it does not exist */
     const char *data_directory;  /* where workloads and GPUs are looked up */
     const char *cache_directory; /* of isolated baselines; NULL: none */
-    const char *program;         /* path of the command `corun`, which runs cases of other commands than `corun run` */
+    const char
+        *replay_directory; /* of records, as in struct corun_case, for cases of `corun run`; NULL: they are executed */
+    const char *program;   /* path of the command `corun`, which runs cases of other commands than `corun run` */
     /*
      * Where each case that can be saved leaves its state every so many seconds, and goes on from it when it runs again; created when
      * needed. NULL: nowhere.

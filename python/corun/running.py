@@ -266,6 +266,8 @@ def _settings(gpu_: Union[str, Gpu], overrides: Optional[Mapping[str, Value]], p
         yield "cache", os.fspath(cache)
     if not numbers["baselines"]:
         yield "no-baselines", None
+    if numbers["replay"] is not None:
+        yield "replay", os.fspath(numbers["replay"])
     if numbers["profile"]:
         yield "profile", None
 
@@ -275,7 +277,7 @@ def run(applications: Union[str, Iterable[str]], *, policy: Path = "left-over", 
         goals: Union[Goal, Sequence[Goal]] = None, cycles: Optional[Amount] = None, instructions: Optional[Amount] = None,
         runs: Optional[Amount] = None, seed: Amount = 1, threads: Amount = 1, jobs: Optional[Amount] = None,
         watchdog: Optional[Amount] = None, cache: Union[bool, Path] = True, baselines: bool = True, profile: bool = False,
-        progress: Optional[Progress] = None, worker: bool = True) -> Result:
+        replay: Optional[Path] = None, progress: Optional[Progress] = None, worker: bool = True) -> Result:
     """Runs applications together on one simulated GPU, and each alone to compare with: a Result.
 
         result = corun.run(["sgemm", "lbm"], goals=[0.9], policy="even", cycles="500K")
@@ -296,6 +298,7 @@ def run(applications: Union[str, Iterable[str]], *, policy: Path = "left-over", 
     cache           True: isolated runs are kept in the user's cache; False: they are not; or a folder
     baselines       False: no isolated runs but those that a goal or the policy needs; normalised figures are NaN
     profile         instructions and stalls by PTX line, in `kernels`
+    replay          a folder of records: workloads are executed once and simulated from these (docs/replay.md); None: they are executed
     progress        called with (stage, cycle, cycle limit or 0) now and then; False ends the run with what was measured
     worker          True: the case runs in a process of its own, so that a policy of yours that crashes or calls exit does not end this
                     one; False: on a thread of this process, where a debugger finds the policy, and `progress` is called on that thread
@@ -309,7 +312,8 @@ def run(applications: Union[str, Iterable[str]], *, policy: Path = "left-over", 
     """
     specifications = _specifications(applications, goals)
     settings = list(_settings(gpu, overrides, policy, parameters, cycles=cycles, instructions=instructions, runs=runs, seed=seed,
-                              threads=threads, jobs=jobs, watchdog=watchdog, cache=cache, baselines=baselines, profile=profile))
+                              threads=threads, jobs=jobs, watchdog=watchdog, cache=cache, baselines=baselines, profile=profile,
+                              replay=replay))
     case = Case(settings, specifications)
 
     def step(stage: str, cycle: int, limit: int) -> bool:

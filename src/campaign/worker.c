@@ -95,6 +95,7 @@ static enum corun_status simulate(const struct corun_campaign_run_request *reque
                              .baseline_jobs = 1,
                              .data_directory = request->data_directory,
                              .cache_directory = request->cache_directory,
+                             .replay_directory = request->replay_directory,
                              .checkpoint_file = checkpoint,
                              .checkpoint_seconds = request->checkpoint_seconds,
                              .checkpoint_optional = true,

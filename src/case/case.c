@@ -209,9 +209,8 @@ static void member_print(void *user, const char *text, size_t bytes)
 static enum corun_status add_application(struct run *run, uint32_t index)
 {
     struct member *member = &run->members[index];
-    enum corun_status status =
-        corun_instance_create_from(member->workload, index, run->job->seed, member->record, run->list,
-                                   &member->instance);
+    enum corun_status status = corun_instance_create_from(member->workload, index, run->job->seed, member->record,
+                                                          run->list, &member->instance);
     if (status != CORUN_OK) {
         member->instance = NULL;
         return status;

@@ -229,7 +229,8 @@ static enum corun_status check_possible(const struct run *run, struct corun_diag
     if (what)
         return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "there are no checkpoints of a run with %s", what);
     if (job->replay_directory)
-        return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "there are no checkpoints of a run that is replayed");
+        return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE,
+                            "there are no checkpoints of a run that is replayed");
     if (job->policy && corun_policy_find(job->policy->name) != job->policy)
         return corun_report(
             list, CORUN_UNSUPPORTED, CORUN_NOWHERE,

@@ -34,8 +34,7 @@ static enum corun_status find_place(struct run *run, struct member *member, stru
     content_digest_add(digest, "kind", "record", strlen("record"));
     enum corun_status status = baseline_digest_workload(digest, member->workload, run->job->seed);
     place->key = content_digest_end(digest);
-    int length =
-        snprintf(place->path, sizeof place->path, "%s/%s.record", run->job->replay_directory, place->key.hex);
+    int length = snprintf(place->path, sizeof place->path, "%s/%s.record", run->job->replay_directory, place->key.hex);
     if (status == CORUN_OK && (length < 0 || (size_t)length >= sizeof place->path))
         status = corun_report(run->list, CORUN_FILE, CORUN_NOWHERE, "%s: the name of the folder is too long",
                               run->job->replay_directory);

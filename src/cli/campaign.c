@@ -51,6 +51,7 @@ static const struct argp_option options[] = {
     {"slurm-options", KEY_SLURM_OPTIONS, "TEXT", 0, "options of sbatch: \"--partition=long --cpus-per-task=8\"", 4},
     {"quiet", KEY_QUIET, NULL, 0, "no progress line and no summary", 5},
     CACHE_OPTIONS(6),
+    REPLAY_OPTION(6),
     {0},
 };
 
@@ -236,7 +237,7 @@ static void tell_submitted(const struct campaign_options *campaign, const struct
 /* The options that a task takes over; ends with NULL. */
 struct task_options {
     char memory[40], time[40];
-    const char *list[12];
+    const char *list[14];
 };
 
 static void choose_task_options(const struct campaign_options *campaign, struct task_options *chosen)
@@ -256,6 +257,10 @@ static void choose_task_options(const struct campaign_options *campaign, struct 
         chosen->list[count++] = request->cache_directory;
     } else {
         chosen->list[count++] = "--no-cache";
+    }
+    if (request->replay_directory) {
+        chosen->list[count++] = "--replay";
+        chosen->list[count++] = request->replay_directory;
     }
     if (request->checkpoint_directory) {
         chosen->list[count++] = "--checkpoints";
@@ -315,6 +320,7 @@ static enum corun_status run_campaign(void *user)
     request->campaign = campaign->campaign;
     request->data_directory = campaign->data;
     request->cache_directory = cache_folder(&campaign->cache);
+    request->replay_directory = campaign->cache.replay;
     request->checkpoint_directory = campaign->checkpoints.folder;
     request->checkpoint_seconds = campaign->checkpoints.seconds;
     request->write = json_case;

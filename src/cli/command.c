@@ -181,6 +181,9 @@ error_t cache_option(int key, const char *value, struct argp_state *state, struc
     case KEY_NO_CACHE:
         cache->none = true;
         break;
+    case KEY_REPLAY:
+        cache->replay = command_name("--replay", value, state);
+        break;
     default:
         return ARGP_ERR_UNKNOWN;
     }

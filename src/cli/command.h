@@ -110,19 +110,29 @@ enum corun_status command_program(char *path, size_t bytes, struct corun_diagnos
 const char *command_hint(const char *word, const char *const *names, size_t count, const char *otherwise, char *room,
                          size_t bytes);
 
-/* Where results are cached, as the options below say. */
+/* Where results are cached, and records of runs kept, as the options below say. */
 struct cache_options {
     const char *folder;
     bool none;
+    const char *replay; /* NULL: workloads are executed */
     char room[PATH_BYTES];
 };
-enum { KEY_CACHE = 0x1000, KEY_NO_CACHE };
+enum { KEY_CACHE = 0x1000, KEY_NO_CACHE, KEY_REPLAY };
 #define CACHE_OPTIONS(group) \
     {"cache", KEY_CACHE, "DIR", 0, "where isolated runs are kept [~/.cache/corun]", group}, \
     { \
         "no-cache", KEY_NO_CACHE, NULL, 0, "compute isolated runs anew and keep none", group \
     }
-/* For the end of a parser: ARGP_ERR_UNKNOWN if it is neither of them. */
+/* For those who run campaigns, beside these. */
+#define REPLAY_OPTION(group) \
+    { \
+        "replay", KEY_REPLAY, "DIR", 0, \
+            "execute each workload once, keep a record in DIR, and simulate all cases from records; the results do " \
+            "not " \
+            "depend on it (docs/replay.md)", \
+            group \
+    }
+/* For the end of a parser: ARGP_ERR_UNKNOWN if it is none of them. */
 error_t cache_option(int key, const char *value, struct argp_state *state, struct cache_options *cache);
 /* The folder given, else the user's; NULL if none is wanted or there is none. */
 const char *cache_folder(struct cache_options *cache);

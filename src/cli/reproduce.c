@@ -68,6 +68,7 @@ static const struct argp_option options[] = {
     {"quiet", KEY_QUIET, NULL, 0, "no progress line and no tables", 5},
     CHECKPOINT_OPTIONS(3),
     CACHE_OPTIONS(6),
+    REPLAY_OPTION(6),
     {0},
 };
 
@@ -517,6 +518,7 @@ static enum corun_status run_reproduce(void *user)
     reproduce->run.program = reproduce->program;
     reproduce->run.data_directory = reproduce->data;
     reproduce->run.cache_directory = cache_folder(&reproduce->cache);
+    reproduce->run.replay_directory = reproduce->cache.replay;
     reproduce->run.checkpoint_directory = reproduce->checkpoints.folder;
     reproduce->run.checkpoint_seconds = reproduce->checkpoints.seconds;
     reproduce->run.write = json_case;

@@ -40,6 +40,7 @@ static const struct argp_option options[] = {
     {"jobs", KEY_JOBS, "N", 0, "worker processes [as many as there are processors]", 3},
     {"quiet", KEY_QUIET, NULL, 0, "no progress line", 4},
     CACHE_OPTIONS(4),
+    REPLAY_OPTION(4),
     {0},
 };
 
@@ -259,6 +260,7 @@ static enum corun_status run_search(void *user)
     request->applications = search->applications;
     request->run.data_directory = search->data;
     request->run.cache_directory = cache_folder(&search->cache);
+    request->run.replay_directory = search->cache.replay;
     request->run.write = json_case;
     request->run.progress = show_progress;
     request->run.progress_user = search;

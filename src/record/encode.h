@@ -13,7 +13,7 @@ struct record_bytes {
 struct record_stream {
     struct record_bytes control, addresses;
     uint32_t lanes, lanes_before;
-    uint32_t run; /* plain instructions that are not written yet */
+    uint32_t run;         /* plain instructions that are not written yet */
     uint64_t base, local; /* of the application's range, and in it of the warp's local memory */
     uint64_t places[RECORD_PLACES];
 };

@@ -62,12 +62,12 @@ enum record_word {
     RECORD_UNIFORM,            /* an access; addresses: a number with a sign, from the last one at its place on */
     RECORD_UNIT,               /* the same of the first lane; those of the others are access_bytes apart */
     RECORD_STRIDE,             /* the same, and a number with a sign: how far they are apart */
-    RECORD_LIST,               /* the same, a byte (width | shift << 2), and how far each further active lane is from the first: in 1, 2, 4 or 8 bytes,
+    RECORD_LIST, /* the same, a byte (width | shift << 2), and how far each further active lane is from the first: in 1, 2, 4 or 8 bytes,
                                   with a sign, times 1 << shift */
-    RECORD_MIXED,              /* the same, and then a byte for each active lane: its space */
-    RECORD_BARRIER,            /* 1 byte: which one, and 0x80 if the warp waits; a number: threads */
-    RECORD_EXIT,               /* an instruction: the last one */
-    RECORD_PART                /* the rest is in the next piece */
+    RECORD_MIXED,   /* the same, and then a byte for each active lane: its space */
+    RECORD_BARRIER, /* 1 byte: which one, and 0x80 if the warp waits; a number: threads */
+    RECORD_EXIT,    /* an instruction: the last one */
+    RECORD_PART     /* the rest is in the next piece */
 };
 
 static inline uint64_t record_fold(uint64_t difference)

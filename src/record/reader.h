@@ -30,7 +30,7 @@ struct record_file {
     struct record_launch_row *launches;
     struct record_piece_row *pieces;
     uint32_t launch_count, piece_count;
-    uint64_t bytes; /* of the file */
+    uint64_t bytes;        /* of the file */
     pthread_mutex_t mutex; /* for what follows, and for pieces */
     void *decompressor;    /* ZSTD_DCtx */
     uint8_t *packed;

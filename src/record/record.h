@@ -26,9 +26,9 @@ struct record_grid_facts {
     /* NULL: each warp does the same at any time and place, as far as its code says. Else why not, and the line. */
     const char *reason;
     uint32_t line;
-    uint64_t warp_local_bytes;           /* of local memory, as addresses count them */
-    uint64_t local_first;                /* where local memory begins in the range of an application */
-    uint32_t local_sm_shift, local_sms;  /* each SM has a part of it; so many parts */
+    uint64_t warp_local_bytes;          /* of local memory, as addresses count them */
+    uint64_t local_first;               /* where local memory begins in the range of an application */
+    uint32_t local_sm_shift, local_sms; /* each SM has a part of it; so many parts */
     /* [code_length]: 0: no atomic; else what it does. RECORD_ORDERED: what it leaves depends on the order of those at one place. */
     const uint8_t *atomics;
 };

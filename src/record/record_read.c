@@ -208,7 +208,8 @@ static bool find_streams(struct record_piece *piece, const struct record_piece_r
         return false;
     const uint8_t *at = piece->data + table, *at_addresses = at + control;
     for (size_t i = 0; i < streams; i++) {
-        piece->spans[i] = (struct record_span){at, at + sizes[i].control, at_addresses, at_addresses + sizes[i].addresses};
+        piece->spans[i] =
+            (struct record_span){at, at + sizes[i].control, at_addresses, at_addresses + sizes[i].addresses};
         at = piece->spans[i].control_end;
         at_addresses = piece->spans[i].addresses_end;
     }

@@ -426,7 +426,7 @@ static __attribute__((noinline)) void read_words(struct corun_warp *warp, struct
     }
     if (good && word < RECORD_RUNS) {
         warp->run = word;
-        good = warp->pc + word + UINT64_C(1) < warp->code_length && go_on(warp, next, result);
+        good = next < warp->code_length && next + word < warp->code_length && go_on(warp, next, result);
     } else if (good) {
         good = run_word(warp, word, next, space, result);
     }

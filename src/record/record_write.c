@@ -108,8 +108,8 @@ enum corun_status record_writer_end_piece(struct record_writer *writer)
         !append(whole, writer->addresses.data, writer->addresses.count) || whole->count > RECORD_MOST_PIECE_BYTES ||
         !record_bytes_grow(&writer->packed, ZSTD_compressBound(whole->count)))
         return out_of_memory(writer);
-    size_t packed = ZSTD_compress2(writer->compressor, writer->packed.data, writer->packed.capacity, whole->data,
-                                   whole->count);
+    size_t packed =
+        ZSTD_compress2(writer->compressor, writer->packed.data, writer->packed.capacity, whole->data, whole->count);
     if (ZSTD_isError(packed))
         return corun_report(writer->list, CORUN_MEMORY, CORUN_NOWHERE, "no record can be written: %s",
                             ZSTD_getErrorName(packed));

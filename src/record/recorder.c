@@ -9,9 +9,10 @@
 
 #include <string.h>
 
-#define MOST_INSTRUCTIONS (UINT64_C(1) << 28) /* of a thread block: it may wait for another one, which has no turn here */
-#define LOOK_INSTRUCTIONS 1024u               /* between two looks at how much there is */
-#define MOST_BARRIERS ((1u << 26) - 1)        /* that are told apart */
+#define MOST_INSTRUCTIONS \
+    (UINT64_C(1) << 28)                /* of a thread block: it may wait for another one, which has no turn here */
+#define LOOK_INSTRUCTIONS 1024u        /* between two looks at how much there is */
+#define MOST_BARRIERS ((1u << 26) - 1) /* that are told apart */
 #define CLOCK_KHZ 1000000u
 
 struct barrier {
@@ -39,9 +40,8 @@ struct recorder {
 
 static enum corun_status refuse(const struct recorder *recorder, uint32_t line, const char *why)
 {
-    return corun_report(recorder->writer->list, CORUN_UNSUPPORTED,
-                        (struct corun_place){recorder->grid->file, line, 0}, "kernel %s cannot be replayed: %s",
-                        KERNEL_NAME(recorder->grid->name), why);
+    return corun_report(recorder->writer->list, CORUN_UNSUPPORTED, (struct corun_place){recorder->grid->file, line, 0},
+                        "kernel %s cannot be replayed: %s", KERNEL_NAME(recorder->grid->name), why);
 }
 
 static enum corun_status out_of_memory(const struct recorder *recorder)
@@ -252,9 +252,10 @@ enum corun_status record_copy(const struct record_writer *writer, struct corun_d
 {
     if (!record_shadow_is_unordered(writer->global))
         return CORUN_OK;
-    return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE,
-                        "the workload cannot be replayed: data are copied between launches that were stored in an order "
-                        "which depends on time");
+    return corun_report(
+        list, CORUN_UNSUPPORTED, CORUN_NOWHERE,
+        "the workload cannot be replayed: data are copied between launches that were stored in an order "
+        "which depends on time");
 }
 
 enum corun_status record_launch(struct record_writer *writer, const struct corun_grid *grid,

@@ -150,9 +150,9 @@ static void join(const struct record_shadow *shadow, uint32_t *tb, uint32_t *mom
 static enum record_conflict load(const struct record_shadow *shadow, struct cell *cell, uint32_t tb, uint32_t moment)
 {
     bool stale = shadow->forgets && cell->writer < shadow->first;
-    if (cell->unordered && !stale)
-        return RECORD_UNORDERED;
     enum record_conflict conflict = meets(shadow, cell->writer, cell->writer_moment, tb, moment);
+    if (!conflict && cell->unordered && !stale)
+        conflict = RECORD_UNORDERED;
     join(shadow, &cell->reader, &cell->reader_moment, tb, moment);
     return conflict;
 }
@@ -189,8 +189,8 @@ enum record_conflict record_shadow_access(struct record_shadow *shadow, const st
         if (!cells)
             return RECORD_NO_MEMORY;
         struct cell *cell = &cells[(address & ((UINT64_C(1) << PAGE_SHIFT) - 1)) >> shadow->shift];
-        enum record_conflict conflict = access == RECORD_LOAD ? load(shadow, cell, tb, moment)
-                                                              : change(shadow, cell, tb, moment, kind);
+        enum record_conflict conflict =
+            access == RECORD_LOAD ? load(shadow, cell, tb, moment) : change(shadow, cell, tb, moment, kind);
         if (conflict)
             return conflict;
     }

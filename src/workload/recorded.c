@@ -18,7 +18,7 @@ struct corun_record {
 };
 
 struct recorded {
-    struct record_kernel **kernels; /* [distinct] */
+    struct record_kernel **kernels;     /* [distinct] */
     const struct corun_grid **launches; /* [count]; NULL: not made yet */
     const uint32_t *grid_of;
     size_t distinct;

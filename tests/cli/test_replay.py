@@ -4,6 +4,7 @@
 import json
 import pathlib
 import shutil
+import sqlite3
 import sys
 import unittest
 
@@ -253,6 +254,43 @@ class Damaged(Replays):
         record.write_bytes(whole)
         done = self.corun("run", "--no-cache", "--replay", "records", "--cycles", "20K", "sgemm@small", status=FAULT)
         self.assertIn(f"record records/{record.name} is damaged, or cannot be read: thread block", done.stderr)
+
+
+CAMPAIGN = """\
+name: replayed
+gpus: ["gtx980:sms=4", "gtx980:sms=4,l2=512K"]
+policies: [even, smk-pw]
+workloads: [sgemm, spmv, ./ticket.yaml]
+size: small
+cycles: 30K
+mixes:
+  - {size: 2}
+"""
+
+
+class Campaigns(Replays):
+    def cases(self, *options):
+        results = self.folder / "results.db"
+        results.unlink(missing_ok=True)
+        self.corun("campaign", "--quiet", "--no-cache", "-r", str(results), *options, "campaign.yaml")
+        database = sqlite3.connect(f"file:{results}?mode=ro", uri=True)
+        try:
+            return [(key, status, globals()["results"](text))
+                    for key, status, text in database.execute("SELECT key, status, result FROM cases ORDER BY key")]
+        finally:
+            database.close()
+
+    def test_each_workload_is_recorded_once(self):
+        """Several workers at once, and a workload that is executed among those that are replayed."""
+        (self.folder / "campaign.yaml").write_text(CAMPAIGN)
+        executed = self.cases()
+        self.assertGreater(len(executed), 12)
+        self.assertEqual(executed, self.cases("--jobs", "4", "--replay", "records"))
+        self.assertEqual(len(self.records()), 2)
+        self.assertEqual(len(list((self.folder / "records").glob("*.json"))), 1)
+        times = [record.stat().st_mtime_ns for record in self.records()]
+        self.assertEqual(executed, self.cases("--replay", "records"))
+        self.assertEqual(times, [record.stat().st_mtime_ns for record in self.records()])
 
 
 if __name__ == "__main__":
