@@ -30,6 +30,8 @@ struct recorder {
     uint64_t instructions; /* of the launch */
     uint64_t left;         /* that the thread block may still take */
     struct record_actor actor;
+    /* Of its shared memory, behind how many barriers: warps that have stored, and those that have read what is not known of it. */
+    uint32_t touched_barriers, storing, reading;
     bool in_parts;
     uint32_t live, waiting; /* warps */
     struct barrier barriers[CORUN_MEETINGS];
@@ -49,6 +51,23 @@ static enum corun_status out_of_memory(const struct recorder *recorder)
     return corun_report(recorder->writer->list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory writing a record");
 }
 
+/*
+ * Products of warpgroups read matrices of shared memory, and do not say where: what another warp stores anywhere there, with no barrier between them, may
+ * be what they read.
+ */
+static enum corun_status see_shared(struct recorder *recorder, const struct corun_instruction *code, bool stores)
+{
+    uint32_t others = ~(1u << recorder->actor.warp);
+    if (recorder->touched_barriers != recorder->actor.barriers)
+        recorder->storing = recorder->reading = 0;
+    recorder->touched_barriers = recorder->actor.barriers;
+    *(stores ? &recorder->storing : &recorder->reading) |= ~others;
+    if ((stores ? recorder->reading : recorder->storing) & others)
+        return refuse(recorder, code->line,
+                      "what a product reads of shared memory depends on when another warp stores it");
+    return CORUN_OK;
+}
+
 static enum corun_status see(struct recorder *recorder, const struct corun_instruction *code, uint32_t space,
                              uint32_t kind, uint64_t address, uint32_t bytes)
 {
@@ -60,10 +79,20 @@ static enum corun_status see(struct recorder *recorder, const struct corun_instr
     struct record_actor actor = recorder->actor;
     if (space == CORUN_SPACE_SHARED)
         actor.tb = 0;
+    bool changes = code->flags & (CORUN_ATOMIC | CORUN_STORE);
+    if (space == CORUN_SPACE_SHARED && changes) {
+        enum corun_status status = see_shared(recorder, code, true);
+        if (status != CORUN_OK)
+            return status;
+    }
     enum record_access access = code->flags & CORUN_ATOMIC  ? RECORD_ATOMIC
                                 : code->flags & CORUN_STORE ? RECORD_STORE
                                                             : RECORD_LOAD;
-    enum record_conflict conflict = record_shadow_access(shadow, &actor, access, kind, address, bytes);
+    enum record_conflict conflict = RECORD_NO_CONFLICT;
+    if (changes && code->flags & CORUN_LOAD)
+        conflict = record_shadow_access(shadow, &actor, RECORD_LOAD, 0, address, bytes);
+    if (!conflict)
+        conflict = record_shadow_access(shadow, &actor, access, kind, address, bytes);
     if (conflict == RECORD_NO_MEMORY)
         return out_of_memory(recorder);
     return conflict ? refuse(recorder, code->line, reasons[conflict]) : CORUN_OK;
@@ -191,6 +220,8 @@ static enum corun_status step(struct recorder *recorder, uint32_t index)
         status = see_access(recorder, code, pc);
     if (status == CORUN_OK && code->flags & CORUN_ATOMIC && issue->active)
         status = perform(recorder, code);
+    if (status == CORUN_OK && code->shared_bytes && issue->active)
+        status = see_shared(recorder, code, false);
     if (issue->outcome == CORUN_OUTCOME_EXIT)
         end_warp(recorder, index);
     else if (issue->outcome == CORUN_OUTCOME_BARRIER)
@@ -222,7 +253,7 @@ static enum corun_status record_tb(struct recorder *recorder, uint32_t index)
     recorder->in_parts = false;
     recorder->left = MOST_INSTRUCTIONS;
     recorder->live = grid->tb_warps < 32 ? (1u << grid->tb_warps) - 1 : CORUN_FULL_MASK;
-    recorder->waiting = 0;
+    recorder->waiting = recorder->touched_barriers = recorder->storing = recorder->reading = 0;
     memset(recorder->barriers, 0, sizeof recorder->barriers);
     uint64_t most = (UINT64_C(1) << recorder->facts->local_sm_shift) - 1;
     for (uint32_t i = 0; i < grid->tb_warps; i++) {

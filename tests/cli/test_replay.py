@@ -206,6 +206,11 @@ class Refused(Replays):
                     self.assertEqual(said + again, "")
                     self.assertEqual(len(self.records(name)), 1)
 
+    def test_products_that_read_shared_memory(self):
+        """Which bytes they read is not known, so others may not store any."""
+        said, _ = self.compare("--cycles", "10K", "--gpu", "h100:sms=8", "gemm-wgmma@small", folder="products")
+        self.assertIn("what a product reads of shared memory depends on when another warp stores it (gemm-wgmma.ptx:", said)
+
     def test_thread_blocks_that_move(self):
         """Local memory lies where a thread block started, also when it continues elsewhere."""
         for reclaim in ("switch", "drain"):
