@@ -110,11 +110,11 @@ static void add_access(struct record_stream *stream, const struct corun_instruct
 {
     struct record_bytes *to = &stream->addresses;
     uint64_t *place = &stream->places[record_place(pc)], address[CORUN_WARP_LANES];
-    uint32_t lanes = issue->active, first = lowest_bit(lanes), last = first;
+    uint32_t lanes = issue->active, first = lowest_bit(lanes);
     bool mixed = issue->space == CORUN_SPACE_GENERIC;
     for (uint32_t rest = lanes; rest; rest &= rest - 1) {
-        last = lowest_bit(rest);
-        address[last] = address_of(stream, mixed ? issue->lane_space[last] : issue->space, issue->address[last]);
+        uint32_t lane = lowest_bit(rest);
+        address[lane] = address_of(stream, mixed ? issue->lane_space[lane] : issue->space, issue->address[lane]);
     }
     uint64_t stride = 0;
     bool regular = !mixed;

@@ -289,6 +289,17 @@ static void address_list(struct corun_warp *warp, bool mixed, uint64_t address, 
     }
 }
 
+/* Addresses of two lanes, as every 64-bit host adds them at once. */
+typedef uint64_t address_pair __attribute__((vector_size(16)));
+
+/* Of all lanes, whether they are active or not: without a branch. */
+static void put_row(uint64_t *address, uint64_t first, uint64_t stride)
+{
+    address_pair pair = {first, first + stride}, step = {2 * stride, 2 * stride};
+    for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane += 2, pair += step)
+        memcpy(&address[lane], &pair, sizeof pair);
+}
+
 static void access(struct corun_warp *warp, uint32_t word, uint32_t space, struct corun_issue *result)
 {
     const struct corun_instruction *code = &warp->code[warp->pc];
@@ -309,9 +320,7 @@ static void access(struct corun_warp *warp, uint32_t word, uint32_t space, struc
     } else {
         stride = difference_at(&warp->addresses);
     }
-    address -= stride * lowest_bit(warp->lanes);
-    for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++)
-        result->address[lane] = address + stride * lane;
+    put_row(result->address, address - stride * lowest_bit(warp->lanes), stride);
 }
 
 /* The instruction at the warp's pc was run; the next one is `pc`. */
