@@ -186,6 +186,15 @@ class Suite(Replays):
         said, _ = self.compare("--runs", "3", "vector-add@small,n=20K", "2mm@small")
         self.assertNotIn("executed", said)
 
+    def test_what_observers_write(self):
+        options = ("run", "--quiet", "--no-cache", "--cycles", "6K", "--policy", "even")
+        for replay in ((), ("--replay", "records"), ("--replay", "records")):
+            name = "replayed" if replay else "executed"
+            self.corun(*options, *replay, "--trace", f"{name}.txt", "--timeline", f"{name}.json", "sgemm@small", "cutcp@small")
+        for ending in ("txt", "json"):
+            self.assertGreater((self.folder / f"executed.{ending}").stat().st_size, 10000)
+            self.assertEqual((self.folder / f"executed.{ending}").read_bytes(), (self.folder / f"replayed.{ending}").read_bytes())
+
     def test_long_thread_blocks_come_in_pieces(self):
         self.compare("--cycles", "300K", "pointer-chasing@small", folder="pieces")
         (record,) = self.records("pieces")
@@ -224,6 +233,8 @@ class Refused(Replays):
         done = self.corun("run", "--replay", "r", "--checkpoint", "state", "sgemm@small", status=UNSUPPORTED)
         self.assertIn("there are no checkpoints of a run that is replayed", done.stderr)
         self.corun("run", "--replay", "", "sgemm@small", status=USAGE)
+        done = self.corun("run", "--replay", "r", "--machine", "both", "sgemm@small", status=USAGE)
+        self.assertIn("--replay is for the simulated GPU", done.stderr)
         (self.folder / "file").write_text("")
         done = self.corun("run", "--replay", "file", "sgemm@small", status=FILE)
         self.assertIn("file", done.stderr)
