@@ -32,6 +32,23 @@ static enum corun_status print(struct columns *columns)
     return columns_print(columns, &style, stdout) ? CORUN_OK : CORUN_MEMORY;
 }
 
+/* What `list` writes, in lines of the terminal. */
+static enum corun_status print_text(void (*list)(FILE *stream))
+{
+    struct report_style style = output_style(stdout);
+    char *text = NULL;
+    size_t bytes;
+    FILE *stream = open_memstream(&text, &bytes);
+    if (!stream)
+        return CORUN_MEMORY;
+    list(stream);
+    bool whole = !fclose(stream) && text;
+    if (whole)
+        columns_text(text, &style, stdout);
+    free(text);
+    return whole ? CORUN_OK : CORUN_MEMORY;
+}
+
 static int is_yaml(const struct dirent *entry)
 {
     size_t length = strlen(entry->d_name);
@@ -162,46 +179,55 @@ static enum corun_status list_workloads(struct lister *lister)
 }
 
 /* One parameter, or one list of them; how many that were. */
-static uint32_t list_policy_parameter(const struct corun_policy_parameter *rows, uint32_t count, uint32_t index)
+static uint32_t list_policy_parameter(const struct corun_policy_parameter *rows, uint32_t count, uint32_t index,
+                                      FILE *stream)
 {
     struct parameter_group group = parameter_group_at(rows, count, index);
     const struct corun_policy_parameter *parameter = &rows[index];
     char text[PARAMETER_TEXT_BYTES];
     parameter_group_text(rows, &group, NULL, text, sizeof text);
-    printf("    %.*s=%s (", (int)group.name_length, parameter->name, text);
+    fprintf(stream, "    %.*s=%s (", (int)group.name_length, parameter->name, text);
     if (parameter->choices)
-        printf("%s", parameter->choices);
+        fprintf(stream, "%s", parameter->choices);
     else
-        printf("%g to %g", parameter->lowest, parameter->highest);
+        fprintf(stream, "%g to %g", parameter->lowest, parameter->highest);
     if (group.is_list)
-        printf(", up to %u as A/B/...", group.count);
-    printf("): %s\n", parameter->meaning);
+        fprintf(stream, ", up to %u as A/B/...", group.count);
+    fprintf(stream, "): %s\n", parameter->meaning);
     return group.count;
+}
+
+static void print_policies(FILE *stream)
+{
+    fprintf(stream, "%s\n    " NO_POLICY_MEANING "\n", CORUN_NO_POLICY);
+    for (size_t i = 0; corun_policy_at(i); i++) {
+        const struct corun_policy *policy = corun_policy_at(i);
+        fprintf(stream, "%s\n    %s\n    %s\n", policy->name, policy->summary, policy->paper);
+        for (uint32_t p = 0; p < policy->parameter_count;)
+            p += list_policy_parameter(policy->parameters, policy->parameter_count, p, stream);
+    }
 }
 
 static enum corun_status list_policies(struct lister *lister)
 {
     (void)lister;
-    printf("%s\n    " NO_POLICY_MEANING "\n", CORUN_NO_POLICY);
-    for (size_t i = 0; corun_policy_at(i); i++) {
-        const struct corun_policy *policy = corun_policy_at(i);
-        printf("%s\n    %s\n    %s\n", policy->name, policy->summary, policy->paper);
-        for (uint32_t p = 0; p < policy->parameter_count;)
-            p += list_policy_parameter(policy->parameters, policy->parameter_count, p);
+    return print_text(print_policies);
+}
+
+static void print_schedulers(FILE *stream)
+{
+    for (size_t i = 0; corun_queue_scheduler_at(i); i++) {
+        const struct corun_queue_scheduler *scheduler = corun_queue_scheduler_at(i);
+        fprintf(stream, "%s\n    %s\n    %s\n", scheduler->name, scheduler->summary, scheduler->paper);
+        for (uint32_t p = 0; p < scheduler->parameter_count;)
+            p += list_policy_parameter(scheduler->parameters, scheduler->parameter_count, p, stream);
     }
-    return CORUN_OK;
 }
 
 static enum corun_status list_schedulers(struct lister *lister)
 {
     (void)lister;
-    for (size_t i = 0; corun_queue_scheduler_at(i); i++) {
-        const struct corun_queue_scheduler *scheduler = corun_queue_scheduler_at(i);
-        printf("%s\n    %s\n    %s\n", scheduler->name, scheduler->summary, scheduler->paper);
-        for (uint32_t p = 0; p < scheduler->parameter_count;)
-            p += list_policy_parameter(scheduler->parameters, scheduler->parameter_count, p);
-    }
-    return CORUN_OK;
+    return print_text(print_schedulers);
 }
 
 static enum corun_status list_counters(struct lister *lister)

@@ -167,8 +167,8 @@ static void print_row(const struct columns *columns, const struct cell *cells, c
 }
 
 /* ABCDEFGH in 5 columns: AB…GH; with a number, A…2…H. */
-static const char *shorten(struct columns *columns, const struct report_style *style, const char *text, uint32_t width,
-                           uint32_t number)
+static const char *shorten(const struct columns *columns, const struct report_style *style, const char *text,
+                           uint32_t width, uint32_t number)
 {
     const char *mark = style->utf8 ? "\u2026" : "..";
     char middle[32];
@@ -210,6 +210,41 @@ static bool shorten_names(struct columns *columns, const struct report_style *st
     return true;
 }
 
+bool columns_shorten_names(const char **names, uint32_t count, uint32_t taken, const struct report_style *style,
+                           struct arena *arena)
+{
+    static const char *const titles[] = {"<name"};
+    struct columns *columns = columns_create(arena, titles, 1);
+    uint32_t width = style->width > taken + NAME_LEAST ? style->width - taken : NAME_LEAST;
+    for (uint32_t i = 0; i < count; i++) {
+        columns_row(columns);
+        columns_set(columns, 0, PAINT_NONE, "%s", names[i]);
+    }
+    if (!columns || columns->out_of_memory || (style->width && !shorten_names(columns, style, width)))
+        return false;
+    for (const struct row *row = columns->first; row; row = row->next)
+        *names++ = row->cells[0].text;
+    return true;
+}
+
+void columns_text(const char *text, const struct report_style *style, FILE *stream)
+{
+    for (size_t line; *text; text += line + (text[line] == '\n')) {
+        line = strcspn(text, "\n");
+        uint32_t indent = (uint32_t)strspn(text, " ");
+        const char *rest = text + indent, *end = text + line;
+        do {
+            size_t bytes = (size_t)(end - rest);
+            if (style->wraps && style->width > indent && indent + shown_width_of(rest, bytes) > style->width)
+                bytes = line_of(rest, style->width - indent);
+            pad(stream, bytes ? indent : 0);
+            fprintf(stream, "%.*s\n", (int)bytes, rest);
+            rest += bytes;
+            rest += strspn(rest, " ");
+        } while (rest < end);
+    }
+}
+
 static uint32_t longest_word(const char *text)
 {
     uint32_t longest = 0, word = 0;
@@ -220,28 +255,29 @@ static uint32_t longest_word(const char *text)
     return longest;
 }
 
-/* To which width a column can come: titles and texts have lines, names and numbers have none. */
-static uint32_t least_width(const struct columns *columns, uint32_t column)
+/*
+ * To which width a column can come: titles and texts have lines, names and numbers have none. A word of a text that is longer than `room`
+ * goes on in the next line.
+ */
+static uint32_t least_width(const struct columns *columns, uint32_t column, uint32_t room)
 {
     uint32_t least = longest_word(columns->titles[column]);
     bool has_lines = columns->left[column] && column;
     for (const struct row *row = columns->first; row; row = row->next) {
         const char *text = row->cells[column].text ? row->cells[column].text : "";
         uint32_t width = has_lines ? longest_word(text) : shown_width(text);
+        width = has_lines && width > room ? room : width;
         least = width > least ? width : least;
     }
     return least;
 }
 
-/* Takes from the widest columns first. */
-static void narrow(const struct columns *columns, uint32_t *widths, uint32_t excess)
+/* Takes from the widest columns first, of those from `first` to before `end`. */
+static void narrow(uint32_t *widths, const uint32_t *least, uint32_t first, uint32_t end, uint32_t excess)
 {
-    uint32_t least[COLUMNS_MAX];
-    for (uint32_t c = 0; c < columns->count; c++)
-        least[c] = least_width(columns, c);
     for (; excess; excess--) {
         uint32_t widest = COLUMNS_MAX;
-        for (uint32_t c = 0; c < columns->count; c++) {
+        for (uint32_t c = first; c < end; c++) {
             if (widths[c] > least[c] && (widest == COLUMNS_MAX || widths[c] > widths[widest]))
                 widest = c;
         }
@@ -259,7 +295,7 @@ static uint32_t sum_of(const struct columns *columns, const uint32_t *widths)
     return total;
 }
 
-/* The widths that the cells take, and less if that is too much. False when out of memory. */
+/* The widths that the cells take, and less if that is too much and can be had. False when out of memory. */
 static bool find_widths(struct columns *columns, const struct report_style *style, uint32_t *widths)
 {
     columns->gap = GAP;
@@ -281,12 +317,50 @@ static bool find_widths(struct columns *columns, const struct report_style *styl
         if (!shorten_names(columns, style, room))
             return false;
     }
-    total = sum_of(columns, widths);
-    if (style->wraps && total > style->width)
-        narrow(columns, widths, total - style->width);
-    if (style->wraps && sum_of(columns, widths) > style->width)
-        columns->gap = 1;
     return true;
+}
+
+/* Columns that are printed side by side: the first one, and those from `first` to before `end`. */
+struct part {
+    uint32_t first, end;
+};
+
+/* How many of the columns from `first` on go beside the first one; at least one. */
+static uint32_t end_of_part(const struct columns *columns, uint32_t first, const uint32_t *least, uint32_t width)
+{
+    uint32_t end = first, used = least[0];
+    while (end < columns->count && (end == first || used + columns->gap + least[end] <= width))
+        used += columns->gap + least[end++];
+    return end;
+}
+
+/* The parts in which a table fits the terminal. Widths are changed so that each does. Returns how many. */
+static uint32_t find_parts(struct columns *columns, const struct report_style *style, uint32_t *widths,
+                           struct part parts[COLUMNS_MAX])
+{
+    uint32_t total = sum_of(columns, widths), least[COLUMNS_MAX], count = 0;
+    parts[0] = (struct part){1, columns->count};
+    if (style->markdown || !style->wraps || !style->width || total <= style->width || columns->count == 1)
+        return 1;
+    least[0] = least_width(columns, 0, 0);
+    uint32_t room = style->width > least[0] + GAP ? style->width - least[0] - GAP : 1;
+    for (uint32_t c = 1; c < columns->count; c++)
+        least[c] = least_width(columns, c, room);
+    uint32_t closest = sum_of(columns, least), closer = closest - (columns->count - 1) * (GAP - 1);
+    if (closer <= style->width) {
+        columns->gap = closest <= style->width ? GAP : 1;
+        narrow(widths, least, 0, columns->count, sum_of(columns, widths) - style->width);
+        return 1;
+    }
+    widths[0] = least[0];
+    for (uint32_t first = 1; first < columns->count; first = parts[count++].end) {
+        parts[count] = (struct part){first, end_of_part(columns, first, least, style->width)};
+        uint32_t used = widths[0];
+        for (uint32_t c = first; c < parts[count].end; c++)
+            used += columns->gap + widths[c];
+        narrow(widths, least, first, parts[count].end, used > style->width ? used - style->width : 0);
+    }
+    return count;
 }
 
 static void print_markdown_row(const struct columns *columns, const struct cell *cells, FILE *stream)
@@ -313,25 +387,51 @@ static void print_markdown(const struct columns *columns, const struct cell *tit
         print_markdown_row(columns, row->cells, stream);
 }
 
+static struct row row_of_part(const struct cell *cells, struct part part)
+{
+    struct row row = {.cells = {cells[0]}};
+    for (uint32_t c = part.first; c < part.end; c++)
+        row.cells[1 + c - part.first] = cells[c];
+    return row;
+}
+
+static void print_part(const struct columns *all, const struct cell *titles, const uint32_t *all_widths,
+                       struct part part, const struct report_style *style, FILE *stream)
+{
+    struct columns columns = {.count = 1 + part.end - part.first, .gap = all->gap, .left = {all->left[0]}};
+    uint32_t widths[COLUMNS_MAX] = {all_widths[0]};
+    for (uint32_t c = part.first; c < part.end; c++) {
+        columns.left[1 + c - part.first] = all->left[c];
+        widths[1 + c - part.first] = all_widths[c];
+    }
+    print_row(&columns, row_of_part(titles, part).cells, widths, style, stream);
+    uint32_t total = sum_of(&columns, widths);
+    for (uint32_t i = 0; i < total; i++)
+        fputs(style->utf8 ? "\u2500" : "-", stream);
+    fputc('\n', stream);
+    for (const struct row *row = all->first; row; row = row->next)
+        print_row(&columns, row_of_part(row->cells, part).cells, widths, style, stream);
+}
+
 bool columns_print(struct columns *columns, const struct report_style *style, FILE *stream)
 {
     uint32_t widths[COLUMNS_MAX] = {0};
     if (!columns || columns->out_of_memory || !find_widths(columns, style, widths))
         return false;
-    uint32_t total = sum_of(columns, widths);
     struct cell titles[COLUMNS_MAX] = {{0}};
+    struct part parts[COLUMNS_MAX];
     for (uint32_t c = 0; c < columns->count; c++)
         titles[c] = (struct cell){columns->titles[c], PAINT_TITLE};
     if (style->markdown) {
         print_markdown(columns, titles, stream);
         return true;
     }
-    print_row(columns, titles, widths, style, stream);
-    for (uint32_t i = 0; i < total; i++)
-        fputs(style->utf8 ? "\u2500" : "-", stream);
-    fputc('\n', stream);
-    for (const struct row *row = columns->first; row; row = row->next)
-        print_row(columns, row->cells, widths, style, stream);
+    uint32_t count = find_parts(columns, style, widths, parts);
+    for (uint32_t p = 0; p < count; p++) {
+        if (p)
+            fputc('\n', stream);
+        print_part(columns, titles, widths, parts[p], style, stream);
+    }
     return true;
 }
 

@@ -16,7 +16,8 @@ struct report_style {
     bool utf8;     /* rules may be drawn with U+2500 */
     bool colour;   /* ANSI escapes */
     bool markdown; /* tables of a Markdown page */
-    bool wraps;    /* texts that are too long continue below, in their column */
+    bool
+        wraps; /* nothing is wider: long texts go on below, in their column, and columns without room in a part below */
     uint32_t
         width; /* columns that a table may take; names in its first one are shortened for that. 0: as many as it needs */
 };
@@ -33,6 +34,15 @@ void columns_set(struct columns *columns, uint32_t column, enum report_paint pai
     __attribute__((format(printf, 4, 5)));
 /* False when memory ran out while the table was made or printed; write errors are left to the stream. */
 bool columns_print(struct columns *columns, const struct report_style *style, FILE *stream);
+
+/*
+ * Names that a line has no room for, behind `taken` columns of something else, lose their middle as in a table; those that differ still do.
+ * `names` then holds texts of the arena. False when out of memory.
+ */
+bool columns_shorten_names(const char **names, uint32_t count, uint32_t taken, const struct report_style *style,
+                           struct arena *arena);
+/* Lines of a text, whose ends are line feeds; where texts wrap, lines that are too long go on in the next one, as far in. */
+void columns_text(const char *text, const struct report_style *style, FILE *stream);
 
 #define REPORT_SIZE_BYTES 32u
 /* Bytes in the unit that suits them, as in 4.21 MB; powers of 1000. Returns `text`. */

@@ -110,9 +110,15 @@ static bool print_kernels(const struct profile *profile, struct arena *arena, co
     for (uint32_t k = 0; symbols && k < profile->count; k++)
         symbols[k] = profile->kernels[k].result.name;
     const char *const *labels = symbols ? kernel_labels(arena, symbols, profile->count) : NULL;
-    bool whole = labels != NULL;
+    for (uint32_t k = 0; labels && k < profile->count; k++)
+        symbols[k] = labels[k];
+    bool whole = labels && columns_shorten_names(symbols, profile->count, sizeof "kernel :" - 1, style, arena);
     for (uint32_t k = 0; k < profile->count && whole; k++) {
-        fprintf(stream, "\nkernel %s: warp instructions, and warp cycles waited before them for\n", labels[k]);
+        const char *heading =
+            arena_format(arena, "\nkernel %s: warp instructions, and warp cycles waited before them for\n", symbols[k]);
+        if (!heading)
+            return false;
+        columns_text(heading, style, stream);
         whole = print_sources(&profile->kernels[k], arena, style, stream) &&
                 table_kernel_profile(&profile->kernels[k], arena, style, stream);
     }

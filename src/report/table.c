@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SPLIT_COLUMNS 10u /* that show how the split of the SMs moved */
@@ -48,6 +49,30 @@ static const char *title(const struct corun_case_application_result *application
 {
     snprintf(text, bytes, "%s%s%s", application->name, application->size[0] ? "@" : "", application->size);
     return text;
+}
+
+/* Text that is collected, to be printed in lines of the terminal. */
+struct lines {
+    FILE *stream;
+    char *text;
+    size_t bytes;
+};
+
+static bool begin_lines(struct lines *lines)
+{
+    *lines = (struct lines){0};
+    lines->stream = open_memstream(&lines->text, &lines->bytes);
+    return lines->stream != NULL;
+}
+
+/* False when memory ran out. */
+static bool end_lines(struct lines *lines, const struct report_style *style, FILE *stream)
+{
+    bool whole = !fclose(lines->stream) && lines->text;
+    if (whole)
+        columns_text(lines->text, style, stream);
+    free(lines->text);
+    return whole;
 }
 
 static void print_heading(const struct corun_case_result *result, FILE *stream)
@@ -384,15 +409,19 @@ static bool print_isolated(const struct corun_case_result *result, struct arena 
 bool table_case(const struct corun_case_result *result, const struct report_style *style, FILE *stream)
 {
     struct arena *arena = arena_create();
-    if (!arena)
-        return false;
-    print_heading(result, stream);
-    if (result->interrupted && !result->cycles) {
-        bool known = print_isolated(result, arena, style, stream);
+    struct lines lines;
+    if (!arena || !begin_lines(&lines)) {
         arena_destroy(arena);
-        return known;
+        return false;
     }
-    bool whole = print_speed(result, arena, style, stream);
+    print_heading(result, lines.stream);
+    bool whole = end_lines(&lines, style, stream);
+    if (result->interrupted && !result->cycles) {
+        whole = print_isolated(result, arena, style, stream) && whole;
+        arena_destroy(arena);
+        return whole;
+    }
+    whole = whole && print_speed(result, arena, style, stream);
     print_idle(result, stream);
     if (!result->estimated) /* what was not simulated has no SMs */
         whole = whole && print_split(result, arena, style, stream);
@@ -405,7 +434,12 @@ bool table_case(const struct corun_case_result *result, const struct report_styl
         whole = whole && sampled_table(result->sampled, result->sampled_count, arena, style, stream);
     if (result->estimated)
         fputc('\n', stream);
-    print_end(result, stream);
+    if (begin_lines(&lines)) {
+        print_end(result, lines.stream);
+        whole = end_lines(&lines, style, stream) && whole;
+    } else {
+        whole = false;
+    }
     arena_destroy(arena);
     return whole;
 }
@@ -593,14 +627,23 @@ bool table_profile(const struct corun_case_result *result, const struct report_s
     for (uint32_t a = 0; a < result->application_count && whole; a++) {
         const struct corun_case_application_result *application = &result->applications[a];
         const char *const *labels = labels_of(application, arena);
-        whole = labels != NULL;
+        const char **names = ARENA_ARRAY(arena, const char *, application->kernel_count + 1);
+        char name[256];
+        title(application, name, sizeof name);
+        for (uint32_t k = 0; labels && names && k < application->kernel_count; k++)
+            names[k] = labels[k];
+        whole = labels && names &&
+                columns_shorten_names(names, application->kernel_count,
+                                      (uint32_t)(strlen(name) + sizeof ", kernel :" - 1), style, arena);
         for (uint32_t k = 0; k < application->kernel_count && whole; k++) {
-            char name[256];
             if (!application->kernels[k].profile_count)
                 continue;
-            fprintf(stream,
-                    "\n%s, kernel %s: warp instructions, mean active lanes, and warp cycles waited before it for\n",
-                    title(application, name, sizeof name), labels[k]);
+            const char *heading = arena_format(
+                arena, "\n%s, kernel %s: warp instructions, mean active lanes, and warp cycles waited before it for\n",
+                name, names[k]);
+            if (!heading)
+                break;
+            columns_text(heading, style, stream);
             whole = table_kernel_profile(&application->kernels[k], arena, style, stream);
         }
     }
@@ -608,9 +651,8 @@ bool table_profile(const struct corun_case_result *result, const struct report_s
     return whole;
 }
 
-bool table_launch(const struct launch_result *result, const struct report_style *style, FILE *stream)
+static void print_launch(const struct launch_result *result, FILE *stream)
 {
-    (void)style;
     char cycles[32], threads[32], name[sizeof result->kernel];
     kernel_name(result->kernel, name, sizeof name);
     fprintf(stream, "%s%s: %u registers per thread, %u bytes of shared memory", name,
@@ -636,5 +678,13 @@ bool table_launch(const struct launch_result *result, const struct report_style 
     fprintf(stream, "%s ", result->functional ? "executed" : "simulated");
     print_rate(stream, result->warp_instructions, result->wall_seconds, result->warp_instructions_per_second);
     fputc('\n', stream);
-    return true;
+}
+
+bool table_launch(const struct launch_result *result, const struct report_style *style, FILE *stream)
+{
+    struct lines lines;
+    if (!begin_lines(&lines))
+        return false;
+    print_launch(result, lines.stream);
+    return end_lines(&lines, style, stream);
 }

@@ -2,13 +2,17 @@
 # SPDX-License-Identifier: MIT
 """What `corun exec` says and writes. Usage: test_exec.py CORUN FOLDER-OF-PROGRAMS [TEST...]"""
 import csv
+import fcntl
 import json
 import os
+import pty
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import textwrap
 import time
 import unittest
@@ -44,6 +48,30 @@ class Exec(unittest.TestCase):
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/cuda.md"), encoding="utf-8") as file:
             shown = file.read().split("heat.cu` ")[1].split("\n\n", maxsplit=1)[1].split("\nWithout a toolkit")[0]
         self.assertEqual(textwrap.dedent(shown).strip(), done.stderr.replace("─", "-").strip())
+
+    def test_terminal(self):
+        """Whatever a kernel is called, no line is wider than the terminal."""
+        for width in (80, 97):
+            ours, theirs = pty.openpty()
+            fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
+            with subprocess.Popen([CORUN, "exec", "--profile", "--", program("structures")], stdin=theirs, stdout=theirs, stderr=theirs,
+                                  env=dict(os.environ, TERM="dumb", LC_ALL="C.UTF-8")) as process:
+                os.close(theirs)
+                text = b""
+                while True:
+                    try:
+                        read = os.read(ours, 65536)
+                    except OSError:  # the other end is closed
+                        break
+                    if not read:
+                        break
+                    text += read
+            os.close(ours)
+            lines = text.decode().replace("\r\n", "\n").split("\n")
+            self.assertEqual(process.returncode, 0, lines)
+            self.assertGreater(len(lines), 20)
+            self.assertEqual([line for line in lines if len(line) > width], [])
+            self.assertTrue(any("DRAM" in line for line in lines))
 
     def test_rows(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -104,6 +104,86 @@ static void texts_continue_below(void **state)
                                                      "                 of the GPU\n");
 }
 
+static uint32_t widest_line(const char *text)
+{
+    uint32_t widest = 0;
+    for (size_t bytes; *text; text += bytes + (text[bytes] == '\n')) {
+        uint32_t width = 0;
+        bytes = strcspn(text, "\n");
+        for (size_t i = 0; i < bytes; i++)
+            width += ((unsigned char)text[i] & 0xc0) != 0x80;
+        widest = width > widest ? width : widest;
+    }
+    return widest;
+}
+
+static struct columns *many_columns(struct rig *rig)
+{
+    static const char *const titles[] = {"<kernel", "launches", "cycles",  "time",    "mean", "share",
+                                         "IPC",     "L1 hits",  "L2 hits", "<source", "DRAM"};
+    struct columns *columns = columns_create(rig->arena, titles, 11);
+    columns_row(columns);
+    for (uint32_t c = 0; c < 11; c++)
+        columns_set(columns, c, PAINT_NONE, "%s",
+                    c == 0   ? "a_kernel_whose_name_is_longer"
+                    : c == 9 ? "one_word_of_26_characters_"
+                             : "123456.78 KB");
+    return columns;
+}
+
+/* However many columns there are: what has no room is in a part below, beside the names again. */
+static void no_line_is_wider_than_the_terminal(void **state)
+{
+    struct rig *rig = *state;
+    for (uint32_t width = 40; width <= 200; width++) {
+        const char *text = print(rig, many_columns(rig), &(struct report_style){.width = width, .wraps = true});
+        assert_in_range(widest_line(text), 1, width);
+        assert_non_null(strstr(text, "DRAM"));
+        rewind(rig->stream);
+        memset(rig->text, 0, rig->bytes);
+    }
+    static const char *const titles[] = {"<name", "first", "second", "<third"};
+    struct columns *columns = columns_create(rig->arena, titles, 4);
+    for (int i = 0; i < 2; i++) {
+        columns_row(columns);
+        columns_set(columns, 0, PAINT_NONE, "row %d", i);
+        columns_set(columns, 1, PAINT_NONE, "1234567");
+        columns_set(columns, 2, PAINT_NONE, "%d", 100000 + i);
+        columns_set(columns, 3, PAINT_NONE, "abcdefghijklmnopqrstuvwxyz");
+    }
+    assert_string_equal(print(rig, columns, &(struct report_style){.width = 24, .wraps = true}),
+                        "name     first  second\n"
+                        "----------------------\n"
+                        "row 0  1234567  100000\n"
+                        "row 1  1234567  100001\n"
+                        "\n"
+                        "name   third\n"
+                        "------------------------\n"
+                        "row 0  abcdefghijklmnopq\n"
+                        "       rstuvwxyz\n"
+                        "row 1  abcdefghijklmnopq\n"
+                        "       rstuvwxyz\n");
+}
+
+static void names_of_headings_lose_their_middle(void **state)
+{
+    struct rig *rig = *state;
+    const char *rows[] = {"abcdefghijklmnopqrstuvwxyz", "abcdefghijklMNopqrstuvwxyz", "short"};
+    assert_true(columns_shorten_names(rows, 3, 8, &(struct report_style){.width = 30}, rig->arena));
+    assert_string_equal(rows[0], "abcdefghij..qrstuvwxyz");
+    assert_string_equal(rows[1], "abcdefghi..2..stuvwxyz");
+    assert_string_equal(rows[2], "short");
+}
+
+static void lines_of_text_go_on_in_the_next_one(void **state)
+{
+    struct rig *rig = *state;
+    const char *text = "\none two three four\nfive\n  six seveneightten\n";
+    columns_text(text, &(struct report_style){.width = 10, .wraps = true}, rig->stream);
+    fflush(rig->stream);
+    assert_string_equal(rig->text, "\none two\nthree four\nfive\n  six\n  seveneig\n  htten\n");
+}
+
 static void kernels_have_the_names_that_people_gave_them(void **state)
 {
     struct rig *rig = *state;
@@ -142,6 +222,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(long_names_lose_their_middle_and_stay_different, setup, teardown),
         cmocka_unit_test_setup_teardown(letters_are_counted_not_bytes, setup, teardown),
         cmocka_unit_test_setup_teardown(texts_continue_below, setup, teardown),
+        cmocka_unit_test_setup_teardown(no_line_is_wider_than_the_terminal, setup, teardown),
+        cmocka_unit_test_setup_teardown(names_of_headings_lose_their_middle, setup, teardown),
+        cmocka_unit_test_setup_teardown(lines_of_text_go_on_in_the_next_one, setup, teardown),
         cmocka_unit_test_setup_teardown(kernels_have_the_names_that_people_gave_them, setup, teardown),
         cmocka_unit_test_setup_teardown(kernels_with_long_arguments_are_told_apart, setup, teardown),
     };
