@@ -43,6 +43,8 @@ void corun_module_destroy(struct corun_module *module);
 #define CORUN_SOURCE_LINE_BYTES 160
 const char *corun_module_source_line(const struct corun_module *module, uint32_t ptx_line,
                                      char text[CORUN_SOURCE_LINE_BYTES]);
+/* The line of the PTX on which the first instruction of the kernel stands; 0 if it has none. */
+uint32_t corun_kernel_line(const struct corun_kernel *kernel);
 size_t corun_module_kernel_count(const struct corun_module *module);
 const struct corun_kernel *corun_module_kernel_at(const struct corun_module *module, size_t index);
 /* NULL if there is no entry of that name. */

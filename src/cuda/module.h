@@ -30,6 +30,7 @@ struct function {
         *rewritten;      /* its launches run in parts, and this says where those are told of; NULL: whole */
     const char *refused; /* why it cannot be launched; NULL if it can */
     const char *name;
+    bool placed;      /* the record says where it begins */
     const void *host; /* the stub by which the program's host code knows it; NULL: it has none */
     uint32_t dynamic_shared_limit;
     int carveout;

@@ -74,6 +74,28 @@ struct record *record_open(const struct process *process)
     return record;
 }
 
+/* Tabs and ends of lines would be those of the record. */
+static void put_words(FILE *file, const char *text)
+{
+    for (; *text; text++)
+        fputc((unsigned char)*text < ' ' ? ' ' : *text, file);
+}
+
+/* Once for each kernel: where it begins. */
+static void record_place(FILE *file, struct function *function, const char *name)
+{
+    char source[CORUN_SOURCE_LINE_BYTES];
+    uint32_t line = corun_kernel_line(function->kernel);
+    if (function->placed)
+        return;
+    function->placed = true;
+    fprintf(file, "place\t%s\t", name);
+    put_words(file, function->module->name ? function->module->name : "");
+    fprintf(file, ":%" PRIu32 "\t", line);
+    put_words(file, corun_module_source_line(function->module->code, line, source));
+    fputc('\n', file);
+}
+
 void record_launch(struct process *process, const struct device *device, const struct task *task,
                    const struct corun_grid *grid, const struct corun_counters *counters)
 {
@@ -83,6 +105,7 @@ void record_launch(struct process *process, const struct device *device, const s
     struct corun_kernel_info info;
     corun_kernel_describe(request->function->kernel, &info);
     FILE *file = process->record->file;
+    record_place(file, request->function, info.name);
     fprintf(file, "launch\t%" PRIu32 "\t%" PRIu64 "\t%s", device->ordinal, task->stream->id, info.name);
     fprintf(file, "\t%u,%u,%u\t%u,%u,%u", request->grid.x, request->grid.y, request->grid.z, request->block.x,
             request->block.y, request->block.z);
@@ -142,13 +165,6 @@ void record_sampled(struct process *process, const struct device *device)
                 groups[i].margin_cycles, groups[i].warp_instructions, groups[i].timed_warp_instructions);
     free(groups);
     check(process->record);
-}
-
-/* Tabs and ends of lines would be those of the record. */
-static void put_words(FILE *file, const char *text)
-{
-    for (; *text; text++)
-        fputc((unsigned char)*text < ' ' ? ' ' : *text, file);
 }
 
 void record_profile(struct process *process, const struct device *device, const char *kernel,

@@ -181,6 +181,16 @@ const char *corun_module_source_line(const struct corun_module *module, uint32_t
     return ptx_source_text(module->ptx, ptx_line, text);
 }
 
+uint32_t corun_kernel_line(const struct corun_kernel *kernel)
+{
+    const struct ptx_module *ptx = kernel->module->ptx;
+    for (uint32_t i = 0; i < ptx->function_count; i++)
+        if (ptx->functions[i]->is_entry && ptx->functions[i]->instruction_count &&
+            !strcmp(ptx->functions[i]->name, kernel->info.name))
+            return ptx->functions[i]->instructions[0].place.line;
+    return 0;
+}
+
 size_t corun_module_kernel_count(const struct corun_module *module)
 {
     return module->kernel_count;

@@ -29,6 +29,7 @@ void program_record_destroy(struct program_record *record)
     vector_free(&record->events);
     vector_free(&record->kernels);
     vector_free(&record->copies);
+    vector_free(&record->places);
     vector_free(&record->refusals);
     vector_free(&record->sampled);
     vector_free(&record->profile);
@@ -200,6 +201,13 @@ static bool read_line(struct program_record *record, char *line)
         return read_sampled(record, fields);
     if (!strcmp(fields[0], "profile") && count == 14)
         return read_profile(record, fields);
+    if (!strcmp(fields[0], "place") && count == 4) {
+        struct program_kernel_place place = {record->processes,
+                                             arena_copy_text(record->arena, fields[1], strlen(fields[1])),
+                                             arena_copy_text(record->arena, fields[2], strlen(fields[2])),
+                                             arena_copy_text(record->arena, fields[3], strlen(fields[3]))};
+        return place.kernel && place.ptx && place.source && vector_push(&record->places, place);
+    }
     if (!strcmp(fields[0], "refusal") && count == 3) {
         struct program_refusal refusal = {arena_copy_text(record->arena, fields[1], strlen(fields[1])),
                                           arena_copy_text(record->arena, fields[2], strlen(fields[2]))};
@@ -242,6 +250,15 @@ enum corun_status program_record_read(struct program_record *record, const char 
         status = corun_report(list, CORUN_FILE, (struct corun_place){path, 0, 0},
                               "not all that the program launched could be recorded");
     return status;
+}
+
+const struct program_kernel_place *program_event_place(const struct program_record *record,
+                                                       const struct program_event *event)
+{
+    for (size_t i = 0; event->kind == PROGRAM_LAUNCH && i < record->places.count; i++)
+        if (record->places.data[i].process == event->process && !strcmp(record->places.data[i].kernel, event->name))
+            return &record->places.data[i];
+    return NULL;
 }
 
 const struct program_device *program_event_device(const struct program_record *record,

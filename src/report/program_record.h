@@ -67,6 +67,14 @@ struct program_refusal {
     const char *kernel, *reason;
 };
 
+/* Where a kernel begins. */
+struct program_kernel_place {
+    uint32_t process;
+    const char *kernel; /* as the compiler wrote it */
+    const char *ptx;    /* "heat(1).ptx:12" */
+    const char *source; /* "heat.cu:7"; "" if the PTX does not say */
+};
+
 /* What warps did at a line of the PTX of a kernel. */
 struct program_profile_line {
     uint32_t process, device;
@@ -82,6 +90,7 @@ struct program_record {
     VECTOR(struct program_event) events;
     VECTOR(struct program_kernel_sum) kernels; /* in the order of their first launch, process by process */
     VECTOR(struct program_copy_sum) copies;
+    VECTOR(struct program_kernel_place) places;
     VECTOR(struct program_refusal) refusals;
     VECTOR(struct program_profile_line) profile; /* empty unless it was asked for */
     VECTOR(struct corun_sampled_group) sampled;  /* of all processes and devices, as the machines gave them */
@@ -99,6 +108,9 @@ enum corun_status program_record_read(struct program_record *record, const char 
 /* Adds a line of a profile; texts are copied. False when out of memory. */
 bool program_record_add_profile(struct program_record *record, const char *kernel,
                                 const struct corun_profile_line *line);
+/* NULL if the record does not tell. */
+const struct program_kernel_place *program_event_place(const struct program_record *record,
+                                                       const struct program_event *event);
 /* NULL if the record does not name it. */
 const struct program_device *program_event_device(const struct program_record *record,
                                                   const struct program_event *event);

@@ -142,8 +142,9 @@ static void put_rate(struct json_writer *writer, json_t *object, const char *key
         json_put(writer, object, key, json_number(value));
 }
 
-static json_t *launch_arguments(const struct program_event *event)
+static json_t *launch_arguments(const struct program_record *record, const struct program_event *event)
 {
+    const struct program_kernel_place *place = program_event_place(record, event);
     struct json_writer writer = {false};
     json_t *object = json_object();
     uint64_t cycles = event->end_cycle - event->start_cycle;
@@ -165,6 +166,10 @@ static json_t *launch_arguments(const struct program_event *event)
     json_put(&writer, object, "DRAM bytes",
              json_count(event->counters.dram_read_bytes + event->counters.dram_write_bytes));
     json_put(&writer, object, "symbol", json_text(event->name));
+    if (place)
+        json_put(&writer, object, "PTX", json_text(place->ptx));
+    if (place && *place->source)
+        json_put(&writer, object, "source", json_text(place->source));
     if (writer.failed)
         json_decref(object);
     return writer.failed ? NULL : object;
@@ -195,7 +200,7 @@ static void put_slices(struct program_trace *trace, const struct program_event *
         bool launch = event->kind == PROGRAM_LAUNCH;
         put_event(trace, "X", device_id(trace, event), event->stream,
                   launch ? trace->labels[symbol_of(trace, event->name)] : copy_names[event->kind], start / 1e3,
-                  time / 1e3, launch ? launch_arguments(event) : copy_arguments(event, time));
+                  time / 1e3, launch ? launch_arguments(trace->record, event) : copy_arguments(event, time));
     }
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """`corun cc`: programs and PTX with clang alone. Usage: test_cc.py CORUN FOLDER [TEST...], where FOLDER is that of this file."""
+import json
 import os
 import re
 import subprocess
@@ -78,6 +79,12 @@ class Compile(unittest.TestCase):
         shares = [float(share) for share in re.findall(r"^\S.*? +(\d+\.\d) %  +\d+ +\d+ +\d+ +\d+ +\d+ +\d+ +\d+$", done.stderr, re.M)]
         self.assertAlmostEqual(sum(shares), 100, delta=1)
         self.assertEqual(shares, sorted(shares, reverse=True))
+        self.corun("exec", "-q", "--timeline", "lines.json", "--", "./lines")
+        with open(os.path.join(self.folder, "lines.json"), encoding="utf-8") as file:
+            launches = [event["args"] for event in json.load(file)["traceEvents"] if "grid" in event["args"]]
+        self.assertEqual(len(launches), 1)
+        self.assertRegex(launches[0]["source"], r"^lines\.cu:[345]$")
+        self.assertRegex(launches[0]["PTX"], r"^lines.*\.ptx:\d+$")
 
     def test_several_files(self):
         self.write("kernel.cu", "#include <cuda_runtime.h>\n__global__ void set(float *to) { to[threadIdx.x] = sinf(0.5f) * FACTOR; }\n"
