@@ -114,14 +114,18 @@ static enum corun_status tell(const struct config_options *config, const struct 
         fates[gpu->options[i].fate]++;
         told += table_row(columns, &gpu->options[i]);
     }
-    printf("%s: %zu of %zu parameters from %zu of %zu options, the others as %s; %zu options are about something else "
-           "than timing\n",
-           gpu->config.name, parameters, count, fates[OPTION_CARRIED] + fates[OPTION_CHANGED], gpu->option_count,
-           config->base, fates[OPTION_NOT_TIMING]);
+    struct report_style style = output_style(stdout);
+    const char *heading =
+        arena_format(config->command.arena,
+                     "%s: %zu of %zu parameters from %zu of %zu options, the others as %s; %zu "
+                     "options are about something else than timing\n%s",
+                     gpu->config.name, parameters, count, fates[OPTION_CARRIED] + fates[OPTION_CHANGED],
+                     gpu->option_count, config->base, fates[OPTION_NOT_TIMING], told ? "\n" : "");
+    if (!heading)
+        return CORUN_MEMORY;
+    columns_text(heading, &style, stdout);
     if (!told)
         return CORUN_OK;
-    printf("\n");
-    struct report_style style = output_style(stdout);
     return columns_print(columns, &style, stdout) ? CORUN_OK : CORUN_MEMORY;
 }
 

@@ -500,14 +500,17 @@ static void import_dram_timing(struct import *import, struct imported_option *op
 static const struct rule {
     const char *option, *parameter, *reason;
     import_function *function;
+    bool is_beginning; /* of the names of several options */
 } rules[] = {
-#define N(option, parameter) {option, #parameter, NULL, NULL},
-#define F(option, function) {option, NULL, NULL, import_##function},
-#define L(option, reason) {option, NULL, reason, NULL},
+#define N(option, parameter) {option, #parameter, NULL, NULL, false},
+#define F(option, function) {option, NULL, NULL, import_##function, false},
+#define L(option, reason) {option, NULL, reason, NULL, false},
+#define P(beginning, reason) {beginning, NULL, reason, NULL, true},
 #include "import/gpgpusim.def"
 #undef N
 #undef F
 #undef L
+#undef P
 };
 
 /* What their names begin with, of options about output, tools, limits of a run, and what instructions do. */
@@ -555,7 +558,7 @@ static void carry_over(struct import *import, struct imported_option *option)
     }
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         const struct rule *rule = &rules[i];
-        if (strcmp(rule->option, option->name) != 0)
+        if (rule->is_beginning ? !begins(option->name, rule->option) : strcmp(rule->option, option->name) != 0)
             continue;
         if (rule->function)
             rule->function(import, option);

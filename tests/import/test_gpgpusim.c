@@ -59,6 +59,29 @@ static const char *source(const char *parameter)
     return gpu.sources[row];
 }
 
+/* Latencies of machine code, and ports and units that no parameter has, are told of: they are about timing. */
+static void what_belongs_to_machine_code_is_told(void **unused)
+{
+    (void)unused;
+    static const char *const names[] = {"trace_opcode_latency_initiation_int",
+                                        "trace_opcode_latency_initiation_spec_op_3",
+                                        "specialized_unit_8",
+                                        "gpgpu_operand_collector_num_in_ports_gen",
+                                        "gpgpu_operand_collector_num_out_ports_tensor_core",
+                                        "gpgpu_perfect_mem"};
+    assert_int_equal(
+        import("-gpgpu_n_clusters 4\n-trace_opcode_latency_initiation_int "
+               "4,2\n-trace_opcode_latency_initiation_spec_op_3 4,4\n"
+               "-specialized_unit_8 0,4,4,4,4,BRA\n-gpgpu_operand_collector_num_in_ports_gen 8\n"
+               "-gpgpu_operand_collector_num_out_ports_tensor_core 1\n-gpgpu_perfect_mem 0\n-trace_enabled 0\n"),
+        CORUN_OK);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        assert_int_equal(option(names[i])->fate, OPTION_LEFT);
+        assert_non_null(option(names[i])->reason);
+    }
+    assert_int_equal(option("trace_enabled")->fate, OPTION_NOT_TIMING);
+}
+
 static void a_whole_description(void **unused)
 {
     (void)unused;
@@ -230,7 +253,8 @@ static void what_is_no_description(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_whole_description), cmocka_unit_test(older_descriptions),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_belongs_to_machine_code_is_told),
+                                       cmocka_unit_test(a_whole_description), cmocka_unit_test(older_descriptions),
                                        cmocka_unit_test(values_that_cannot_be_had),
                                        cmocka_unit_test(what_is_no_description)};
     return cmocka_run_group_tests(tests, begin, end);
