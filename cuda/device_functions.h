@@ -7,12 +7,16 @@
 #define CORUN_DEVICE_FUNCTIONS_H
 
 #include "device.h"
+#include "vector_types.h"
 
 /* The C++ library's operators new and delete name these in device code. */
 extern "C" {
 __device__ void *malloc(__SIZE_TYPE__ bytes);
 __device__ void free(void *pointer);
 }
+
+/* Device code may use new and delete without a header of the C++ library. */
+#include <new>
 
 CORUN_DEVICE_FUNCTION void __threadfence_system()
 {
@@ -32,6 +36,13 @@ CORUN_DEVICE_FUNCTION int __syncthreads_or(int predicate)
 }
 
 /* ---- warps ---- */
+
+CORUN_DEVICE_FUNCTION unsigned __activemask()
+{
+    unsigned mask;
+    asm volatile("activemask.b32 %0;" : "=r"(mask));
+    return mask;
+}
 
 /* Of `width` lanes side by side, a power of two: the first of them, and where a shuffle may not go beyond. */
 #define CORUN_SHUFFLE_BOUND(width, end) (((32 - (width)) << 8) | (end))

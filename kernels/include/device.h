@@ -71,15 +71,16 @@ struct ushort2 {
 } __attribute__((aligned(4)));
 
 #define CORUN_DEVICE_FUNCTION static inline __attribute__((device, always_inline))
+#define CORUN_EITHER_FUNCTION static inline __attribute__((host, device, always_inline))
 
 #define CORUN_MAKE2(type, element) \
-    CORUN_DEVICE_FUNCTION type make_##type(element x, element y) \
+    CORUN_EITHER_FUNCTION type make_##type(element x, element y) \
     { \
         type value = {x, y}; \
         return value; \
     }
 #define CORUN_MAKE4(type, element) \
-    CORUN_DEVICE_FUNCTION type make_##type(element x, element y, element z, element w) \
+    CORUN_EITHER_FUNCTION type make_##type(element x, element y, element z, element w) \
     { \
         type value = {x, y, z, w}; \
         return value; \
@@ -93,7 +94,7 @@ CORUN_MAKE4(float4, float)
 CORUN_MAKE4(int4, int)
 CORUN_MAKE4(uint4, unsigned int)
 CORUN_MAKE4(uchar4, unsigned char)
-CORUN_DEVICE_FUNCTION float3 make_float3(float x, float y, float z)
+CORUN_EITHER_FUNCTION float3 make_float3(float x, float y, float z)
 {
     float3 value = {x, y, z};
     return value;

@@ -64,6 +64,29 @@ class Compile(unittest.TestCase):
                                             os.path.join(HERE, "include")).stderr, "", name)
                 self.corun("exec", "-q", "--functional", "--", f"./{name}")
 
+    def test_vector_types(self):
+        """All that CUDA C++ has up to four elements, with their alignments, on host and device."""
+        size = {"char": 1, "uchar": 1, "short": 2, "ushort": 2, "int": 4, "uint": 4, "float": 4, "long": 8, "ulong": 8, "longlong": 8,
+                "ulonglong": 8, "double": 8}
+        rows = [f"{kind}{count}" for kind in size for count in range(1, 5)]
+        store = "".join(f"    (({row} *)to)[{i * 4}] = make_{row}({', '.join(str(k + 1) for k in range(int(row[-1])))});\n"
+                        for i, row in enumerate(rows))
+        look = "".join(f"    look<{row}>(make_{row}({', '.join(str(k + 1) for k in range(int(row[-1])))}), ({row} *)from + {i * 4});\n"
+                       for i, row in enumerate(rows))
+        self.write("vectors.cu", "#include <stdio.h>\n#include <string.h>\n__global__ void store(char *to)\n{\n" + store + "}\n"
+                                 "template <typename T> void look(T wanted, const T *found)\n{\n"
+                                 '    printf("%zu %zu %d\\n", sizeof(T), alignof(T), !memcmp(&wanted, found, sizeof(T)));\n}\n'
+                                 "int main()\n{\n    void *from;\n    if (cudaMallocManaged(&from, 8192))\n        return 1;\n"
+                                 "    store<<<1, 1>>>((char *)from);\n    if (cudaDeviceSynchronize())\n        return 2;\n" + look + "}\n")
+        self.corun("cc", "vectors.cu", "-o", "vectors")
+        lines = self.corun("exec", "-q", "--functional", "--", "./vectors").stdout.split("\n")
+        for row, line in zip(rows, lines):
+            one, count = size[row[:-1]], int(row[-1])
+            align = {1: one, 2: 2 * one, 3: one, 4: min(4 * one, 16)}[count]
+            self.assertEqual(line.split()[:2], [str(one * count), str(align)], row)
+        self.assertEqual(len(lines), len(rows) + 1)
+        self.assertEqual(lines[-2].split()[2], "1")  # what is stored later lies over what was before
+
     def test_source_lines(self):
         """A profile by lines of the CUDA source, inlined calls too."""
         self.write("steps.h", "__device__ static inline float\ndouble_of(float x)\n{\n    return x * 2.0f + sqrtf(x);\n}\n")
