@@ -3,6 +3,7 @@
 #include "base/checkpoint_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <sha2.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ struct head {
 
 struct checkpoint_writer {
     struct corun_archive archive;
-    FILE *file;
+    int file; /* a descriptor, -1: none. The C library's streams would take of the heap of a program whose run is saved */
     SHA2_CTX sha;
     ZSTD_CCtx *compressor;
     size_t filled; /* of the piece that is to be compressed next */
@@ -76,12 +77,44 @@ void checkpoint_identify(struct checkpoint_identity *identity, const char *name,
     snprintf(row->value, sizeof row->value, "%s", value);
 }
 
+/* ---- descriptors ---- */
+
+static bool write_all(int file, const void *data, size_t bytes)
+{
+    const uint8_t *from = data;
+    while (bytes) {
+        ssize_t written = write(file, from, bytes);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return false;
+        from += written;
+        bytes -= (size_t)written;
+    }
+    return true;
+}
+
+/* How many that were: fewer at the end of the file, or where it cannot be read. */
+static size_t read_all(int file, void *data, size_t bytes)
+{
+    size_t got = 0;
+    while (got < bytes) {
+        ssize_t part = read(file, (uint8_t *)data + got, bytes - got);
+        if (part < 0 && errno == EINTR)
+            continue;
+        if (part <= 0)
+            break;
+        got += (size_t)part;
+    }
+    return got;
+}
+
 /* ---- writing ---- */
 
 static bool put(struct checkpoint_writer *writer, const void *data, size_t bytes)
 {
     SHA256Update(&writer->sha, data, bytes);
-    if (fwrite(data, 1, bytes, writer->file) == bytes)
+    if (write_all(writer->file, data, bytes))
         return true;
     archive_fail(&writer->archive, CORUN_FILE, "%s: %s", writer->temporary, strerror(errno));
     return false;
@@ -123,8 +156,8 @@ static bool move_out(struct corun_archive *archive, void *data, size_t bytes)
 
 static void writer_destroy(struct checkpoint_writer *writer)
 {
-    if (writer->file)
-        fclose(writer->file);
+    if (writer->file >= 0)
+        close(writer->file);
     ZSTD_freeCCtx(writer->compressor);
     free(writer->piece);
     free(writer->packed);
@@ -138,10 +171,10 @@ static enum corun_status open_file(struct checkpoint_writer *writer, const char 
     if (length < 0 || (size_t)length >= sizeof writer->temporary)
         return corun_report(list, CORUN_FILE, CORUN_NOWHERE, "no checkpoint can be written: %s: the name is too long",
                             path);
-    writer->file = fopen(writer->temporary, "wb");
-    return writer->file ? CORUN_OK
-                        : corun_report(list, CORUN_FILE, CORUN_NOWHERE, "no checkpoint can be written: %s: %s", path,
-                                       strerror(errno));
+    writer->file = open(writer->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return writer->file >= 0 ? CORUN_OK
+                             : corun_report(list, CORUN_FILE, CORUN_NOWHERE, "no checkpoint can be written: %s: %s",
+                                            path, strerror(errno));
 }
 
 /* NULL: what is at the path may be replaced. */
@@ -153,10 +186,10 @@ static const char *why_kept(const char *path)
         return NULL;
     if (!S_ISREG(about.st_mode))
         return S_ISDIR(about.st_mode) ? "is a folder" : "is no plain file";
-    FILE *file = about.st_size ? fopen(path, "rbe") : NULL;
-    size_t got = file ? fread(magic, 1, sizeof magic, file) : 0;
-    if (file)
-        fclose(file);
+    int file = about.st_size ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    size_t got = file >= 0 ? read_all(file, magic, sizeof magic) : 0;
+    if (file >= 0)
+        close(file);
     bool good = !about.st_size || (got == sizeof magic && !memcmp(magic, MAGIC, MAGIC_BYTES));
     return good ? NULL : "is there and is no checkpoint: it is not replaced";
 }
@@ -166,10 +199,10 @@ enum corun_status checkpoint_try(const char *path, struct corun_diagnostics *lis
     const char *kept = why_kept(path);
     if (kept)
         return corun_report(list, CORUN_FILE, CORUN_NOWHERE, "no checkpoint can be written: %s %s", path, kept);
-    struct checkpoint_writer writer = {.file = NULL};
+    struct checkpoint_writer writer = {.file = -1};
     enum corun_status status = open_file(&writer, path, list);
     if (status == CORUN_OK) {
-        fclose(writer.file);
+        close(writer.file);
         remove(writer.temporary);
     }
     return status;
@@ -183,6 +216,7 @@ enum corun_status checkpoint_write(const char *path, const struct checkpoint_ide
     if (!writer)
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     writer->archive = (struct corun_archive){.move = move_out, .user = writer};
+    writer->file = -1;
     writer->packed_room = ZSTD_CStreamOutSize();
     writer->piece = malloc(PIECE_BYTES);
     writer->packed = malloc(writer->packed_room);
@@ -217,11 +251,10 @@ static void finish(struct checkpoint_writer *writer)
     if (!archive_fine(&writer->archive) || !compress_piece(writer, ZSTD_e_end))
         return;
     SHA256Final(sum, &writer->sha);
-    bool written =
-        fwrite(sum, 1, sizeof sum, writer->file) == sizeof sum && !fflush(writer->file) && !fsync(fileno(writer->file));
+    bool written = write_all(writer->file, sum, sizeof sum) && !fsync(writer->file);
     int error = errno;
-    written = !fclose(writer->file) && written;
-    writer->file = NULL;
+    written = !close(writer->file) && written;
+    writer->file = -1;
     if (!written)
         archive_fail(&writer->archive, CORUN_FILE, "%s: %s", writer->temporary, strerror(error ? error : errno));
     else if (rename(writer->temporary, writer->path))
@@ -333,18 +366,17 @@ enum corun_status checkpoint_read_bytes(const char *path, const void *data, size
 
 static enum corun_status read_whole(const char *path, struct corun_diagnostics *list, uint8_t **data, size_t *bytes)
 {
-    FILE *file = fopen(path, "rb");
-    if (!file)
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat about;
+    if (file < 0)
         return corun_report(list, errno == ENOENT ? CORUN_NOT_FOUND : CORUN_FILE, CORUN_NOWHERE, "checkpoint %s: %s",
                             path, strerror(errno));
-    bool good = !fseeko(file, 0, SEEK_END);
-    off_t end = good ? ftello(file) : -1;
-    good = end >= 0 && !fseeko(file, 0, SEEK_SET);
-    *bytes = good ? (size_t)end : 0;
+    bool good = !fstat(file, &about) && S_ISREG(about.st_mode);
+    *bytes = good ? (size_t)about.st_size : 0;
     *data = good ? malloc(*bytes + 1) : NULL;
     bool memory = !good || *data;
-    good = good && *data && fread(*data, 1, *bytes, file) == *bytes;
-    fclose(file);
+    good = good && *data && read_all(file, *data, *bytes) == *bytes;
+    close(file);
     if (good)
         return CORUN_OK;
     free(*data);

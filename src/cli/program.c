@@ -143,6 +143,27 @@ static bool detach(void)
     return nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(nothing, STDOUT_FILENO) >= 0;
 }
 
+/*
+ * What the command says of checkpoints takes the same room in the environment, however much it says: where the stack of the program lies depends on that,
+ * and a run that goes on is given other options than the one before it. False when out of memory.
+ */
+static bool level_environment(void)
+{
+    static const char *const variables[] = {setting_RECORD, setting_CHECKPOINT, setting_CHECKPOINT_CYCLE,
+                                            setting_CHECKPOINT_EVERY, setting_RESUME};
+    char rest[3 * PATH_MAX] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *value = getenv(variables[i]);
+        used += value ? strlen(value) : 0;
+        if (!value && setenv(variables[i], "", 1))
+            return false;
+    }
+    if (used < sizeof rest)
+        memset(rest, '-', sizeof rest - 1 - used);
+    return !setenv("CORUN_CUDA_REST", rest, 1);
+}
+
 /* A program that shares a GPU, or has its own, has what the command says, not what is around it. 0, or the error. */
 static int set_settings(const struct program *program)
 {
@@ -190,7 +211,7 @@ static int set_settings(const struct program *program)
         if (settings[i].value && setenv(settings[i].variable, settings[i].value, 1))
             return errno;
     }
-    return 0;
+    return (program->checkpoint || program->resume) && !level_environment() ? ENOMEM : 0;
 }
 
 /* LD_AUDIT: every program that this one starts may hold the static runtime, too (src/cuda/static_runtime.c). */

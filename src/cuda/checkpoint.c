@@ -287,12 +287,12 @@ static void identify_file(struct checkpoint_identity *identity, const char *name
     static const size_t piece = 1 << 16;
     SHA2_CTX sum;
     uint8_t *bytes = malloc(piece);
-    FILE *file = bytes ? fopen(path, "rbe") : NULL;
+    int file = bytes ? open(path, O_RDONLY | O_CLOEXEC) : -1; /* a stream would take of the program's heap */
     SHA256Init(&sum);
-    for (size_t got; file && (got = fread(bytes, 1, piece, file)) > 0;)
-        SHA256Update(&sum, bytes, got);
-    if (file)
-        fclose(file);
+    for (ssize_t got; file >= 0 && ((got = read(file, bytes, piece)) > 0 || (got < 0 && errno == EINTR));)
+        SHA256Update(&sum, bytes, got > 0 ? (size_t)got : 0);
+    if (file >= 0)
+        close(file);
     free(bytes);
     identify_sum(identity, name, &sum);
 }
@@ -408,7 +408,7 @@ void checkpoint_begin(struct process *process)
     enum corun_status status = *path ? checkpoint_try(checkpoint->path, process->list) : CORUN_OK;
     if (status == CORUN_OK && *resume && !is_first(checkpoint, resume))
         status = read_journal(process, resume);
-    if (status == CORUN_OK && *path && !checkpoint_signal_begin(checkpoint))
+    if (status == CORUN_OK && !checkpoint_signal_begin(checkpoint))
         status = corun_report(process->list, CORUN_MEMORY, CORUN_NOWHERE, "no thread for checkpoints can be made");
     if (status != CORUN_OK)
         checkpoint_stop(process, status, NULL);

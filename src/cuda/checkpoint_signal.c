@@ -87,7 +87,7 @@ bool checkpoint_signal_begin(struct checkpoint *checkpoint)
     if (made)
         pthread_detach(thread);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    for (size_t i = 0; made && i < sizeof signals / sizeof *signals; i++)
+    for (size_t i = 0; made && checkpoint->path[0] && i < sizeof signals / sizeof *signals; i++)
         take_over(signals[i]);
     return made;
 }

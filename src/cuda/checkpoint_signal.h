@@ -10,7 +10,10 @@
 
 struct checkpoint;
 
-/* Before the program's first call. False when there can be no thread. */
+/*
+ * Before the program's first call. False when there can be no thread. It is there also where nothing is to be saved: the program's memory lies around it, and
+ * is to be where it was.
+ */
 bool checkpoint_signal_begin(struct checkpoint *checkpoint);
 /* The state has been saved. */
 _Noreturn void checkpoint_signal_end(const struct checkpoint *checkpoint);

@@ -93,6 +93,20 @@ class Checkpoints(unittest.TestCase):
                         os.remove(self.file)
             self.assertGreaterEqual(saved, POINTS // 3, run)
 
+    def test_other_options(self):
+        """Addresses of the program's stack are where they were, whatever else is asked of the run that goes on: also with other options of checkpoints."""
+        run = ("own_addresses",)
+        plain = self.run_(run)
+        self.assertEqual(plain[0], 0, self.errors)
+        self.assertEqual(self.run_(run, "--checkpoint", f"{self.file}@{last_cycle(plain[2]) // 2}"), plain, self.errors)
+        moved = os.path.join(self.folder, "a-longer-name.checkpoint")
+        os.rename(self.file, moved)
+        self.assertEqual(self.run_(run, "--resume", moved), plain, self.errors)
+        self.assertEqual(self.run_(run, "--resume", moved, "--checkpoint", self.file, "--checkpoint-every", "1M"), plain, self.errors)
+        before, behind = split(run)
+        done = subprocess.run([CORUN, "exec", "-q", *before, "--resume", moved, *behind], capture_output=True, text=True, timeout=300, check=False)
+        self.assertEqual((done.returncode, done.stdout), plain[:2], done.stderr)
+
     def test_the_same_file(self):
         """What is saved later is the same, byte for byte, whether the run was interrupted or not: nothing is forgotten."""
         if not SAME_BYTES:

@@ -24,6 +24,28 @@ __global__ void twice(const vector *all)
         one.device[i] = one.device[i] * 2 + one.kind;
 }
 
+/* As a functor that remembers a variable of its caller. */
+struct remembering {
+    const int *variable; /* on the host's stack */
+    int number;
+};
+
+__global__ void add(remembering one, int *to)
+{
+    atomicAdd(to, one.number);
+}
+
+static void test_address_of_stack()
+{
+    int number = 3, sum, *device;
+    CHECK(cudaMalloc(&device, sizeof sum));
+    CHECK(cudaMemset(device, 0, sizeof sum));
+    add<<<2, 64>>>(remembering{&number, number}, device);
+    CHECK(cudaMemcpy(&sum, device, sizeof sum, cudaMemcpyDeviceToHost));
+    EXPECT(sum == 2 * 64 * number);
+    CHECK(cudaFree(device));
+}
+
 static int count_of(int vector, int round)
 {
     return vector == VECTORS - 1 ? 50000 + 1000 * round : 20 + 100 * vector;
@@ -31,6 +53,7 @@ static int count_of(int vector, int round)
 
 int main()
 {
+    test_address_of_stack();
     vector *device;
     CHECK(cudaMalloc(&device, VECTORS * sizeof *device));
     for (int round = 0; round < ROUNDS; round++) {
