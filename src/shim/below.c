@@ -3,6 +3,7 @@
 #include "shim/below.h"
 
 #include "cuda/settings.h"
+#include "shim/forked.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -93,6 +94,7 @@ static void find_driver(void)
     const char *trace = getenv(setting_SHIM_TRACE);
     const char *given = getenv(setting_SHIM_DRIVER);
     Dl_info own;
+    forked_watch();
     if (trace && *trace)
         state.trace = open(trace, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (!dladdr(&state, &own) || !realpath(own.dli_fname, state.own))

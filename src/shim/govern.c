@@ -280,6 +280,14 @@ static void ring(void)
         detach(false);
 }
 
+void govern_forked(void)
+{
+    (void)pthread_mutex_init(&state.lock, NULL);
+    atomic_store(&state.board, NULL);
+    wire_close(&state.link);
+    state.socket[0] = 0;
+}
+
 /* ---- waiting ---- */
 
 /* `own`: for what the program itself has under way. */

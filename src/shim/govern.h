@@ -64,4 +64,7 @@ bool govern_room(uint64_t bytes, uint64_t *limit, uint64_t *used);
 /* It was a part of a launch, and not the last one. */
 void govern_part(const struct governed *launch);
 
+/* In a child of the process (forked.h): where that has joined, the child is ungoverned. */
+void govern_forked(void);
+
 #endif

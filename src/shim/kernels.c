@@ -84,6 +84,12 @@ enum kernels_form kernels_form(void)
     return state.form;
 }
 
+void kernels_forked(void)
+{
+    (void)pthread_mutex_init(&state.lock, NULL);
+    (void)pthread_mutex_init(&state.primary_lock, NULL);
+}
+
 /* ---- texts ---- */
 
 static int architecture(void)

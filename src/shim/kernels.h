@@ -47,5 +47,7 @@ uint32_t kernel_rewritten(struct kernel *kernel, uint32_t block_threads, uint32_
 enum kernels_form { KERNELS_WHOLE, KERNELS_SLICES, KERNELS_WORKERS };
 /* What launches may become at all: the program is under corund, and was started so. */
 enum kernels_form kernels_form(void);
+/* In a child of the process (forked.h). */
+void kernels_forked(void);
 
 #endif

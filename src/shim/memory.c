@@ -163,6 +163,11 @@ void memory_context_ended(const void *context)
     pthread_mutex_unlock(&state.lock);
 }
 
+void memory_forked(void)
+{
+    (void)pthread_mutex_init(&state.lock, NULL);
+}
+
 /* ---- what the program calls ---- */
 
 SHIM_EXPORT int cuMemAlloc_v2(uint64_t *address, size_t bytes);

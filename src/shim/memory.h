@@ -9,5 +9,7 @@
 uint64_t memory_total(void);
 /* A context has ended: what was in it is looked for. `context`: the one that was destroyed; NULL: that of a device. */
 void memory_context_ended(const void *context);
+/* In a child of the process (forked.h). */
+void memory_forked(void);
 
 #endif

@@ -497,6 +497,12 @@ void tables_forget_kernels(void)
     pthread_mutex_unlock(&state.lock);
 }
 
+void tables_forked(void)
+{
+    (void)pthread_mutex_init(&state.lock, NULL);
+    state.crews = NULL;
+}
+
 void tables_launched(void)
 {
     if (atomic_load(&state.rests) && atomic_exchange(&state.rests, false))

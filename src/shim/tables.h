@@ -63,5 +63,7 @@ void tables_launched(void);
 void tables_context_leaves(const void *context);
 /* Whether it is gone by now, or stays. */
 void tables_context_left(const void *context, bool gone);
+/* In a child of the process (forked.h), which has no tables. */
+void tables_forked(void);
 
 #endif
