@@ -112,6 +112,8 @@ static void set_changeable(struct service *service)
     const struct daemon_configuration *file = &setup->configuration;
     const char *metrics = setup->metrics ? setup->metrics : file->metrics.text;
     snprintf(service->metrics, sizeof service->metrics, "%s", metrics ? metrics : "");
+    snprintf(service->settings.configured, sizeof service->settings.configured, "%s",
+             setup->policy || !file->policy.text ? "" : file->policy.text);
     setup->limits = file->limits;
     service->settings.limits = &setup->limits;
     service->settings.metrics = metrics ? service->metrics : NULL;

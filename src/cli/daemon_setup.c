@@ -103,6 +103,8 @@ static void set_changeable(struct daemon_setup *setup)
 {
     const struct daemon_configuration *configuration = &setup->configuration;
     double interval = configuration->metrics_interval;
+    snprintf(setup->server.configured, sizeof setup->server.configured, "%s",
+             setup->policy || !configuration->policy.text ? "" : configuration->policy.text);
     setup->limits = configuration->limits;
     setup->server.patience = setup->patience > 0 ? setup->patience : configuration->patience;
     setup->server.metrics = setup->metrics ? setup->metrics : configuration->metrics.text;

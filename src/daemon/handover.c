@@ -281,7 +281,7 @@ enum corun_status handover_unpack(struct node *node, const uint8_t *data, size_t
     if (head.device_count != node->device_count)
         return wrong(list, "the GPUs were others");
     *server = head.server;
-    server->path[sizeof server->path - 1] = 0;
+    server->path[sizeof server->path - 1] = server->configured[sizeof server->configured - 1] = 0;
     enum corun_status status = CORUN_OK;
     for (uint32_t i = 0; i < head.device_count && status == CORUN_OK; i++)
         status = unpack_device(&reader, &node->devices[i], list);

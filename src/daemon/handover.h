@@ -10,7 +10,7 @@
 #include "daemon/node.h"
 
 /* What both must have alike: versions, and sizes of what is handed over. */
-#define HANDOVER_VERSION 2u
+#define HANDOVER_VERSION 3u
 #define HANDOVER_TEXT_BYTES 200u
 const char *handover_version(const struct node_settings *settings, char text[HANDOVER_TEXT_BYTES]);
 
@@ -22,6 +22,7 @@ struct handover_server {
     int listener;
     bool handed_over; /* the listener, by a service manager */
     char path[4096];
+    char configured[WIRE_MOST_POLICY]; /* the policy that its configuration had when that was read last; empty: none */
 };
 /* `socket_of`: the descriptor of a client. False when out of memory. */
 bool handover_pack(const struct node *node, const struct handover_server *server,

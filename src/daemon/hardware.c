@@ -365,15 +365,30 @@ static void reload(struct hardware *hardware)
     corun_diagnostics_destroy(list);
 }
 
+static void on_upgrade(uv_idle_t *handle)
+{
+    struct hardware *hardware = handle->data;
+    if (!hardware->holds) { /* once more, behind signals that have come */
+        hardware->holds = true;
+        return;
+    }
+    uv_idle_stop(handle);
+    hardware_become(hardware);
+    hardware->holds = false;
+    upgrade_hear();
+}
+
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct hardware *hardware = handle->data;
-    if (number == SIGHUP && hardware->settings->reload)
+    if (number == SIGHUP && hardware->settings->reload) {
         reload(hardware);
-    else if (number == SIGUSR2)
-        hardware_become(hardware);
-    else
+    } else if (number == SIGUSR2) {
+        upgrade_hold();
+        uv_idle_start(&hardware->upgrade, on_upgrade);
+    } else {
         uv_stop(handle->loop);
+    }
 }
 
 /* Boards that programs have, too, and that cannot become shorter under anybody. */
@@ -519,7 +534,8 @@ enum corun_status hardware_set_rules(struct hardware *hardware, const struct gat
 static bool start(struct hardware *hardware)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR2};
-    hardware->listener.data = hardware->clock.data = hardware;
+    hardware->listener.data = hardware->clock.data = hardware->upgrade.data = hardware;
+    (void)uv_idle_init(&hardware->loop, &hardware->upgrade); /* it never fails */
     hardware->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     (void)prctl(PR_SET_TIMERSLACK, 1000);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {

@@ -20,6 +20,8 @@ struct hardware_settings {
     uint32_t gpu_count;
     char policy_text[WIRE_MOST_POLICY]; /* as it was chosen */
     struct gate_rules rules;
+    /* The policy of the configuration; empty: it has none, or does not decide. A corund that takes over from one with another has it at once. */
+    char configured[WIRE_MOST_POLICY];
     struct gate_policies policies; /* by which texts of policies are read */
     const struct limits *limits;   /* NULL: the daemon's own user and root may come */
     const char *metrics;           /* a file that is replaced again and again; NULL: none */

@@ -42,6 +42,8 @@ struct hardware {
     uv_loop_t loop;
     uv_poll_t listener, clock;
     uv_timer_t metrics; /* until they are written again */
+    uv_idle_t upgrade;  /* to become another one */
+    bool holds;         /* signals that came before have been heard, too (upgrade_hold) */
     uv_signal_t signals[4];
     int socket, timer, reserve;    /* `reserve`: listen_accept's */
     char file[UPGRADE_PATH_BYTES]; /* of this process; empty: not known */
@@ -122,7 +124,7 @@ enum corun_status hardware_change_policy(struct hardware *hardware, const struct
 /* The row of the limits that counts for somebody. */
 uint32_t hardware_row_of(const struct hardware *hardware, const struct peer *peer);
 
-/* SIGUSR2: does not come back where all goes well. */
+/* SIGUSR2: does not come back where all goes well. Signals wait (upgrade_hold). */
 void hardware_become(struct hardware *hardware);
 /* What the next corund takes over, behind what is in the buffer; false: there is no memory. */
 bool hardware_hand_over(const struct hardware *hardware, struct buffer *state);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VERSION 3u
+#define VERSION 4u
 
 /* What the next one gets. */
 struct handed {
@@ -19,7 +19,7 @@ struct handed {
     int32_t listener;
     uint32_t handed_over;
     char path[sizeof((struct hardware_settings *)0)->path];
-    char policy_text[WIRE_MOST_POLICY];
+    char policy_text[WIRE_MOST_POLICY], configured[WIRE_MOST_POLICY];
     uint64_t journal_begun_ns;
     uint32_t known_count, known_next;
     struct known known[MOST_KNOWN];
@@ -52,6 +52,7 @@ bool hardware_hand_over(const struct hardware *hardware, struct buffer *state)
     (void)hardware_version(own->version);
     memcpy(own->path, hardware->settings->path, sizeof own->path);
     memcpy(own->policy_text, hardware->settings->policy_text, sizeof own->policy_text);
+    memcpy(own->configured, hardware->settings->configured, sizeof own->configured);
     memcpy(own->known, hardware->known, sizeof own->known);
     bool room = buffer_add(state, own, sizeof *own);
     free(own);
@@ -107,6 +108,8 @@ enum corun_status hardware_take_state(struct hardware *hardware, const void *dat
     for (uint32_t i = 0; i < MOST_KNOWN; i++)
         hardware->known[i].name[WIRE_NAME_BYTES - 1] = 0;
     *journal_begun_ns = before.journal_begun_ns;
+    if (strncmp(before.configured, settings->configured, sizeof before.configured) != 0)
+        return CORUN_OK; /* the file is another by now, and decides */
     enum corun_status status = gate_rules_choose(before.policy_text, &settings->policies, &rules, list);
     if (status == CORUN_OK) {
         memcpy(settings->policy_text, before.policy_text, sizeof before.policy_text);

@@ -46,6 +46,7 @@ struct server {
     int socket, reserve; /* `reserve`: listen_accept's */
     uint64_t refused;
     bool metrics_fail; /* which has been said */
+    bool holds;        /* signals wait (upgrade_hold) */
 };
 
 struct connection {
@@ -233,7 +234,8 @@ static void follow_clock(struct server *server)
 static void stay(struct server *server, const char *why)
 {
     uv_timer_stop(&server->upgrade);
-    server->node->draining = false;
+    server->node->draining = server->holds = false;
+    upgrade_hear();
     server->settings->tell(server->settings->user, "it stays the corund that it is", why);
     forget_holders(server);
     wake(server);
@@ -261,7 +263,14 @@ static size_t list_descriptors(const struct server *server, int *descriptors)
     return count;
 }
 
-/* Does not come back if that goes well. */
+/* Whether the other one can take over; NULL: it can. */
+static const char *ask_next(const struct server *server)
+{
+    char version[HANDOVER_TEXT_BYTES];
+    return upgrade_problem(server->file, handover_version(&server->node->settings, version));
+}
+
+/* Does not come back if that goes well. The other one is asked again: it has been long since, and its configuration may have become wrong. */
 static void hand_over(struct server *server)
 {
     struct handover_server own = {.listener = server->socket, .handed_over = server->settings->handed_over};
@@ -270,7 +279,8 @@ static void hand_over(struct server *server)
     const char *why = NULL;
     int *descriptors = calloc(1 + node->sessions.count * (1 + CORUN_MAX_APPLICATIONS), sizeof *descriptors);
     memcpy(own.path, server->settings->path, sizeof own.path);
-    if (handover_obstacle(node, &why)) {
+    memcpy(own.configured, server->settings->configured, sizeof own.configured);
+    if (handover_obstacle(node, &why) || (why = ask_next(server)) != NULL) {
         stay(server, why);
     } else if (!descriptors || !handover_pack(node, &own, socket_of, &state)) {
         stay(server, "out of memory");
@@ -290,7 +300,6 @@ static void on_not_drained(uv_timer_t *timer)
 /* Asks first: nothing changes unless the other one can take over. */
 static void begin_upgrade(struct server *server)
 {
-    char version[HANDOVER_TEXT_BYTES];
     const struct node *node = server->node;
     const char *why = NULL;
     if (node->draining)
@@ -301,7 +310,7 @@ static void begin_upgrade(struct server *server)
     if (!why && !*server->file)
         why = "its file is not known";
     if (!why)
-        why = upgrade_problem(server->file, handover_version(&node->settings, version));
+        why = ask_next(server);
     if (why) {
         stay(server, why);
         return;
@@ -323,8 +332,14 @@ static void on_work(uv_idle_t *handle)
     follow_clock(server);
     if (more)
         return;
+    bool drained = node->draining && node_is_drained(node);
+    if (drained && !server->holds) { /* once more, behind signals that have come */
+        upgrade_hold();
+        server->holds = true;
+        return;
+    }
     uv_idle_stop(&server->work);
-    if (node->draining && node_is_drained(node))
+    if (drained)
         hand_over(server);
     watch_holders(server);
 }
@@ -537,6 +552,8 @@ static enum corun_status take_over(struct server *server, struct corun_diagnosti
     server->socket = before.listener;
     server->settings->handed_over = before.handed_over;
     memcpy(server->settings->path, before.path, sizeof before.path);
+    if (strcmp(before.configured, server->settings->configured) != 0) /* the file is another by now */
+        (void)node_change_policy(server->node, WIRE_ALL_GPUS, server->node->settings.policy_text, list);
     for (size_t i = server->node->sessions.count; i-- > 0;)
         settle(server->node->sessions.data[i]->user);
     node_new_limits(server->node, geteuid());

@@ -9,7 +9,9 @@ struct server_settings {
     char path
         [4096]; /* of the socket; where one is handed over (systemd's socket activation), its own path takes the place of this one */
     bool handed_over; /* which server_run finds out */
-    double patience;  /* seconds of the host; after them time goes on without the client that holds it up; 0: never */
+    /* The policy of the configuration, as the node's settings have it; empty: it has none, or does not decide. A corund that takes over from one with another has it at once. */
+    char configured[WIRE_MOST_POLICY];
+    double patience; /* seconds of the host; after them time goes on without the client that holds it up; 0: never */
     const char *metrics;       /* a file that is replaced again and again; NULL: none */
     double metrics_interval;   /* seconds */
     void (*ready)(void *user); /* clients can come; may be NULL */

@@ -160,6 +160,12 @@ static sigset_t kept_signals(void)
     return set;
 }
 
+void upgrade_hold(void)
+{
+    const sigset_t set = kept_signals();
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
 void upgrade_hear(void)
 {
     const sigset_t set = kept_signals();
@@ -179,12 +185,9 @@ int upgrade_become(const char *path, const struct buffer *state, const int *desc
         keep_open(file, true);
         for (size_t i = 0; i < count; i++)
             keep_open(descriptors[i], true);
-        const sigset_t set = kept_signals();
-        (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
         (void)signal(SIGUSR2, SIG_IGN); /* until it is listened to again */
         execv(path, words->argv);
         problem = errno;
-        upgrade_hear();
         for (size_t i = 0; i < count; i++)
             keep_open(descriptors[i], false);
         unsetenv(VARIABLE);

@@ -15,10 +15,15 @@ bool upgrade_file(char path[UPGRADE_PATH_BYTES]);
  */
 const char *upgrade_problem(const char *path, const char *version);
 
-/* Becomes it, with these bytes. Returns only with an error: then everything is as it was. `descriptors`: what stays open. */
+/*
+ * Signals wait from now on, for upgrade_hear, in this process or in what it becomes. Those that came before are with the loop already: it goes round once before they, too, are
+ * heard.
+ */
+void upgrade_hold(void);
+/* Becomes it, with these bytes, while signals wait. Returns only with an error: then everything is as it was. `descriptors`: what stays open. */
 int upgrade_become(const char *path, const struct buffer *state, const int *descriptors, size_t count);
 
-/* Signals have waited for somebody who listens to them, since the process was another one: now there is. */
+/* Signals have waited for somebody who listens to them: now there is. */
 void upgrade_hear(void);
 /* Whether this process has become corund in that way. */
 bool upgrade_takes_over(void);

@@ -20,6 +20,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -125,6 +126,26 @@ static void *help(void *argument)
     }
 }
 
+/* How many there are then, with the caller. Signals are the caller's: who blocks one there is not interrupted by it here. */
+static uint32_t start_helpers(struct team *team, uint32_t threads)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
+    sigset_t blocked, before;
+    uint32_t started = 1;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&blocked, faults[i]);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    for (; started < threads; started++) {
+        struct helper *helper = &team->helpers[started];
+        *helper = (struct helper){.team = team, .number = started};
+        if (pthread_create(&helper->thread, NULL, help, helper) != 0)
+            break;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
 struct team *team_create(uint32_t threads)
 {
     struct team *team = allocate_lines(sizeof *team);
@@ -139,14 +160,7 @@ struct team *team_create(uint32_t threads)
         team_destroy(team);
         return NULL;
     }
-    uint32_t started = 1;
-    for (; started < threads; started++) {
-        struct helper *helper = &team->helpers[started];
-        *helper = (struct helper){.team = team, .number = started};
-        if (pthread_create(&helper->thread, NULL, help, helper) != 0)
-            break;
-    }
-    team->threads = started;
+    team->threads = start_helpers(team, threads);
     return team;
 }
 

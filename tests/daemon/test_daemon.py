@@ -892,6 +892,47 @@ class Upgrade(Daemon):
         self.assertEqual(self.end(held)[0], 0)
         self.stop_daemon()
 
+    def upgrade_and(self, kind, then):
+        """A corund with the policy even, whose next one answers when it is asked, and does something then; the file has another policy by now."""
+        own, file = self.folder / "corund", self.folder / "corund.yaml"
+        own.unlink(missing_ok=True)
+        shutil.copy(CORUN, own)
+        file.write_text(f"{kind}\nsocket: {self.socket}\npolicy: even\n")
+        # pylint: disable=consider-using-with
+        daemon = subprocess.Popen([own, "--configuration", file], text=True, stdin=subprocess.DEVNULL,
+                                  env=dict(self.environment, CORUN_DATA=str(CORUN.parent / "data"), CORUN_SHIM_DRIVER="of the test"),
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for end in (daemon.stdout.close, daemon.stderr.close, daemon.wait, daemon.kill):
+            self.addCleanup(end)
+        self.daemon = daemon
+        self.assertIn(str(self.socket), daemon.stdout.readline())
+        own.unlink()
+        own.write_text(f'#!/bin/sh\ncase "$*" in *--takes-over*) said=$({CORUN.parent}/corund "$@"); {then}; echo "$said"; exit;; esac\nexec {CORUN.parent}/corund "$@"\n')
+        own.chmod(0o755)
+        file.write_text(f"{kind}\nsocket: {self.socket}\npolicy: left-over\n")
+        daemon.send_signal(signal.SIGUSR2)
+
+    def test_signals_while_it_asks(self):
+        """What comes while the next one is asked whether it takes over is heard: the file is read again, and the end is the end."""
+        for kind in ("simulate: gtx980", "hardware: true"):
+            with self.subTest(kind):
+                self.upgrade_and(kind, "kill -HUP $PPID")
+                self.assertIn(str(self.socket), self.daemon.stdout.readline())
+                self.wait_for(lambda: self.ask("policy").stdout == "left-over\n")
+                self.stop_daemon()
+                self.upgrade_and(kind, "kill -TERM $PPID")
+                self.assertEqual(self.daemon.wait(20), 0)
+                self.assertFalse(self.socket.exists())
+
+    def test_file_is_wrong_meanwhile(self):
+        """A configuration that has become wrong since the next one was asked, while kernels of programs ended: nothing changes."""
+        self.upgrade_and("simulate: gtx980", f"echo 'simulate: [' >{self.folder}/corund.yaml")
+        while "it stays the corund that it is" not in self.daemon.stderr.readline():
+            self.assertIsNone(self.daemon.poll())
+        self.assertEqual(self.ask("policy").stdout, "even\n")
+        self.assertEqual(self.run_shared(PROGRAMS / "vector_add")[0], 0)
+        self.stop_daemon()
+
     def test_refused(self):
         """Another version, other GPUs, no file, a kernel that does not end: said, nothing changes, and programs run on."""
         corund, file = self.folder / "bin" / "corund", self.folder / "corund.yaml"
