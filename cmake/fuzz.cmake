@@ -11,6 +11,16 @@ if(CORUN_FUZZ)
     if(TARGET corun_cuda)
       target_link_libraries(${name} PRIVATE corun_cuda)
     endif()
+    if(name STREQUAL fuzz_client) # commands that ask corund
+      foreach(part command daemon_goal daemon_link help output ps top top_picture)
+        target_sources(${name} PRIVATE src/cli/${part}.c)
+      endforeach()
+      target_link_libraries(${name} PRIVATE PkgConfig::NCURSES)
+    endif()
+    if(name STREQUAL fuzz_shim) # what of the shim speaks with corund
+      target_sources(${name} PRIVATE src/shim/govern.c src/shim/board.c src/shim/lanes.c)
+      target_link_options(${name} PRIVATE -Wl,--wrap=clock_gettime -Wl,--wrap=mmap)
+    endif()
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     target_include_directories(${name} PRIVATE tests/rewrite) # random kernels
   endforeach()

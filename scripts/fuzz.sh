@@ -69,7 +69,7 @@ for fuzzer in "$build"/fuzz_*; do
             { printf '\1'; cat "$seed"; } > "$corpus/made-$(basename "$seed")"
         done
         ;;
-    fuzz_daemon | fuzz_handover)
+    fuzz_daemon | fuzz_handover | fuzz_client | fuzz_shim)
         "$source/scripts/seed_daemon.py" "$name" "$corpus"
         ;;
     fuzz_print)

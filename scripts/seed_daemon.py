@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Seeds of fuzz_daemon and fuzz_handover: scripts/seed_daemon.py NAME FOLDER
+"""Seeds of fuzz_daemon, fuzz_handover, fuzz_client and fuzz_shim: scripts/seed_daemon.py NAME FOLDER
 
-What the bytes mean is at the head of fuzz/fuzz_daemon.c and fuzz/fuzz_handover.c. Numbers of messages are those of src/wire/messages.def.
+What the bytes mean is at the head of fuzz/fuzz_daemon.c and fuzz/fuzz_handover.c, and in fuzz/lying_daemon.h. Numbers of messages are those of src/wire/messages.def.
 """
 import pathlib
 import re
@@ -10,7 +10,7 @@ import struct
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-NAMES = re.findall(r"^FROM_CLIENT\((\w+),", (ROOT / "src/wire/messages.def").read_text(), re.MULTILINE)
+NAMES = re.findall(r"^FROM_\w+\((\w+),", (ROOT / "src/wire/messages.def").read_text(), re.MULTILINE)
 HAS_TAIL = {"MODULE", "LAUNCH", "POLICY"}
 BUFFER = (1 << 40) + 0x201000  # the first allocation of the first space
 
@@ -67,7 +67,32 @@ def handover():
         yield f"changed-{at}", struct.pack(">HHB", 65535, at, 255) + struct.pack(">HB", at + 1, 1)
 
 
-SEEDS = {"fuzz_daemon": daemon, "fuzz_handover": handover}
+def answer(name, tail=0, file=255):
+    """A message of a corund, with the file of that number behind it."""
+    return bytes([NAMES.index(name), tail, file, 0])
+
+
+def answers(*names):
+    return b"".join(answer(name) for name in names)
+
+
+def client():
+    asked = answers("NODE") + answer("CLIENT", 240) + answers("CLIENT", "DONE")
+    for who in range(5):
+        yield f"asks-{who}", bytes([who]) + asked + asked
+    context, launched = answer("PLACE", 0, 0), answers("PLACE", "DONE", "PLACE", "LAUNCHED")
+    steps = bytes([0, 0, 1, 2, 3, 4, 5, 6, 4, 3, 4, 7, 16, 16, 17, 18, 19, 20, 4, 4, 6, 5, 7, 23])
+    yield "runs", bytes([5]) + steps + answers("WELCOME") + context + launched + answers("ENDED", "TIME", "PLACE", "DONE") + \
+        answer("MESSAGE", 9) + answer("PRINT", 9) + answers("TIME", "LAUNCHED", "TIME", "DONE") + context + launched + answers("DONE", "DONE", "DONE")
+
+
+def shim():
+    steps = bytes([6, 14, 0, 2, 1, 7, 3, 2, 0, 0, 0, 2])
+    yield "joins", steps + answer("BOARD", 0, 0) + answers("ROOM", "DONE", "ROOM", "DONE")
+    yield "refused", steps + answer("REFUSED", 20)
+
+
+SEEDS = {"fuzz_daemon": daemon, "fuzz_handover": handover, "fuzz_client": client, "fuzz_shim": shim}
 
 if __name__ == "__main__":
     folder = pathlib.Path(sys.argv[2])

@@ -10,10 +10,12 @@
 #include "isa/memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- the connection ---- */
@@ -24,6 +26,11 @@ enum corun_status remote_lost(struct remote *remote)
         say("the connection to corund is gone");
     remote->lost = true;
     return CORUN_DEADLOCK; /* CUDA_ERROR_LAUNCH_FAILED: the context cannot continue */
+}
+
+enum corun_status remote_status(uint32_t status)
+{
+    return status < CORUN_STATUS_COUNT ? (enum corun_status)status : CORUN_FAULT;
 }
 
 bool remote_is_lost(const struct remote *remote)
@@ -38,7 +45,7 @@ static void take_message(const struct remote *remote, const struct wire_frame *f
     wire_body(frame, &message);
     message.file[sizeof message.file - 1] = 0;
     struct corun_place place = {*message.file ? message.file : NULL, message.line, message.column};
-    enum corun_status status = message.status < CORUN_STATUS_COUNT ? (enum corun_status)message.status : CORUN_FAULT;
+    enum corun_status status = remote_status(message.status);
     corun_report(remote->list, status, place, "%.*s", (int)frame->tail_bytes, (const char *)frame->tail);
     if (status == CORUN_OK)
         say_diagnostics(remote->list);
@@ -68,7 +75,7 @@ enum corun_status remote_ask(struct remote *remote, enum wire_type type, const v
     if (!wire_send(&remote->link, type, body, NULL, 0) || !remote_answer(remote, WIRE_DONE, &frame))
         return remote_lost(remote);
     wire_body(&frame, &done);
-    return (enum corun_status)done.status;
+    return remote_status(done.status);
 }
 
 enum corun_status remote_place(struct remote *remote, enum wire_type type, const void *body, const void *tail,
@@ -79,7 +86,7 @@ enum corun_status remote_place(struct remote *remote, enum wire_type type, const
     if (!wire_send(&remote->link, type, body, tail, tail_bytes) || !remote_answer(remote, WIRE_PLACE, &frame))
         return remote_lost(remote);
     wire_body(&frame, place);
-    return (enum corun_status)place->status;
+    return remote_status(place->status);
 }
 
 /* ---- joining ---- */
@@ -126,7 +133,13 @@ static bool be_welcome(struct remote *remote, const char *path, struct corun_gpu
         return false;
     }
     wire_body(&frame, &welcome);
-    *configuration = remote->configuration = welcome.configuration;
+    const struct corun_gpu_config *gpu = &welcome.configuration;
+    if (!wire_text(gpu->name, sizeof gpu->name) || corun_gpu_config_check(gpu, remote->list) != CORUN_OK) {
+        corun_report(remote->list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s: no GPU can be as corund says that its own is",
+                     path);
+        return false;
+    }
+    *configuration = remote->configuration = *gpu;
     remote->paced = welcome.paced != 0;
     return true;
 }
@@ -240,13 +253,15 @@ static void freed(void *user, uint64_t address, const char *freer)
     remote_return(space, address);
 }
 
-/* The file of the answer that came last becomes the memory. */
+/* The file of the answer that came last becomes the memory. Behind the end of a shorter one lies nothing, and a look there would be the end. */
 static bool map_storage(struct remote *remote, struct remote_space *space)
 {
+    struct stat about;
     space->file = remote->link.file;
     remote->link.file = -1;
     void *storage = MAP_FAILED;
-    if (space->file >= 0)
+    if (space->file >= 0 && fstat(space->file, &about) == 0 && about.st_size == (off_t)MEMORY_BACKING_BYTES &&
+        (fcntl(space->file, F_GET_SEALS) & F_SEAL_SHRINK) != 0)
         storage = mmap(NULL, MEMORY_BACKING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, space->file, 0);
     if (storage == MAP_FAILED)
         return false;
@@ -262,7 +277,9 @@ bool remote_memory_create(struct remote *remote, struct context *context)
     if (remote_place(remote, WIRE_CONTEXT, &none, NULL, 0, &place) != CORUN_OK || place.place >= CORUN_MAX_APPLICATIONS)
         return false;
     struct remote_space *space = &remote->spaces[place.place];
-    if (space->memory || !map_storage(remote, space) || !(space->memory = corun_memory_create(space->number))) {
+    if (space->memory) /* another context's, whatever corund says */
+        return false;
+    if (!map_storage(remote, space) || !(space->memory = corun_memory_create(space->number))) {
         remote_memory_destroy(remote, (uint32_t)place.place);
         return false;
     }

@@ -48,6 +48,8 @@ struct remote {
 
 /* The connection is gone, which is said once. Gives a status. */
 enum corun_status remote_lost(struct remote *remote);
+/* What came as a status; FAULT: there is none such. */
+enum corun_status remote_status(uint32_t status);
 /* The answer of that type, after what else has come. False: the connection is gone. */
 bool remote_answer(struct remote *remote, enum wire_type type, struct wire_frame *frame);
 /* Asks what is answered by DONE, or by PLACE. */

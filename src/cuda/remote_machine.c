@@ -25,7 +25,7 @@ void remote_ended(struct remote *remote, const struct wire_frame *frame)
     if (!launch)
         return;
     launch->launched =
-        (struct corun_launched){true, (enum corun_status)ended.status, ended.first_cycle, ended.last_cycle, false};
+        (struct corun_launched){true, remote_status(ended.status), ended.first_cycle, ended.last_cycle, false};
     launch->counters = ended.counters;
 }
 
@@ -106,7 +106,7 @@ static enum corun_status launch(void *machine, uint32_t application, const struc
     *number = launched.number;
     if (launched.status == CORUN_OK && !vector_push(&remote->launches, kept))
         return CORUN_MEMORY;
-    return (enum corun_status)launched.status;
+    return remote_status(launched.status);
 }
 
 static void launched(void *machine, uint32_t application, uint32_t number, struct corun_launched *result)
@@ -135,7 +135,8 @@ static uint64_t copy(void *machine, enum corun_copy_engine engine, uint64_t sinc
 {
     const struct wire_copy body = {engine, 0, since, length_cycles};
     struct wire_place place;
-    return remote_place(machine, WIRE_COPY, &body, NULL, 0, &place) == CORUN_OK ? place.place : since;
+    bool known = remote_place(machine, WIRE_COPY, &body, NULL, 0, &place) == CORUN_OK && place.place >= since;
+    return known ? place.place : since;
 }
 
 static enum corun_status advance(void *machine, uint64_t until, uint64_t wake)
@@ -147,8 +148,12 @@ static enum corun_status advance(void *machine, uint64_t until, uint64_t wake)
     if (!wire_send(&remote->link, WIRE_WAIT, &body, NULL, 0) || !remote_answer(remote, WIRE_TIME, &frame))
         return remote_lost(remote);
     wire_body(&frame, &time);
+    if (time.cycle < remote->cycle) { /* no corund says that */
+        wire_close(&remote->link);
+        return remote_lost(remote);
+    }
     remote->cycle = time.cycle;
-    return (enum corun_status)time.status;
+    return remote_status(time.status);
 }
 
 /* Its applications have left before. */
