@@ -240,17 +240,21 @@ class Together(Daemon):
             self.repeat(first, clients, policy, least=3)
 
     def test_one_command(self):
-        """Goals and best effort are what they are in one `corun exec`, to the cycle."""
-        clients = (("server", "heat", ("--goal", "50%", "--isolated", "400")), ("train", "elimination", ("--isolated", "300")))
-        for policy in ("even", "smqos"):
+        """Goals and best effort of two, three and eight are what they are in one `corun exec`, to the cycle."""
+        two = (("server", "heat", ("--goal", "40%", "--isolated", "400")), ("train", "elimination", ("--isolated", "300")))  # which it reaches
+        three = two + (("third", "elimination", ("--goal", "ipc=20")),)
+        eight = tuple((f"client{i}", "elimination", ("--goal", f"ipc={10 + i}") if i % 2 else ()) for i in range(8))
+        for policy, clients in ("even", two), ("smqos", two), ("smqos", three), ("spart-qos", eight):
             programs = [[":"] * (i > 0) + ["--name", name, *options, "--", PROGRAMS / program] for i, (name, program, options) in enumerate(clients)]
             done = subprocess.run([CORUN, "exec", "-q", "--gpu", "gtx980", "--policy", policy, "--json", "-", *sum(programs, [])], env=self.environment,
                                   capture_output=True, timeout=300, check=True)
-            told = sorted((launch["start_cycle"], launch["start_cycle"] + launch["cycles"]) for launch in json.loads(done.stdout)["launches"])
+            together = json.loads(done.stdout)
+            self.assertTrue(all(program["goal_met"] for program in together["programs"] if program["goal"] and policy.endswith("qos")), together["programs"])
+            told = sorted((launch["start_cycle"], launch["start_cycle"] + launch["cycles"]) for launch in together["launches"])
             records = b"".join(file for record in self.share_all(policy, *clients) for file in record)
             lines = [line.split(b"\t") for line in records.splitlines() if line.startswith(b"launch\t")]
             self.assertGreater(len(told), 100)
-            self.assertEqual(sorted((int(line[9]), int(line[10])) for line in lines), told, policy)
+            self.assertEqual(sorted((int(line[9]), int(line[10])) for line in lines), told, (policy, len(clients)))
 
     def test_three(self):
         clients = (("one", "heat", ("--goal", "ipc=100")), ("two", "elimination", ()), ("three", "reduction", ()))
