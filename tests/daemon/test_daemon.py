@@ -1371,10 +1371,10 @@ def becomes_others():
 @unittest.skipUnless(becomes_others(), "only root becomes another user, who must find the command")
 class Users(Daemon):
     """Users without rights, who are let in by a row of the limits, or by none."""
-    def start_limited(self, rows):
+    def start_limited(self, rows, gpus="gtx980"):
         self.folder.chmod(0o755)
         file = self.folder / "corund.yaml"
-        file.write_text(f"simulate: gtx980\nsocket: {self.socket}\n" + (f"limits: [{rows}]\n" if rows else ""))
+        file.write_text(f"simulate: {gpus}\nsocket: {self.socket}\n" + (f"limits: [{rows}]\n" if rows else ""))
         # pylint: disable=consider-using-with
         daemon = subprocess.Popen([CORUN.parent / "corund", "--configuration", file], env=self.environment, stdin=subprocess.DEVNULL,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -1442,6 +1442,47 @@ class Users(Daemon):
         os.killpg(first.pid, signal.SIGCONT)
         self.assertEqual(self.end(first)[0], 0)
         self.assertEqual(self.end(self.as_user(54322, *goals))[0], 0)
+        self.stop_daemon()
+
+    def test_several_gpus(self):
+        """Contexts and memory count on all GPUs together, the share on each; of a group all members' together."""
+        self.start_limited("{user: 54321, clients: 2, memory: 1M}, {user: 54322, clients: 2, share: 50%}, {group: 60099, clients: 2, memory: 2M, share: 60%}",
+                           gpus="[gtx980, gtx980]")
+
+        def start(uid, name, gpu, *options, groups=()):
+            program = "many_launches" if options else "own_goal"  # which has a goal of its own, and 800 000 bytes
+            return self.as_user(uid, "share", "--name", name, "--gpu", gpu, "--isolated", "400", *options, "--", PROGRAMS / program, "1000000",
+                                groups=groups)
+
+        def begin(*words, **more):
+            process = start(*words, **more)
+            self.wait_for(lambda: any(client["name"] == words[1] and client["launches"] for client in self.told()["clients"]))
+            return process
+
+        def refused(*words, **more):
+            status, _, said = self.end(start(*words, **more))
+            self.assertNotEqual(status, 0)
+            return said
+
+        def end(*processes):
+            for process in processes:
+                os.killpg(process.pid, signal.SIGKILL)
+            self.wait_for(lambda: not self.clients())
+        one = begin(54321, "one", "0")
+        refused(54321, "memory", "1")  # 1.6 MB, on whichever GPUs
+        end(one)
+        both = begin(54322, "first", "0", "--goal", "40%"), begin(54322, "second", "1", "--goal", "40%")
+        self.assertEqual(sorted(client["device"] for client in self.told()["clients"]), [0, 1])
+        self.assertIn(b"more programs", refused(54322, "third", "1"))
+        os.killpg(both[1].pid, signal.SIGKILL)
+        self.wait_for(lambda: len(self.clients()) == 1)
+        self.assertIn(b"share of the GPU", refused(54322, "more", "0", "--goal", "20%"))
+        end(both[0], begin(54322, "elsewhere", "1", "--goal", "20%"))
+        mine = begin(54323, "mine", "0", "--goal", "40%", groups=[60099])
+        self.assertIn(b"share of the GPU", refused(54324, "theirs", "0", "--goal", "40%", groups=[60099]))
+        theirs = begin(54324, "other", "1", "--goal", "40%", groups=[60099])
+        self.assertIn(b"more programs", refused(54323, "third", "1", groups=[60099]))
+        end(mine, theirs)
         self.stop_daemon()
 
     def test_many_groups(self):

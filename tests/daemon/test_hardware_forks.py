@@ -7,18 +7,18 @@ Children of programs under corund, and connections that change hands: whose laun
 
 As test_hardware.py, on corun's own driver.
 """
-import array
+import fcntl
 import os
 import pathlib
 import signal
 import socket
+import struct
 import subprocess
 import sys
-import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from test_hardware import ASKED, BYTES, CORUN, PROGRAMS, STARTING, Client, Configured, Shimmed  # pylint: disable=wrong-import-position
+from test_hardware import BOARD_BYTES, CORUN, NUMBER, PROGRAMS, VERSION, Client, Configured, Shimmed  # pylint: disable=wrong-import-position
 
 # What the program and its children share: a context with memory in it, and a kernel that is launched by number of times.
 HEAD = """
@@ -144,6 +144,154 @@ time.sleep(1000)
         said = "".join(lines) + program.stdout.read()
         self.assertNotIn("socket:", said)
         self.assertNotIn("memfd", said)
+
+    def test_child_of_a_call(self):
+        """A child that is forked while another thread asks corund, which does not answer: launches and goals are refused in it at once all the same."""
+        daemon = self.start_daemon("--policy", "priority")
+        program = self.begin("server", """
+sys.stdin.readline()
+thread = threading.Thread(target=lambda: d.corun_shim_set_goal(1, c.c_double(0.5)))
+thread.start()
+time.sleep(0.3)
+child = os.fork()
+if not child:
+    os._exit(7 if launch() and d.corun_shim_set_goal(1, c.c_double(0.4)) else 8)
+until = time.monotonic() + 1.5  # the other thread waits for three seconds
+while time.monotonic() < until:
+    done, status = os.waitpid(child, os.WNOHANG)
+    if done: break
+    time.sleep(0.01)
+else:
+    os.kill(child, signal.SIGKILL)
+    status = -256
+print(status // 256, flush=True)
+""")
+        self.wait_for(lambda: "server" in self.clients())
+        daemon.send_signal(signal.SIGSTOP)
+        program.stdin.write("\n")
+        self.assertEqual(program.stdout.readline(), "7\n")
+        daemon.send_signal(signal.SIGCONT)
+
+
+# Joins by hand as another user: what corund says, then `more` lines of Python.
+JOINS = """
+import os, socket, struct, sys
+def send(s, number, body): s.sendall(struct.pack("II", number, len(body)) + body)
+def hear(s):
+    data, files, *_ = socket.recv_fds(s, 4096, 1)
+    return struct.unpack_from("I", data)[0], data[8:], files
+def join(gpu, goal, value, name):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect({path!r})
+    send(s, {ATTACH}, struct.pack("IIIId64s16s", {version}, goal, {bytes}, 0, value, name, gpu))
+    return s, hear(s)
+"""
+
+
+@unittest.skipUnless(os.getuid() == 0, "needs root to be other users")
+class Rights(Configured):
+    def begin(self, uid, text):
+        script = JOINS.format(path=str(self.socket), ATTACH=NUMBER["ATTACH"], version=VERSION, bytes=BOARD_BYTES) + text
+        # pylint: disable=consider-using-with
+        process = subprocess.Popen(["/usr/bin/python3", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+                                   user=uid, group=uid, extra_groups=[], cwd="/")
+        for end in (process.stdin.close, process.stdout.close, process.wait, process.kill):
+            self.addCleanup(end)
+        return process
+
+    def test_limits_of_several_gpus(self):
+        """Programs and memory count on all GPUs together, the share on each."""
+        self.start_configured("policy: goal\nlimits: [{user: 54321, clients: 3, share: 50%, memory: 64M}]\n")
+        board, refused, room = NUMBER["BOARD"], NUMBER["REFUSED"], NUMBER["ROOM"]
+        program = self.begin(54321, f"""
+one, two = b"a" * 16, b"b" * 16
+first, said = join(one, 1, 0.4, b"first")
+second, more = join(two, 1, 0.4, b"second")
+print(said[0], more[0])
+third, said = join(one, 1, 0.2, b"third")
+print(said[0], said[1][4:].decode())
+third, said = join(two, 1, 0.1, b"third")
+fourth, more = join(two, 0, 0.0, b"fourth")
+print(said[0], more[0], more[1][4:].decode())
+def hold(s, mib):
+    send(s, {NUMBER["HOLD"]}, struct.pack("QII", mib << 20, 1, 0))
+    number, body, _ = hear(s)
+    return number, struct.unpack_from("I", body)[0]
+print(hold(first, 40), hold(second, 30)[1] != 0, hold(second, 24), hold(third, 1)[1] != 0)
+sys.stdin.read()
+""")
+        self.assertEqual(program.stdout.readline(), f"{board} {board}\n")
+        self.assertEqual(program.stdout.readline(), f"{refused} the goals of this user's programs would be more than its share of the GPU\n")
+        self.assertRegex(program.stdout.readline(), f"{board} {refused} .*as many programs there as it may have\n")
+        self.assertEqual(program.stdout.readline(), f"({room}, 0) True ({room}, 0) True\n")
+        self.assertEqual({name: client["device"] for name, client in self.clients().items()}, {"first": 0, "second": 1, "third": 1})
+
+    def test_passed_socket(self):
+        """A connection is the user's who made it, whoever has it: another user who is handed it gets what the first one may, and no more."""
+        self.start_configured("policy: goal\nlimits: [{user: 54321, clients: 2, share: 50%}]\n")
+        mine = Client(self.socket, name=b"mine")
+        path = self.folder / "handed"
+        giver = self.begin(54321, f"""
+s, said = join(bytes(16), 1, 0.4, b"given")
+print(said[0], flush=True)
+listener = socket.socket(socket.AF_UNIX)
+path = sys.stdin.readline().strip()
+to = socket.socket(socket.AF_UNIX)
+to.connect(path)
+socket.send_fds(to, [b"x"], [s.fileno()] + said[2])
+print("over", flush=True)
+sys.stdin.read()
+""")
+        self.assertEqual(int(giver.stdout.readline()), NUMBER["BOARD"])
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(path))
+            path.chmod(0o777)
+            listener.listen(1)
+            giver.stdin.write(f"{path}\n")
+            there, _ = listener.accept()
+        with there:
+            _, files, *_ = socket.recv_fds(there, 16, 2)
+        self.assertEqual(giver.stdout.readline(), "over\n")
+        told = self.clients()["given"]
+        self.assertEqual((told["uid"], told["pid"]), (54321, giver.pid))
+        with socket.socket(fileno=files[0]) as taken:  # by root here, who might do all of this on a connection of its own
+            for kind, body, answer in (("POLICY", struct.pack("I", 2**32 - 1) + b"even", "REFUSED"), ("GOAL", struct.pack("IId", os.getpid(), 0, 0.0), "REFUSED"),
+                                       ("GOAL", struct.pack("IId", 0, 1, 0.9), "REFUSED"), ("GOAL", struct.pack("IId", 0, 1, 0.3), "DONE")):
+                taken.sendall(struct.pack("II", NUMBER[kind], len(body)) + body)
+                self.assertEqual(struct.unpack_from("I", taken.recv(4096))[0], NUMBER[answer], (kind, body))
+            giver.kill()
+            giver.wait()
+            self.assertEqual(self.clients()["given"]["uid"], 54321)  # it counts for the giver as long as somebody holds it,
+        self.wait_for(lambda: set(self.clients()) == {"mine"})  # and no longer
+        with self.assertRaises(OSError):
+            os.truncate(files[1], 4096)
+        for seal in (fcntl.F_SEAL_WRITE, fcntl.F_SEAL_FUTURE_WRITE if hasattr(fcntl, "F_SEAL_FUTURE_WRITE") else 16):
+            with self.assertRaises(OSError):
+                fcntl.fcntl(files[1], fcntl.F_ADD_SEALS, seal)
+        os.close(files[1])
+        mine.close()
+
+    def test_files_for_corund(self):
+        """Descriptors that somebody sends to corund are closed."""
+        for kind in ("hardware: true", "simulate: gtx980"):
+            daemon = self.start_daemon("--configuration", self.write(f"{kind}\nsocket: {self.socket}\nlimits: [{{user: 54321}}]\n"))
+            files = pathlib.Path(f"/proc/{daemon.pid}/fd")
+            count = len(list(files.iterdir()))
+            sender = self.begin(54321, f"""
+s = socket.socket(socket.AF_UNIX)
+s.connect({str(self.socket)!r})
+file = os.open("/dev/null", os.O_RDONLY)
+for _ in range(50):
+    socket.send_fds(s, [struct.pack("III", {NUMBER["LIST"]}, 4, 0)], [file] * 20)
+    said = b""
+    while len(said) < 12 or struct.unpack_from("I", said, len(said) - 12)[0] != {NUMBER["DONE"]}: said += s.recv(4096)
+print("over", flush=True)
+sys.stdin.read()
+""")
+            self.assertEqual(sender.stdout.readline(), "over\n")
+            self.assertLess(len(list(files.iterdir())), count + 10)  # of a thousand
+            daemon.terminate()
+            self.assertEqual(daemon.wait(10), 0)
 
 
 if __name__ == "__main__":
