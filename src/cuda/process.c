@@ -53,10 +53,12 @@ struct context *process_current_context(const struct process *process, const str
 static void before_fork(void)
 {
     pthread_mutex_lock(&instance.lock);
+    remote_before_fork(instance.remote);
 }
 
 static void after_fork_in_parent(void)
 {
+    remote_after_fork(instance.remote);
     pthread_mutex_unlock(&instance.lock);
 }
 
@@ -70,8 +72,7 @@ static void after_fork_in_child(void)
     if (instance.checkpoint)
         checkpoint_signal_forget();
     instance.checkpoint = NULL;
-    if (instance.remote)
-        remote_forked(instance.remote);
+    remote_forked(instance.remote);
 }
 
 static void prepare(void)

@@ -154,7 +154,7 @@ struct remote *remote_join(const char *path, struct corun_diagnostics *list, str
     struct remote *remote = calloc(1, sizeof *remote);
     if (!remote)
         return NULL;
-    *remote = (struct remote){.link = {.socket = -1, .file = -1}, .list = list};
+    *remote = (struct remote){.link = {.socket = -1, .file = -1}, .list = list, .forking = {-1, -1}};
     for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++)
         remote->spaces[i] = (struct remote_space){.remote = remote, .number = i, .file = -1};
     int problem = wire_connect(&remote->link, path);
@@ -179,12 +179,6 @@ void remote_run(struct remote *remote, uint64_t cycles, bool again)
     const struct wire_run body = {cycles, again, 0};
     if (!remote->lost)
         (void)wire_send(&remote->link, WIRE_RUN, &body, NULL, 0);
-}
-
-void remote_forked(struct remote *remote)
-{
-    close(remote->link.socket);
-    remote->link.socket = -1;
 }
 
 /* ---- memory ---- */

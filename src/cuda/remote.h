@@ -20,7 +20,12 @@ struct remote *remote_join(const char *path, struct corun_diagnostics *list, str
 bool remote_paced(const struct remote *remote);
 /* Whether the daemon is gone, which has been said then. NULL: there is none, and it is not. */
 bool remote_is_lost(const struct remote *remote);
-/* In a child of this process, which must not keep the connection open. */
+/*
+ * Around a fork, for remote NULL as well: the child keeps neither the connection nor what the parent has registered, whose pages become its own as other private ones do; the
+ * parent waits for that. What its other threads write there meanwhile may be in them.
+ */
+void remote_before_fork(struct remote *remote);
+void remote_after_fork(struct remote *remote);
 void remote_forked(struct remote *remote);
 
 /* The goal of this process, in its order between launches; docs of corun/client.h. */

@@ -44,6 +44,7 @@ struct remote {
     struct remote_space spaces[CORUN_MAX_APPLICATIONS];
     VECTOR(struct remote_launch) launches;
     VECTOR(struct remote_loan) loans;
+    int forking[2]; /* a pipe while the process forks and has loans; the child closes it when it has none */
 };
 
 /* The connection is gone, which is said once. Gives a status. */

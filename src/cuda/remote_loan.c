@@ -3,12 +3,16 @@
  * Memory of the program that kernels may use (cudaHostRegister). The daemon has no more of a program than its spaces, so while they are
  * registered, the program's pages are pages of a space's file: their bytes are copied there, and the file is mapped in their place.
  */
-#include "cuda/remote_link.h"
+#include "cuda/remote.h"
 
 #include "cuda/page_hold.h"
+#include "cuda/remote_link.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define PAGE_BYTES UINT64_C(4096)
 
@@ -97,6 +101,52 @@ static void take_back(const struct remote_loan *loan)
     if (!page_hold_run(replace_pages, &replacing, loan->first, loan->bytes))
         munmap(pages, loan->bytes);
 }
+
+/* ---- children ---- */
+
+void remote_before_fork(struct remote *remote)
+{
+    if (remote && remote->loans.count && pipe2(remote->forking, O_CLOEXEC) != 0)
+        remote->forking[0] = remote->forking[1] = -1;
+}
+
+static void close_pipe(struct remote *remote)
+{
+    for (int i = 0; i < 2; i++)
+        if (remote->forking[i] >= 0)
+            close(remote->forking[i]);
+    remote->forking[0] = remote->forking[1] = -1;
+}
+
+void remote_after_fork(struct remote *remote)
+{
+    char byte;
+    if (!remote || remote->forking[0] < 0)
+        return;
+    close(remote->forking[1]);
+    remote->forking[1] = -1;
+    while (read(remote->forking[0], &byte, 1) < 0 && errno == EINTR)
+        ;
+    close_pipe(remote);
+}
+
+void remote_forked(struct remote *remote)
+{
+    if (!remote)
+        return;
+    for (size_t i = 0; i < remote->loans.count; i++)
+        take_back(&remote->loans.data[i]);
+    remote->loans.count = 0;
+    close_pipe(remote);
+    wire_close(&remote->link);
+    for (uint32_t i = 0; i < CORUN_MAX_APPLICATIONS; i++)
+        if (remote->spaces[i].file >= 0) {
+            close(remote->spaces[i].file);
+            remote->spaces[i].file = -1;
+        }
+}
+
+/* ---- given back ---- */
 
 void remote_return(struct remote_space *space, uint64_t address)
 {

@@ -191,6 +191,70 @@ class Programs(Daemon):
         self.stop_daemon()
 
 
+class Children(Daemon):
+    """Of programs that have joined."""
+    HEAD = """
+import ctypes as c, mmap, os, signal, sys, time
+d, v, n = c.CDLL("libcuda.so.1"), c.c_void_p, c.c_size_t
+context, memory = v(), v()
+assert d.cuInit(0) == 0 and d.cuCtxCreate_v2(c.byref(context), 0, 0) == 0 and d.cuMemAlloc_v2(c.byref(memory), n(1 << 20)) == 0
+"""
+
+    def test_registered_pages(self):
+        """That a child writes to are its own, as of all private memory; those of its parent stay registered."""
+        self.start_daemon()
+        status, out, said = self.end(self.share("/usr/bin/python3", words=("-c", self.HEAD + """
+pages = mmap.mmap(-1, 8192, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+pages[0], pages[4096] = 3, 4
+place, there = v(c.addressof(c.c_char.from_buffer(pages))), v()
+assert d.cuMemHostRegister_v2(place, n(8192), 2) == 0 and d.cuMemHostGetDevicePointer_v2(c.byref(there), place, 0) == 0
+for turn in range(3):
+    child = os.fork()
+    if not child:
+        good = pages[0] == 3 + turn and pages[4096] == 4
+        pages[0], pages[4096] = 77, 78
+        os._exit(0 if good and d.cuMemHostUnregister(place) else 1)
+    print(os.waitpid(child, 0)[1], pages[0], pages[4096])
+    pages[0] += 1
+assert d.cuMemcpyDtoD_v2(memory, there, n(8192)) == 0
+back = (c.c_uint8 * 8192)()
+assert d.cuMemcpyDtoH_v2(back, memory, n(8192)) == 0 and d.cuMemHostUnregister(place) == 0
+print(back[0], back[4096], pages[0])
+""")))
+        self.assertEqual((status, out), (0, b"0 3 4\n0 4 4\n0 5 4\n6 4 6\n"), said)
+        self.stop_daemon()
+
+    def test_child_outlives(self):
+        """A child that uses no CUDA holds nothing of its parent's: when that is killed, its memory and its place are free."""
+        self.start_daemon()
+        program = self.share("/usr/bin/python3", "--name", "server", words=("-c", self.HEAD + "print(os.fork() or time.sleep(1000), flush=True)\ntime.sleep(1000)\n"))
+        child = int(program.stdout.readline())
+        told = self.told()
+        self.assertEqual([client["memory_bytes"] for client in told["clients"]], [1 << 20])
+        os.kill(told["clients"][0]["pid"], signal.SIGKILL)
+        self.wait_for(lambda: not self.told()["clients"])
+        self.assertEqual(self.told()["used_bytes"], 0)
+        self.assertEqual(self.run_shared(PROGRAMS / "vector_add")[0], 0)
+        os.kill(child, signal.SIGKILL)
+        self.stop_daemon()
+
+    def test_child_is_another_program(self):
+        """A child that executes another CUDA program is a client of its own."""
+        self.start_daemon()
+        program = self.share("/usr/bin/python3", "--name", "server", words=("-c", self.HEAD + f"""
+child = os.fork()
+if not child: os.execv({str(PROGRAMS / "own_goal")!r}, ["own_goal", "100000"])
+print(child, flush=True)
+print(d.cuCtxSynchronize(), os.waitpid(child, 0)[1], d.cuCtxSynchronize())
+"""))
+        child = int(program.stdout.readline())
+        self.wait_for(lambda: child in [client["pid"] for client in self.told()["clients"]])
+        self.assertEqual(len(self.told()["clients"]), 2)
+        os.kill(child, signal.SIGKILL)
+        self.assertEqual(self.end(program)[:2], (0, b"0 9 0\n"))
+        self.stop_daemon()
+
+
 class Alone(Daemon):
     def test_cycles(self):
         """The first client finds the machine that `corun exec` makes: the same cycles and counters."""
