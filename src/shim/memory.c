@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Allocations of device memory: each is noted with its size, so that corund can say how much a program has, and refuse what is beyond its limit before the
- * driver is asked. Counted are bytes that the program asks for. Managed memory, which need not be on the GPU, and what the driver itself has are not.
+ * driver is asked. Counted are bytes that the program asks for; of managed memory as well, all of which may be on the GPU. What the driver itself has is not.
  */
 #include "shim/memory.h"
 
@@ -192,6 +192,18 @@ int cuMemAllocPitch_v2(uint64_t *address, size_t *pitch, size_t width, size_t he
     if (!reserve(bytes))
         return OUT_OF_MEMORY;
     int error = real(address, pitch, width, height, element);
+    return settle(error, POINTER, *address, bytes);
+}
+
+SHIM_EXPORT int cuMemAllocManaged(uint64_t *address, size_t bytes, unsigned flags);
+int cuMemAllocManaged(uint64_t *address, size_t bytes, unsigned flags)
+{
+    int (*real)(uint64_t *, size_t, unsigned) = below(LOOKED_AT_cuMemAllocManaged);
+    if (!address)
+        return real(address, bytes, flags);
+    if (!reserve(bytes))
+        return OUT_OF_MEMORY;
+    int error = real(address, bytes, flags);
     return settle(error, POINTER, *address, bytes);
 }
 

@@ -917,6 +917,7 @@ def take(kind, bytes):
     p, pitch = v(), n()
     if kind == "plain": status = d.cuMemAlloc_v2(c.byref(p), n(bytes))
     if kind == "pitch": status = d.cuMemAllocPitch_v2(c.byref(p), c.byref(pitch), n(1024), n(bytes // 1024), 4)
+    if kind == "managed": status = d.cuMemAllocManaged(c.byref(p), n(bytes), 1)
     if kind == "async": status = d.cuMemAllocAsync(c.byref(p), n(bytes), None)
     if kind == "create": status = d.cuMemCreate(c.byref(p), n(bytes), c.byref(How((1, 0, 1, 0))), c.c_ulonglong(0))
     if kind == "array": status = d.cuArrayCreate_v2(c.byref(p), c.byref(Array(1024, bytes // 4096, 32, 1)))
@@ -958,7 +959,7 @@ for line in sys.stdin:
         """Of each kind, freed or gone with its context."""
         self.start_daemon()
         program = self.begin("program")
-        for kind in "plain", "pitch", "async", "create", "array":
+        for kind in "plain", "pitch", "managed", "async", "create", "array":
             with self.subTest(kind):
                 self.assertEqual(self.tell(program, kind, 6), [0])
                 self.assertEqual(self.bytes_of("program"), 6 * self.MIB)
@@ -984,7 +985,7 @@ for line in sys.stdin:
         self.assertEqual(self.tell(first, "plain", 40), [0])
         self.assertEqual(self.tell(second, "plain", 30), [2])
         self.assertEqual(self.tell(second, "info"), [0, 24 * self.MIB, most])
-        for kind in "async", "pitch", "create", "array":
+        for kind in "async", "pitch", "managed", "create", "array":
             self.assertEqual(self.tell(second, kind, 26), [2], kind)
             self.assertEqual(self.tell(second, kind, 20), [0], kind)
             self.assertEqual(self.tell(second, "free"), [0])
