@@ -3,6 +3,7 @@
 #include "shim/below.h"
 #include "shim/cut.h"
 #include "shim/govern.h"
+#include "shim/memory.h"
 #include "shim/times.h"
 
 #include <stdint.h>
@@ -99,6 +100,7 @@ LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz, true)
         govern_begin(&launch, stream, per_thread, NULL, 0); \
         int error = real(graph, stream); \
         govern_end(&launch, error); \
+        memory_graph_launched(); \
         times_end(timed, stream, per_thread, error); \
         return error; \
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Allocations of device memory: each is noted with its size, so that corund can say how much a program has, and refuse what is beyond its limit before the
- * driver is asked. Counted are bytes that the program asks for; of managed memory as well, all of which may be on the GPU. What the driver itself has is not.
+ * driver is asked. Counted are bytes that the program asks for; of managed memory as well, all of which may be on the GPU. What the driver itself has is not. Memory of graphs, which the
+driver takes when they are launched and keeps for their next launches, is counted when it has it.
  */
 #include "shim/memory.h"
 
@@ -13,7 +14,16 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-enum { OUT_OF_MEMORY = 2, PLACES = 4096, ON_DEVICE = 1, MEMORY_TYPE_OF = 2, PITCH = 512 };
+enum {
+    OUT_OF_MEMORY = 2,
+    PLACES = 4096,
+    DEVICES = 16,
+    RESERVED_BY_GRAPHS = 2,
+    ALLOCATES = 10,
+    ON_DEVICE = 1,
+    MEMORY_TYPE_OF = 2,
+    PITCH = 512
+};
 
 enum kind { POINTER, HANDLE, ARRAY };
 
@@ -30,6 +40,8 @@ static struct {
     pthread_mutex_t lock;
     _Atomic uint64_t total;
     struct held *places[PLACES];
+    atomic_bool in_graphs;       /* there has been a node that allocates */
+    uint64_t of_graphs[DEVICES]; /* that the driver has for such nodes */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 uint64_t memory_total(void)
@@ -144,8 +156,40 @@ static bool is_gone(const struct held *held, const void *context)
     return held->kind == POINTER && ask && ask(&type, MEMORY_TYPE_OF, held->key) != BELOW_OK;
 }
 
+/* Of a device. What is not told is none. */
+static void look_at_graphs(int device)
+{
+    int (*ask)(int, int, uint64_t *) = (int (*)(int, int, uint64_t *))below_find("cuDeviceGetGraphMemAttribute");
+    uint64_t bytes = 0;
+    if (device < 0 || device >= DEVICES)
+        return;
+    if (!ask || ask(device, RESERVED_BY_GRAPHS, &bytes) != BELOW_OK)
+        bytes = 0;
+    pthread_mutex_lock(&state.lock);
+    if (bytes != state.of_graphs[device]) {
+        uint64_t total = atomic_load(&state.total) - state.of_graphs[device] + bytes;
+        state.of_graphs[device] = bytes;
+        atomic_store(&state.total, total);
+        (void)govern_hold(total, false);
+    }
+    pthread_mutex_unlock(&state.lock);
+}
+
+void memory_graph_launched(void)
+{
+    int (*current)(int *);
+    int device;
+    if (!atomic_load_explicit(&state.in_graphs, memory_order_relaxed))
+        return;
+    current = (int (*)(int *))below_find("cuCtxGetDevice");
+    if (current && current(&device) == BELOW_OK)
+        look_at_graphs(device);
+}
+
 void memory_context_ended(const void *context)
 {
+    for (int i = 0; i < DEVICES && atomic_load(&state.in_graphs); i++)
+        look_at_graphs(i);
     pthread_mutex_lock(&state.lock);
     for (size_t i = 0; i < PLACES; i++) {
         struct held **at = &state.places[i];
@@ -215,13 +259,21 @@ int cuMemFree_v2(uint64_t address)
     return settle_free(real(address), held);
 }
 
-/* A stream that is captured gets a node of a graph, and memory when that is launched: this is not counted. */
+/* A stream that is captured gets a node of a graph, and memory when that is launched. */
+static bool becomes_node(void *stream, bool per_thread)
+{
+    bool captured = govern_is_captured(stream, per_thread);
+    if (captured)
+        atomic_store(&state.in_graphs, true);
+    return captured;
+}
+
 #define IN_STREAMS(suffix, own) \
     SHIM_EXPORT int cuMemAllocAsync##suffix(uint64_t *address, size_t bytes, void *stream); \
     int cuMemAllocAsync##suffix(uint64_t *address, size_t bytes, void *stream) \
     { \
         int (*real)(uint64_t *, size_t, void *) = below(LOOKED_AT_cuMemAllocAsync##suffix); \
-        if (!address || govern_is_captured(stream, own)) \
+        if (!address || becomes_node(stream, own)) \
             return real(address, bytes, stream); \
         if (!reserve(bytes)) \
             return OUT_OF_MEMORY; \
@@ -232,7 +284,7 @@ int cuMemFree_v2(uint64_t address)
     int cuMemAllocFromPoolAsync##suffix(uint64_t *address, size_t bytes, void *pool, void *stream) \
     { \
         int (*real)(uint64_t *, size_t, void *, void *) = below(LOOKED_AT_cuMemAllocFromPoolAsync##suffix); \
-        if (!address || govern_is_captured(stream, own)) \
+        if (!address || becomes_node(stream, own)) \
             return real(address, bytes, pool, stream); \
         if (!reserve(bytes)) \
             return OUT_OF_MEMORY; \
@@ -248,6 +300,44 @@ int cuMemFree_v2(uint64_t address)
     }
 IN_STREAMS(, false)
 IN_STREAMS(_ptsz, true)
+
+SHIM_EXPORT int cuGraphAddMemAllocNode(void **node, void *graph, const void *const *behind, size_t count, void *how);
+int cuGraphAddMemAllocNode(void **node, void *graph, const void *const *behind, size_t count, void *how)
+{
+    int (*real)(void **, void *, const void *const *, size_t, void *) = below(LOOKED_AT_cuGraphAddMemAllocNode);
+    atomic_store(&state.in_graphs, true);
+    return real(node, graph, behind, count, how);
+}
+
+/* What CUgraphNodeParams begins with is its kind. */
+SHIM_EXPORT int cuGraphAddNode(void **node, void *graph, const void *const *behind, size_t count, int *how);
+int cuGraphAddNode(void **node, void *graph, const void *const *behind, size_t count, int *how)
+{
+    int (*real)(void **, void *, const void *const *, size_t, int *) = below(LOOKED_AT_cuGraphAddNode);
+    if (how && *how == ALLOCATES)
+        atomic_store(&state.in_graphs, true);
+    return real(node, graph, behind, count, how);
+}
+
+SHIM_EXPORT int cuGraphAddNode_v2(void **node, void *graph, const void *const *behind, const void *edges, size_t count,
+                                  int *how);
+int cuGraphAddNode_v2(void **node, void *graph, const void *const *behind, const void *edges, size_t count, int *how)
+{
+    int (*real)(void **, void *, const void *const *, const void *, size_t, int *) = below(LOOKED_AT_cuGraphAddNode_v2);
+    if (how && *how == ALLOCATES)
+        atomic_store(&state.in_graphs, true);
+    return real(node, graph, behind, edges, count, how);
+}
+
+SHIM_EXPORT int cuDeviceGraphMemTrim(int device);
+int cuDeviceGraphMemTrim(int device)
+{
+    int (*real)(int) = below(LOOKED_AT_cuDeviceGraphMemTrim);
+    int error = real(device);
+    if (atomic_load(&state.in_graphs))
+        look_at_graphs(device);
+    return error;
+}
 
 /* The head of CUmemAllocationProp. */
 struct allocation {

@@ -923,15 +923,27 @@ def take(kind, bytes):
     if kind == "array": status = d.cuArrayCreate_v2(c.byref(p), c.byref(Array(1024, bytes // 4096, 32, 1)))
     if status == 0: held.append((kind, p))
     return status
+def graph(bytes):
+    primary, stream, made, ready, p = v(), v(), v(), v(), v()
+    said = [d.cuDevicePrimaryCtxRetain(c.byref(primary), 0), d.cuCtxSetCurrent(primary), d.cuStreamCreate(c.byref(stream), 1), d.cuStreamBeginCapture_v2(stream, 0), d.cuMemAllocAsync(c.byref(p), n(bytes), stream),
+            d.cuMemFreeAsync(p, stream), d.cuStreamEndCapture(stream, c.byref(made)), d.cuGraphInstantiateWithFlags(c.byref(ready), made, c.c_ulonglong(0)),
+            d.cuGraphLaunch(ready, stream), d.cuStreamSynchronize(stream), d.cuCtxSetCurrent(context)]
+    graphs.append((ready, made))
+    return max(said)
+def trim():
+    ready, made = graphs.pop()
+    return max(d.cuGraphExecDestroy(ready), d.cuGraphDestroy(made), d.cuDeviceGraphMemTrim(0))
 def drop(kind, p):
     if kind == "async": return d.cuMemFreeAsync(p, None)
     if kind == "create": return d.cuMemRelease(p)
     return d.cuArrayDestroy(p) if kind == "array" else d.cuMemFree_v2(p)
-held = []
+held, graphs = [], []
 new()
 for line in sys.stdin:
     word, *more = line.split()
     if word == "free": print(drop(*held.pop()), flush=True)
+    elif word == "graph": print(graph(int(more[0]) << 20), flush=True)
+    elif word == "trim": print(trim(), flush=True)
     elif word == "end": held.clear(); print(d.cuCtxDestroy_v2(context), flush=True); new()
     elif word == "info":
         a, b = n(), n()
@@ -972,6 +984,10 @@ for line in sys.stdin:
         self.assertEqual(self.bytes_of("program"), 18 * self.MIB)
         self.assertEqual(self.tell(program, "end"), [0])
         self.assertEqual(self.bytes_of("program"), 0)
+        self.assertEqual(self.tell(program, "graph", 6), [0])  # the driver keeps that for the next launch
+        self.assertGreaterEqual(self.bytes_of("program"), 6 * self.MIB)
+        self.assertEqual(self.tell(program, "trim"), [0])
+        self.assertEqual(self.bytes_of("program"), 0)
         self.assertEqual(self.tell(program, "plain", 1 << 20), [2])  # a terabyte: the driver says no
         self.assertEqual(self.bytes_of("program"), 0)
 
@@ -989,6 +1005,9 @@ for line in sys.stdin:
             self.assertEqual(self.tell(second, kind, 26), [2], kind)
             self.assertEqual(self.tell(second, kind, 20), [0], kind)
             self.assertEqual(self.tell(second, "free"), [0])
+        self.assertEqual(self.tell(second, "graph", 20), [0])
+        self.assertEqual(self.tell(second, "plain", 20), [2])
+        self.assertEqual(self.tell(second, "trim"), [0])
         self.assertEqual(self.tell(other, "plain", 100), [0])
         self.assertGreater(self.tell(other, "info")[2], most)
         self.assertEqual(self.tell(second, "plain", 24), [0])
