@@ -49,7 +49,7 @@ static int make_file(off_t bytes, int seals)
     return file;
 }
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerInitialize(const int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 /* In place of the command's: nobody asks for other commands, or completes words, here. */
@@ -68,7 +68,7 @@ int candidates_print(const struct argp *argp, bool rest_is_not_ours, int count, 
 /* One for the process, as the socket is. */
 static struct fuzzed fuzzed;
 
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+int LLVMFuzzerInitialize(const int *argc, char ***argv)
 {
     (void)argc, (void)argv;
     fuzzed.daemon = lying_begin();

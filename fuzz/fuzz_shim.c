@@ -24,7 +24,7 @@ static struct {
 } fuzzed;
 
 SHIM_EXPORT enum corun_status corun_shim_set_goal(enum corun_goal_kind kind, double value);
-int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerInitialize(const int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 /* ---- in place of the rest of the shim, and of time ---- */
@@ -129,7 +129,7 @@ static int make_file(off_t bytes, int seals)
     return file;
 }
 
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+int LLVMFuzzerInitialize(const int *argc, char ***argv)
 {
     (void)argc, (void)argv;
     fuzzed.daemon = lying_begin();
