@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The one reader of /proc/PID/stat. */
+/* The one reader of /proc/PID/stat, and of what a thread waits in. */
 #include "base/process_stat.h"
 
 #include <errno.h>
@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Fields that follow the name, and are numbers but for the first: the state is field 3, the parent 4, the time of birth 22. */
@@ -55,4 +56,17 @@ bool process_stat_read(pid_t process, pid_t thread, struct process_stat *stat)
     else
         snprintf(path, sizeof path, "/proc/%s/task/%d/stat", whose, thread);
     return process >= 0 && thread >= 0 && read_beginning(path, text, sizeof text) && process_stat_parse(text, stat);
+}
+
+/* The file has "running", or the number of the system call and its arguments: of a futex the address, what to do, a value, and a time or null. */
+bool process_thread_waits(pid_t thread)
+{
+    char path[64], text[256];
+    long number;
+    uint64_t arguments[4];
+    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", thread);
+    return read_beginning(path, text, sizeof text) &&
+           sscanf(text, "%ld %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64, &number, &arguments[0], &arguments[1],
+                  &arguments[2], &arguments[3]) == 5 &&
+           number == SYS_futex && arguments[3] == 0;
 }

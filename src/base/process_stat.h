@@ -24,7 +24,12 @@ struct process_stat {
  * no lock, so a child between fork and exec may ask.
  */
 bool process_stat_read(pid_t process, pid_t thread, struct process_stat *stat);
-/* The same of the text of such a file. False: that is none. */
+/*
+ * Does a thread of this process wait for another one, with no time after which it goes on by itself: in a futex? False where that is hidden from us. Allocates
+ * nothing.
+ */
+bool process_thread_waits(pid_t thread);
+/* process_stat_read of the text of such a file. False: that is none. */
 bool process_stat_parse(const char *text, struct process_stat *stat);
 
 #endif

@@ -369,9 +369,7 @@ int api_call_host(struct call *call, void *handle, abi_host_function function, a
     struct task *task = task_create(TASK_CALL);
     if (!task)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    task->call.function = function;
-    task->call.callback = callback;
-    task->call.user = user;
+    task->call.callee = (struct callee){.function = function, .callback = callback, .user = user};
     return stream_ask(call->process, stream, task);
 }
 

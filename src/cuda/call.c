@@ -3,6 +3,7 @@
 #include "cuda/call.h"
 
 #include "cuda/abi.h"
+#include "cuda/caller.h"
 #include "cuda/checkpoint.h"
 #include "cuda/context.h"
 #include "cuda/device.h"
@@ -13,7 +14,6 @@
 #include "cuda/process.h"
 #include "cuda/remote.h"
 #include "cuda/stack_clear.h"
-#include "cuda/user_object.h"
 
 static void begin(struct call *call)
 {
@@ -126,9 +126,8 @@ int call_end(struct call *call)
 {
     hear_of_loss(call);
     corun_per_thread = false;
-    struct user_object *ended = user_objects_take(call->process);
+    caller_wait_owed(call->process);
     pthread_mutex_unlock(&call->process->lock);
-    user_objects_end(ended);
     if (call->process->checkpoint)
         stack_clear(call->process->checkpoint->stack_end);
     return call->error;

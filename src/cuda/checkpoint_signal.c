@@ -43,7 +43,7 @@ void checkpoint_signal_end(const struct checkpoint *checkpoint)
 /* Is the program in a call? It lets go of the lock now and then. */
 static bool in_a_call(const struct process *process)
 {
-    return process->calls_waiting || process->calls_running;
+    return process->calls_waiting;
 }
 
 static void *wait_for_signal(void *user)

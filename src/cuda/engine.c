@@ -10,6 +10,7 @@
 #include "cuda/engine.h"
 
 #include "cuda/abi.h"
+#include "cuda/caller.h"
 #include "cuda/capture.h"
 #include "cuda/checkpoint.h"
 #include "cuda/context.h"
@@ -69,6 +70,7 @@ static void finish(struct process *process, struct task *task, uint64_t cycle)
     struct stream *stream = task->stream;
     stream_finish(&stream->context->device->scheduler, &task->queued, cycle);
     process->values_waiting -= task->kind == TASK_WAIT_VALUE;
+    process->functions_waiting -= task->kind == TASK_CALL;
     task_free(process, task);
     if (stream->destroyed && stream_idle(stream))
         stream_free(process, stream);
@@ -79,29 +81,84 @@ void engine_finish(struct process *process, struct task *task, uint64_t cycle)
     finish(process, task, cycle);
 }
 
-/* False if the task has gone while other threads had their turn. */
-static bool run_call(struct process *process, struct task *task)
+static void fail_if(const struct task *task, int error)
 {
-    struct context *context = task->stream->context;
-    abi_host_function function = task->call.function;
-    abi_stream_callback callback = task->call.callback;
-    void *user = task->call.user, *stream = task->stream;
-    int error = context->error;
-    task->queued.started = true;
-    process->calls_running++;
-    pthread_mutex_unlock(&process->lock);
-    if (function)
-        function(user);
-    else
-        callback(stream, error, user);
-    pthread_mutex_lock(&process->lock);
-    process->calls_running--;
+    if (error != CUDA_SUCCESS)
+        cuda_context_fail(task->stream->context, error);
+}
+
+static void forget_call(struct process *process, const struct task *task)
+{
+    for (size_t i = 0; i < process->calling.count; i++)
+        if (process->calling.data[i] == task) {
+            memmove(&process->calling.data[i], &process->calling.data[i + 1],
+                    (--process->calling.count - i) * sizeof *process->calling.data);
+            return;
+        }
+}
+
+/* Waits for the function of a task. False: it stands, or the task has gone, *gone, with its context. */
+static bool wait_for_call(struct process *process, struct task *task, bool *gone)
+{
+    struct called *called = task->call.called;
+    called->references++;
+    task->call.waited = true;
+    bool ended = caller_wait(process, called);
+    *gone = called->dropped;
+    caller_release(called);
+    if (*gone)
+        return false;
+    task->call.waited = false;
+    if (ended)
+        forget_call(process, task);
     if (process->checkpoint)
         process->checkpoint->pages.known = false;
-    if (task->stream)
+    return ended;
+}
+
+/* False: the task is not over. Its function stands, or it has gone while other threads had their turn. */
+static bool run_call(struct process *process, struct task *task, uint64_t cycle)
+{
+    bool gone;
+    task->call.callee.stream = task->stream;
+    task->call.callee.error = task->stream->context->error;
+    task->call.called = caller_create(process, &task->call.callee);
+    if (!task->call.called || !vector_push(&process->calling, task)) {
+        fail_if(task, CUDA_ERROR_OUT_OF_MEMORY);
         return true;
-    task_free(process, task); /* what waited in its context has been abandoned meanwhile */
+    }
+    task->queued.started = true;
+    task->call.cycle = cycle;
+    caller_ask(process, task->call.called);
+    if (wait_for_call(process, task, &gone))
+        return true;
+    if (!gone) {
+        checkpoint_refuse(process, "a function in a stream waits for what the program does next");
+        capture_refuse(process, "a function in a stream waits for what the program does next");
+    }
     return false;
+}
+
+/* Functions that stood: who has come on is waited for. What has ended, has ended by now. False if nothing has. */
+static bool collect_calls(struct process *process)
+{
+    bool any = false;
+    for (size_t i = 0; i < process->calling.count;) {
+        struct task *task = process->calling.data[i];
+        bool gone = false;
+        if (task->call.waited) {
+            i++;
+            continue;
+        }
+        if (!wait_for_call(process, task, &gone) && !gone)
+            return any; /* those behind it in the line have not begun */
+        uint64_t now = gone ? 0 : task->stream->context->device->cycle;
+        if (!gone)
+            finish(process, task, now > task->call.cycle ? now : task->call.cycle);
+        any = true;
+        i = 0;
+    }
+    return any;
 }
 
 /* Without timing there is no other clock. */
@@ -110,12 +167,6 @@ static double host_nanoseconds(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-static void fail_if(const struct task *task, int error)
-{
-    if (error != CUDA_SUCCESS)
-        cuda_context_fail(task->stream->context, error);
 }
 
 /* Tasks that take no time. */
@@ -132,7 +183,7 @@ static void carry_out(struct process *process, struct task *task, uint64_t cycle
             process->functional ? host_nanoseconds() : device_nanoseconds(task->stream->context->device, cycle);
         break;
     case TASK_CALL:
-        if (!run_call(process, task))
+        if (!run_call(process, task, cycle))
             return;
         break;
     case TASK_WRITE_VALUE:
@@ -311,10 +362,12 @@ static void has_ended(void *user, struct stream_task *queued, const struct corun
         transfer_ended(process_get(), device, task_of(queued));
 }
 
-/* Starts the first of what can start, on a device or, without timing, on any (NULL); false if nothing can. */
+/* Ends what has ended, or starts the first of what can start, on a device or, without timing, on any (NULL); false if there is nothing. */
 static bool start_one(struct process *process, struct device *device)
 {
     uint64_t since = 0;
+    if (collect_calls(process))
+        return true;
     struct task *task = device ? nested_next(&device->nested, &since) : NULL;
     if (!task)
         task = device ? task_of(stream_next(&device->scheduler, &since)) : next_functional(process);
@@ -397,8 +450,8 @@ static bool work(struct process *process, uint64_t slice)
 static bool advance(struct process *process)
 {
     bool any = work(process, SLICE_CYCLES);
-    /* A function of the program runs in another thread, or another thread or process will write what a stream waits for. */
-    bool elsewhere = !any && (process->calls_running || process->values_waiting || interprocess_look(process));
+    /* A function of the program runs, or another thread or process will write what a stream waits for. */
+    bool elsewhere = !any && (process->calling.count || process->values_waiting || interprocess_look(process));
     if (any || !process->values_waiting)
         process->value_looks = 0;
     else if (++process->value_looks > 2 * process->patience_microseconds / VALUE_LOOK_MICROSECONDS)
@@ -599,29 +652,26 @@ int engine_make_room(struct process *process, struct context *context)
     return context->error;
 }
 
-struct told_callback {
-    abi_stream_callback callback;
-    void *stream, *user;
-    int error;
-};
-
-static void tell(void *value)
-{
-    const struct told_callback *told = value;
-    told->callback(told->stream, told->error, told->user);
-    free(value);
-}
-
 /* Functions in a stream that cannot continue are not called, but callbacks are, with the error (cudaStreamAddCallback): a program may wait for them. */
 static void tell_callback(struct process *process, const struct task *task)
 {
-    int error = task->stream->context->error;
-    struct told_callback *told = error && task->call.callback ? calloc(1, sizeof *told) : NULL;
-    if (!told)
-        return;
-    *told = (struct told_callback){task->call.callback, task->stream, task->call.user, error};
-    if (!user_objects_call(process, told, tell))
-        free(told);
+    struct callee callee = task->call.callee;
+    callee.error = task->stream->context->error;
+    callee.stream = task->stream;
+    struct called *called = callee.error && callee.callback ? caller_create(process, &callee) : NULL;
+    if (called)
+        caller_owe(process, called);
+}
+
+static void abandon_call(struct process *process, struct task *task)
+{
+    struct called *called = task->call.called;
+    process->functions_waiting--;
+    if (!called || !called->begun)
+        tell_callback(process, task);
+    if (called)
+        caller_drop(process, called);
+    forget_call(process, task);
 }
 
 /* Drops a task. What another thread still has to do with is kept until that is over. */
@@ -636,12 +686,9 @@ static void abandon(struct process *process, struct device *device, struct task 
         if (task->event.event->shared)
             interprocess_reached(task->event.event, task->event.count);
     }
-    if (task->kind == TASK_CALL && !task->queued.started)
-        tell_callback(process, task);
-    if (task->kind == TASK_CALL && task->queued.started) /* the thread that is in it frees it */
-        task->stream = NULL;
-    else
-        task_free(process, task);
+    if (task->kind == TASK_CALL)
+        abandon_call(process, task);
+    task_free(process, task);
 }
 
 void engine_abandon(struct process *process, struct context *context)

@@ -23,7 +23,9 @@
  * CUDA's interface names no instance: a program calls cudaMalloc(pointer, bytes) and nothing more. So there is one,
  * here, and this is the only mutable state at file scope of the library.
  */
-static struct process instance = {.lock = PTHREAD_MUTEX_INITIALIZER, .loading_lock = PTHREAD_MUTEX_INITIALIZER};
+static struct process instance = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                                  .loading_lock = PTHREAD_MUTEX_INITIALIZER,
+                                  .caller = {.wanted = PTHREAD_COND_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER}};
 static pthread_once_t prepared = PTHREAD_ONCE_INIT, driver_found = PTHREAD_ONCE_INIT;
 static _Thread_local struct thread_state this_thread;
 _Thread_local bool corun_per_thread, corun_driver_call;
@@ -144,6 +146,8 @@ int process_enter(void)
     instance.calls_wanting++;
     pthread_mutex_lock(&instance.lock);
     instance.calls_wanting--;
+    if (this_thread.calls_functions) /* as CUDA does: whoever waited in one would wait for itself */
+        return instance.forked ? CUDA_ERROR_NOT_INITIALIZED : CUDA_ERROR_NOT_PERMITTED;
     instance.calls++;
     int error = start(&instance);
     checkpoint_enter(&instance);

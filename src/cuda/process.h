@@ -20,6 +20,7 @@
  *   graph.h      tasks with dependencies
  *   machine.h    the machine that runs launches: of this process, or of corund (remote.h)
  *   engine.h     carries tasks out: in program order without timing, or on the simulated machine
+ *   caller.h     the thread that calls functions of the program
  *   untimed.h    launches without timing: to their end, or in turns with what they wait for
  *   nested.h     what kernels launch, and when it can start
  *   failure.h    what a failed kernel does to its context, and what is said of it
@@ -46,6 +47,7 @@
 #include "base/duration.h"
 #include "base/vector.h"
 #include "corun/module.h"
+#include "cuda/caller.h"
 #include "cuda/device.h"
 #include "cuda/driver_calls.h"
 #include "cuda/image.h"
@@ -81,10 +83,9 @@ struct thread_state {
     VECTOR(struct call_configuration) configurations;
     VECTOR(struct stream *) streams; /* the thread's own default stream of each context */
     int capture_mode;
-    const char *asked; /* driver_calls.h: of the runtime, which has called the driver for it; NULL: none */
+    bool calls_functions; /* caller.h: of this thread no call is taken */
+    const char *asked;    /* driver_calls.h: of the runtime, which has called the driver for it; NULL: none */
 };
-
-struct user_object;
 
 struct process {
     pthread_mutex_t lock;
@@ -95,6 +96,7 @@ struct process {
     bool launch_costs;   /* launches take time */
     bool nests;          /* kernels may launch kernels */
     bool watched, ended; /* idle.c */
+    pid_t watcher;       /* the thread of that; 0: it has not begun */
     uint64_t calls;
     _Atomic uint32_t calls_wanting; /* those that wait for the lock */
     uint32_t calls_waiting;         /* those that have given the lock back for others to have their turn */
@@ -124,7 +126,9 @@ struct process {
     bool samples;
     struct corun_sampling sampling; /* if it does */
     VECTOR(struct task *) untimed;  /* launches that give turns (untimed.h), in the order in which they were started */
-    uint32_t calls_running;
+    struct caller caller;           /* of functions of the program */
+    VECTOR(struct task *) calling;  /* whose functions have been asked for (caller.h), and are still in their streams */
+    uint32_t functions_waiting;     /* functions in streams */
     uint32_t values_waiting, value_looks;  /* streams that wait for a value; how often nothing else was to be done */
     struct record *record;                 /* NULL: nobody wants to know */
     struct capture *capture;               /* NULL: nobody wants one */
@@ -134,7 +138,6 @@ struct process {
     struct virtual_memory *virtual_memory; /* NULL until it is used */
     struct interprocess *interprocess;     /* the same */
     struct pointer_map complained;         /* names of what is absent that were said */
-    struct user_object *user_objects;      /* that nobody refers to any more: their functions are still to be called */
     VECTOR(struct context *) gone;         /* destroyed: threads may still have them on their stack */
 };
 

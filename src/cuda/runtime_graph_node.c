@@ -97,8 +97,8 @@ ENTRY(int, cudaGraphAddHostNode, void **result, void *handle, void *const *nodes
     if (graph && (!node || !node->function))
         call.error = CUDA_ERROR_INVALID_VALUE;
     else if (graph && (task = new_task(&call, TASK_CALL))) {
-        task->call.function = node->function;
-        task->call.user = node->user;
+        task->call.callee.function = node->function;
+        task->call.callee.user = node->user;
     }
     return graph_node_end_new(&call, result, graph, task, nodes, count);
 }

@@ -157,7 +157,7 @@ ENTRY(int, cudaGraphHostNodeGetParams, void *handle, struct abi_host_node *value
     struct call call;
     const struct graph_node *node = graph_node_begin(&call, NULL, false, handle, TASK_CALL, values);
     if (node)
-        *values = (struct abi_host_node){node->task->call.function, node->task->call.user};
+        *values = (struct abi_host_node){node->task->call.callee.function, node->task->call.callee.user};
     return runtime_end(&call);
 }
 
@@ -274,8 +274,8 @@ static int change_host(void *executable, bool in_executable, void *handle, const
     struct call call;
     struct graph_node *node = graph_node_begin(&call, executable, in_executable, handle, TASK_CALL, values);
     if (node) {
-        node->task->call.function = values->function;
-        node->task->call.user = values->user;
+        node->task->call.callee.function = values->function;
+        node->task->call.callee.user = values->user;
     }
     return runtime_end(&call);
 }

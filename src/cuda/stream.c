@@ -143,6 +143,7 @@ static void prepare(struct process *process, struct stream *stream, struct task 
         task->queued.event_count = task->event.count;
     }
     process->values_waiting += task->kind == TASK_WAIT_VALUE;
+    process->functions_waiting += task->kind == TASK_CALL;
     runs_asked(process, task);
 }
 

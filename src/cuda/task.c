@@ -2,6 +2,7 @@
 /* Tasks: made, copied, freed with what they own. */
 #include "cuda/task.h"
 
+#include "cuda/caller.h"
 #include "cuda/copy.h"
 #include "cuda/graph_condition.h"
 #include "cuda/journaled_machine.h"
@@ -28,6 +29,8 @@ struct task *task_copy(const struct task *task)
     copy->queued.next = NULL;
     if (task->kind == TASK_LAUNCH)
         copy->launch.walk = NULL;
+    if (task->kind == TASK_CALL)
+        copy->call.called = NULL;
     copy->stream = NULL;
     copy->queued.started = false;
     if (task->kind == TASK_LAUNCH && task->launch.request.parameters) {
@@ -73,6 +76,10 @@ void task_free(struct process *process, struct task *task)
         break;
     case TASK_CONDITION:
         graph_condition_release(process, task->condition);
+        break;
+    case TASK_CALL:
+        if (task->call.called)
+            caller_release(task->call.called);
         break;
     case TASK_NOTHING:
         user_references_free(process, &task->users);

@@ -5,7 +5,7 @@
 
 #include "corun/gpu.h"
 #include "corun/module.h"
-#include "cuda/abi.h"
+#include "cuda/caller.h"
 #include "cuda/copy.h"
 #include "cuda/launch_cluster.h"
 #include "cuda/parts.h"
@@ -71,9 +71,10 @@ struct task {
             uint64_t count; /* of event.recorded */
         } event;
         struct {
-            abi_host_function function;
-            abi_stream_callback callback;
-            void *user;
+            struct callee callee;
+            struct called *called; /* owned; NULL: not asked for yet */
+            uint64_t cycle;        /* when that was */
+            bool waited;           /* a thread waits for it, and finishes the task */
         } call;
         struct {
             uint64_t address, value;

@@ -2,6 +2,7 @@
 /* References to user objects, and their ends. */
 #include "cuda/user_object.h"
 
+#include "cuda/caller.h"
 #include "cuda/process.h"
 
 #include <stdlib.h>
@@ -12,9 +13,12 @@ struct user_object *user_object_create(struct process *process, void *value, voi
     struct user_object *object = calloc(1, sizeof *object);
     if (!object)
         return NULL;
-    *object = (struct user_object){{OBJECT_USER}, references, value, destroy, NULL};
-    if (object_add(process, &object->object))
+    *object = (struct user_object){{OBJECT_USER}, references, NULL};
+    object->end = caller_create(process, &(struct callee){.function = destroy, .user = value});
+    if (object->end && object_add(process, &object->object))
         return object;
+    if (object->end)
+        caller_release(object->end);
     free(object);
     return NULL;
 }
@@ -25,8 +29,8 @@ void user_object_release(struct process *process, struct user_object *object, ui
     if (object->references)
         return;
     object_remove(process, &object->object);
-    object->next = process->user_objects;
-    process->user_objects = object;
+    caller_owe(process, object->end);
+    free(object);
 }
 
 static struct user_reference *find(const struct user_references *references, const struct user_object *object)
@@ -74,35 +78,4 @@ void user_references_free(struct process *process, struct user_references *refer
     for (size_t i = 0; i < references->list.count; i++)
         user_object_release(process, references->list.data[i].to, references->list.data[i].count);
     vector_free(&references->list);
-}
-
-bool user_objects_call(struct process *process, void *value, void (*function)(void *value))
-{
-    struct user_object *object = calloc(1, sizeof *object);
-    if (!object)
-        return false;
-    *object = (struct user_object){{OBJECT_USER}, 0, value, function, process->user_objects};
-    process->user_objects = object;
-    return true;
-}
-
-struct user_object *user_objects_take(struct process *process)
-{
-    struct user_object *last = process->user_objects, *objects = NULL;
-    process->user_objects = NULL;
-    for (struct user_object *before; last; last = before) {
-        before = last->next;
-        last->next = objects;
-        objects = last;
-    }
-    return objects;
-}
-
-void user_objects_end(struct user_object *objects)
-{
-    for (struct user_object *next; objects; objects = next) {
-        next = objects->next;
-        objects->destroy(objects->value);
-        free(objects);
-    }
 }

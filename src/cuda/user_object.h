@@ -11,14 +11,13 @@
 
 #include <stdint.h>
 
+struct called;
 struct process;
 
 struct user_object {
     struct object object;
     uint64_t references;
-    void *value;
-    void (*destroy)(void *value);
-    struct user_object *next; /* of those that nobody refers to any more */
+    struct called *end; /* its function, for caller.h */
 };
 
 struct user_reference {
@@ -30,10 +29,10 @@ struct user_references {
     VECTOR(struct user_reference) list;
 };
 
-/* NULL when out of memory. */
+/* NULL when out of memory or threads. */
 struct user_object *user_object_create(struct process *process, void *value, void (*destroy)(void *value),
                                        uint64_t references);
-/* The function of an object without references is called when the lock is given back: user_objects_end. */
+/* The function of an object without references is called before the call of CUDA ends (caller_owe). */
 void user_object_release(struct process *process, struct user_object *object, uint64_t count);
 /* `count` further references, in the list. False when out of memory. */
 bool user_references_add(struct user_references *references, struct user_object *object, uint64_t count);
@@ -43,10 +42,5 @@ bool user_references_give_up(struct process *process, struct user_references *re
 /* The same ones as another list has, or one of each. False when out of memory. */
 bool user_references_copy(struct user_references *to, const struct user_references *from, bool one);
 void user_references_free(struct process *process, struct user_references *references);
-/* A function that is called once the lock is given back, as that of an object without references. False when out of memory. */
-bool user_objects_call(struct process *process, void *value, void (*function)(void *value));
-/* Takes those that nobody refers to, with the lock; and calls their functions in the order in which they were given up, without. */
-struct user_object *user_objects_take(struct process *process);
-void user_objects_end(struct user_object *objects);
 
 #endif

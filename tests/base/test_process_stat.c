@@ -3,6 +3,7 @@
 #include "base/process_stat.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -111,6 +112,46 @@ static void reads_threads(void **state)
     }
 }
 
+static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
+
+/* Waits for what it is given, once it has told its number. */
+static void *wait_at_door(void *user)
+{
+    *(_Atomic pid_t *)user = gettid();
+    pthread_mutex_lock(&door);
+    pthread_mutex_unlock(&door);
+    return NULL;
+}
+
+static void *sleep_long(void *user)
+{
+    struct timespec time = {.tv_nsec = 200000000};
+    *(_Atomic pid_t *)user = gettid();
+    nanosleep(&time, NULL);
+    return NULL;
+}
+
+static void knows_who_waits_for_threads(void **state)
+{
+    _Atomic pid_t waits = 0, sleeps = 0;
+    pthread_t first, second;
+    struct process_stat stat = {0};
+    (void)state;
+    pthread_mutex_lock(&door);
+    assert_int_equal(pthread_create(&first, NULL, wait_at_door, &waits), 0);
+    assert_int_equal(pthread_create(&second, NULL, sleep_long, &sleeps), 0);
+    while (!waits || !process_thread_waits(waits))
+        sched_yield();
+    assert_true(process_thread_waits(waits));
+    while (!sleeps || (process_stat_read(PROCESS_SELF, sleeps, &stat) && stat.state == 'R'))
+        sched_yield();
+    assert_false(process_thread_waits(sleeps)); /* nor when it has ended */
+    assert_false(process_thread_waits(gettid()));
+    pthread_mutex_unlock(&door);
+    pthread_join(first, NULL);
+    pthread_join(second, NULL);
+}
+
 static void follows_a_child(void **state)
 {
     struct process_stat stat, later;
@@ -139,8 +180,11 @@ static void follows_a_child(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(takes_any_name), cmocka_unit_test(refuses_what_is_cut_off),
-                                       cmocka_unit_test(reads_itself), cmocka_unit_test(reads_threads),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(takes_any_name),
+                                       cmocka_unit_test(refuses_what_is_cut_off),
+                                       cmocka_unit_test(reads_itself),
+                                       cmocka_unit_test(reads_threads),
+                                       cmocka_unit_test(knows_who_waits_for_threads),
                                        cmocka_unit_test(follows_a_child)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -261,6 +261,9 @@ class Capture(Captured):
         done = self.corun("capture", "-o", "none.corun", "--", program("waits_for_host"), "short")
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertIn("cannot be captured: kernel wait_for waits for what the program does meanwhile", done.stderr)
+        done = self.corun("capture", "-o", "none.corun", "--", program("function_thread"), "fork")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("cannot be captured: a function in a stream waits for what the program does next", done.stderr)
         script = f"{program('vector_add')} functional; {program('vector_add')} functional"
         done = self.corun("capture", "-o", "none.corun", "--", "sh", "-c", script)
         self.assertEqual(done.returncode, 4)

@@ -254,6 +254,25 @@ class Exec(unittest.TestCase):
                 outputs.add(done.stdout)
             self.assertEqual(len(outputs), 1, name)
 
+    def test_functions_that_wait(self):
+        """They take no time of the GPU's, whatever else the host does; the program's end does not wait for one."""
+        outputs = set()
+        for others in (0, 4):
+            busy = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(others)]
+            try:
+                for _ in range(2):
+                    done = run("-q", "--patience", "600s", "--json", "-", "--", program("function_thread"))
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    outputs.add(done.stdout)
+            finally:
+                for process in busy:
+                    process.kill()
+                    process.wait()
+        self.assertEqual(len(outputs), 1)
+        for options in ((), ("--functional",)):
+            done = run("-q", "--patience", "600s", "--wall-timeout", "100s", *options, "--", program("function_thread"), "exit")
+            self.assertEqual((done.returncode, done.stderr), (7, ""))
+
     def test_a_full_disk(self):
         """Where the launches cannot all be recorded: what could be is told, and that this is not all."""
         known = []

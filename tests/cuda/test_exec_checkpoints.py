@@ -219,6 +219,7 @@ class Checkpoints(unittest.TestCase):
                             ("several of its processes use CUDA", "forked"),
                             ("its graphs have conditional nodes", "../cuda_graph_conditions"),
                             ("its streams wait for values in memory", "../cuda_stream_values"),
+                            ("a function in a stream waits for what the program does next", "function_thread"),
                             ("it shares memory or events with other processes", "../cuda_interprocess")):
             path = os.path.join(PROGRAMS, name)
             with self.subTest(program=name):
