@@ -5,6 +5,7 @@
 
 #include "base/vector.h"
 #include "corun/module.h"
+#include "cuda/device_heap.h"
 #include "cuda/object.h"
 #include "cuda/pointer_map.h"
 #include "stream/scheduler.h"
@@ -46,6 +47,7 @@ struct context {
     struct graph_bytes graph_bytes;
     VECTOR(struct texture_reference *) references;
     size_t limits[16];
+    struct device_heap heap;
     uint64_t allocated_bytes;
     uint64_t grid_barrier; /* device address of the words that cooperative launches meet at; 0: none yet */
     uint32_t grid_barrier_next;

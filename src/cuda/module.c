@@ -249,7 +249,7 @@ static void link_library(const struct process *process, struct module *module, c
         module->launches = true;
     }
     if (device_heap_wanted(*text) &&
-        device_heap_link(*text, *bytes, context->limits[LIMIT_HEAP], list, &linked, &linked_bytes) == CORUN_OK) {
+        device_heap_link(context, *text, *bytes, list, &linked, &linked_bytes) == CORUN_OK) {
         free(*text);
         *text = linked;
         *bytes = linked_bytes;
@@ -284,6 +284,8 @@ int module_load_text(struct process *process, struct context *context, const cha
         status = rewrite_kernels(module, parting_pass(&process->parting), &from, &rewritten, list);
     if (status == CORUN_OK)
         status = machine_module_load(process, context, &from, module->code, list, &module->loaded);
+    if (status == CORUN_OK)
+        device_heap_take(context, module);
     if (status == CORUN_OK && module->launches)
         nested_prepare(process, context, module);
     if (status == CORUN_OK)

@@ -7,6 +7,8 @@
 #include "cuda/call.h"
 #include "cuda/context.h"
 #include "cuda/device.h"
+#include "cuda/device_heap.h"
+#include "cuda/device_runtime.h"
 #include "cuda/driver_calls.h"
 #include "cuda/engine.h"
 #include "cuda/graph.h"
@@ -193,8 +195,10 @@ ENTRY(int, cudaDeviceSetLimit, int limit, size_t value)
     if (runtime_begin(&call)) {
         if (limit < 0 || limit > 8)
             call.error = CUDA_ERROR_UNSUPPORTED_LIMIT;
-        else
+        else if (limit != LIMIT_HEAP)
             call.context->limits[limit] = value;
+        else if (!device_heap_limit(call.context, value))
+            call.error = CUDA_ERROR_INVALID_VALUE;
     }
     return runtime_end(&call);
 }

@@ -7,6 +7,7 @@
 #include "cuda/capture.h"
 #include "cuda/context.h"
 #include "cuda/device.h"
+#include "cuda/device_heap.h"
 #include "cuda/entry.h"
 #include "cuda/graph.h"
 #include "cuda/idle.h"
@@ -135,6 +136,8 @@ static void prepare(struct process *process, struct stream *stream, struct task 
 {
     task->stream = stream;
     task->queued.kind = queued_kind(task->kind);
+    if (task->kind == TASK_LAUNCH && task->launch.request.function->kernel)
+        device_heap_launch(stream->context, task->launch.request.function->kernel);
     if (task->kind == TASK_LAUNCH)
         task->launch.untimed = !region_times(&process->region, task->launch.request.function->name);
     task->queued.cooperative = task->kind == TASK_LAUNCH && task->launch.request.cooperative;

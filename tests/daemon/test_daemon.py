@@ -37,7 +37,7 @@ CORUN, PROGRAMS = (pathlib.Path(word).absolute() for word in sys.argv[1:3])
 # Of tests/cuda/programs: every one that `corun exec` runs without options of its own.
 PLAIN = """vector_add reduction symbols streams host_memory managed pitched errors fault traps device_printf attributes host_functions
 graph capture cooperative cooperative_pair pools wild threads forked priorities polling device_heap driver driver_link textures surfaces heat
-driver_texture behind_atomics waiting_blocks edges structures elimination graph_memory mistakes per_thread_stream replayed two_files""".split()
+driver_texture behind_atomics waiting_blocks edges structures elimination graph_memory mistakes per_thread_stream replayed two_files heaps""".split()
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "corund"
 # A python with what the package needs.
 NUMPY = next((python for python in (sys.executable, "/usr/bin/python3")
