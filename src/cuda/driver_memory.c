@@ -8,6 +8,7 @@
 #include "cuda/driver_api.h"
 #include "cuda/driver_calls.h"
 #include "cuda/graph.h"
+#include "cuda/pool_bytes.h"
 #include "cuda/process.h"
 #include "cuda/ranges.h"
 #include "cuda/runtime_api.h"
@@ -196,7 +197,8 @@ ENTRY(int, cuMemGetInfo_v2, size_t *available, size_t *total)
     struct call call;
     if (driver_begin(&call)) {
         size_t all = device_memory_bytes(call.context->device);
-        size_t used = call.context->allocated_bytes + call.context->device->physical_bytes;
+        size_t used = call.context->allocated_bytes + call.context->device->physical_bytes +
+                      pool_bytes_idle(call.process, call.context->device);
         if (available)
             *available = used < all ? all - used : 0;
         if (total)

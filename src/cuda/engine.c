@@ -28,6 +28,7 @@
 #include "cuda/module.h"
 #include "cuda/nested.h"
 #include "cuda/object.h"
+#include "cuda/pool_bytes.h"
 #include "cuda/process.h"
 #include "cuda/profile.h"
 #include "cuda/ranges.h"
@@ -514,8 +515,10 @@ static int wait_for(struct process *process, const struct awaited *awaited)
     while (!context->error && !reached(process, awaited, &cycle))
         if (!advance(process))
             return context->error ? context->error : CUDA_ERROR_UNKNOWN;
-    if (!context->error)
+    if (!context->error) {
         host_arrives(process, awaited, cycle);
+        pool_bytes_waited(process, context->device);
+    }
     return context->error;
 }
 

@@ -11,6 +11,7 @@
 #include "cuda/context.h"
 #include "cuda/device.h"
 #include "cuda/engine.h"
+#include "cuda/pool_bytes.h"
 #include "cuda/process.h"
 #include "cuda/ranges.h"
 #include "cuda/stream.h"

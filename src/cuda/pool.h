@@ -18,7 +18,6 @@ enum { POOL_HANDLE_NONE = 0, POOL_HANDLE_FILE = 1 }; /* cudaMemAllocationHandleT
 struct pool {
     struct object object;
     struct device *device;
-    uint64_t release_threshold;
     uint64_t most_bytes; /* that it gives out at once; 0: as many as there are */
     struct pool_bytes *bytes;
     int file;      /* a memory file without content, by which processes know the pool; -1: it has no handles */

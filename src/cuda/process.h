@@ -63,6 +63,7 @@ struct capture;
 struct checkpoint;
 struct context;
 struct interprocess;
+struct pool;
 struct record;
 struct remote;
 struct stream;
@@ -129,12 +130,13 @@ struct process {
     struct caller caller;           /* of functions of the program */
     VECTOR(struct task *) calling;  /* whose functions have been asked for (caller.h), and are still in their streams */
     uint32_t functions_waiting;     /* functions in streams */
-    uint32_t values_waiting, value_looks;  /* streams that wait for a value; how often nothing else was to be done */
-    struct record *record;                 /* NULL: nobody wants to know */
-    struct capture *capture;               /* NULL: nobody wants one */
-    struct checkpoint *checkpoint;         /* NULL: nothing is saved or taken up again */
-    struct runs runs;                      /* under corund */
-    struct remote *remote;                 /* NULL: the GPUs are in this process */
+    uint32_t values_waiting, value_looks; /* streams that wait for a value; how often nothing else was to be done */
+    struct record *record;                /* NULL: nobody wants to know */
+    struct capture *capture;              /* NULL: nobody wants one */
+    struct checkpoint *checkpoint;        /* NULL: nothing is saved or taken up again */
+    struct runs runs;                     /* under corund */
+    struct remote *remote;                /* NULL: the GPUs are in this process */
+    VECTOR(struct pool *) pools;
     struct virtual_memory *virtual_memory; /* NULL until it is used */
     struct interprocess *interprocess;     /* the same */
     struct pointer_map complained;         /* names of what is absent that were said */

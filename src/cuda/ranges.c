@@ -8,6 +8,7 @@
 #include "cuda/copy.h"
 #include "cuda/device.h"
 #include "cuda/interprocess.h"
+#include "cuda/pool_bytes.h"
 #include "cuda/process.h"
 #include "isa/memory.h"
 
@@ -80,17 +81,11 @@ bool ranges_add(struct process *process, struct range range)
     return true;
 }
 
-void pool_bytes_release(struct pool_bytes *pool)
-{
-    if (--pool->references == 0)
-        free(pool);
-}
-
 static void leave_pool(const struct range *range)
 {
     if (!range->pool)
         return;
-    range->pool->used -= range->bytes;
+    pool_bytes_give(range->pool, range->bytes);
     pool_bytes_release(range->pool);
 }
 
@@ -176,9 +171,7 @@ void memory_count(struct process *process, uint64_t address, struct pool_bytes *
     struct range *range = &process->ranges.data[position - 1];
     range->pool = pool;
     pool->references++;
-    pool->used += range->bytes;
-    pool->most_used = pool->used > pool->most_used ? pool->used : pool->most_used;
-    pool->most_reserved = pool->used > pool->most_reserved ? pool->used : pool->most_reserved;
+    pool_bytes_take(pool, range->bytes);
 }
 
 int memory_release(struct process *process, uint64_t address, const char *by)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 struct context;
+struct pool_bytes;
 struct process;
 
 enum range_kind {
@@ -17,13 +18,6 @@ enum range_kind {
     RANGE_REGISTERED, /* the program's own memory */
     RANGE_MODULE,     /* a variable */
     RANGE_VIRTUAL     /* mapped by virtual memory management */
-};
-
-/* What a pool of memory has given out and nobody has freed (runtime_pool.c). */
-struct pool_bytes {
-    uint64_t used, most_used, most_reserved;
-    uint64_t file;       /* inode of the file by which other processes know the pool; 0: none */
-    uint32_t references; /* the pool, and each range */
 };
 
 /*
@@ -60,8 +54,6 @@ int memory_allocate_host(struct process *process, struct context *context, size_
 int memory_release(struct process *process, uint64_t address, const char *by);
 /* The range at an address is from a pool, which counts it until it is released. */
 void memory_count(struct process *process, uint64_t address, struct pool_bytes *pool);
-/* A reference less. */
-void pool_bytes_release(struct pool_bytes *pool);
 /* A range of a context's memory goes, without anything of the process's own. */
 void memory_forget(struct process *process, struct context *context, uint64_t address, const char *by);
 int memory_register(struct process *process, struct context *context, void *host, size_t bytes, unsigned flags);

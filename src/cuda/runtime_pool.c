@@ -14,6 +14,7 @@
 #include "cuda/interprocess.h"
 #include "cuda/object.h"
 #include "cuda/pool.h"
+#include "cuda/pool_bytes.h"
 #include "cuda/process.h"
 #include "cuda/ranges.h"
 #include "cuda/runtime_api.h"
@@ -43,8 +44,11 @@ struct pool *pool_create(struct process *process, struct device *device, int fil
         *pool = (struct pool){.object = {OBJECT_POOL}, .device = device, .bytes = bytes, .file = file};
         bytes->references = 1;
         bytes->file = file < 0 ? 0 : about.st_ino;
-        if (object_add(process, &pool->object))
-            return pool;
+        if (vector_push(&process->pools, pool)) {
+            if (object_add(process, &pool->object))
+                return pool;
+            process->pools.count--;
+        }
     }
     if (file >= 0)
         close(file);
@@ -55,7 +59,11 @@ struct pool *pool_create(struct process *process, struct device *device, int fil
 
 void pool_destroy(struct process *process, struct pool *pool)
 {
+    size_t i = 0;
     object_remove(process, &pool->object);
+    while (process->pools.data[i] != pool)
+        i++;
+    process->pools.data[i] = process->pools.data[--process->pools.count];
     pool_bytes_release(pool->bytes); /* what it has given out still counts it */
     if (pool->file >= 0)
         close(pool->file);
@@ -202,16 +210,19 @@ ENTRY(int, cudaMemPoolDestroy, void *handle)
 
 enum { POOL_RELEASE_THRESHOLD = 4, POOL_RESERVED, POOL_MOST_RESERVED, POOL_USED, POOL_MOST_USED };
 
-/* A pool keeps nothing that is not used: what is reserved is used. False: there is no such count, or it cannot be set. */
+/* What has been most can be set to 0, which is what there is now. False: there is no such count, or it cannot be set. */
 static bool pool_count(struct pool_bytes *bytes, int attribute, uint64_t *value, bool set)
 {
     bool most = attribute == POOL_MOST_RESERVED || attribute == POOL_MOST_USED;
     if (attribute < POOL_RESERVED || attribute > POOL_MOST_USED || (set && (!most || *value)))
         return false;
+    bool of_use = attribute >= POOL_USED;
+    const uint64_t now = of_use ? bytes->used : bytes->reserved;
+    uint64_t *at_most = of_use ? &bytes->most_used : &bytes->most_reserved;
     if (set)
-        *(attribute == POOL_MOST_USED ? &bytes->most_used : &bytes->most_reserved) = bytes->used;
+        *at_most = now;
     else
-        *value = !most ? bytes->used : attribute == POOL_MOST_USED ? bytes->most_used : bytes->most_reserved;
+        *value = most ? *at_most : now;
     return true;
 }
 
@@ -225,9 +236,9 @@ static int pool_attribute(void *handle, int attribute, void *value, bool set)
         else if (attribute >= 1 && attribute <= 3 && !set)
             *(int *)value = 1; /* what may be used again: everything */
         else if (attribute == POOL_RELEASE_THRESHOLD && set)
-            pool->release_threshold = *(const uint64_t *)value;
+            pool->bytes->threshold = *(const uint64_t *)value;
         else if (attribute == POOL_RELEASE_THRESHOLD)
-            *(uint64_t *)value = pool->release_threshold;
+            *(uint64_t *)value = pool->bytes->threshold;
         else if ((attribute < 1 || attribute >= POOL_RELEASE_THRESHOLD) &&
                  !pool_count(pool->bytes, attribute, value, set))
             call.error = CUDA_ERROR_INVALID_VALUE;
@@ -245,12 +256,16 @@ ENTRY(int, cudaMemPoolSetAttribute, void *pool, int attribute, void *value)
     return pool_attribute(pool, attribute, value, true);
 }
 
-ENTRY(int, cudaMemPoolTrimTo, void *pool, size_t bytes)
+ENTRY(int, cudaMemPoolTrimTo, void *handle, size_t bytes)
 {
     struct call call;
-    (void)bytes;
-    if (runtime_begin(&call) && !object_find(call.process, pool, OBJECT_POOL))
-        call.error = CUDA_ERROR_INVALID_VALUE;
+    if (runtime_begin(&call)) {
+        const struct pool *pool = object_find(call.process, handle, OBJECT_POOL);
+        if (pool)
+            pool_bytes_trim(pool->bytes, bytes);
+        else
+            call.error = CUDA_ERROR_INVALID_VALUE;
+    }
     return runtime_end(&call);
 }
 
