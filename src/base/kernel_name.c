@@ -42,7 +42,8 @@ const char *kernel_name(const char *mangled, char *name, size_t bytes)
         unsigned long length = strtoul(at, &end, 10);
         if (end == at || length > strlen(end))
             break;
-        bool anonymous = length >= 12 && !strncmp(end, "_GLOBAL__N__", 12);
+        bool anonymous =
+            length >= 10 && !strncmp(end, "_GLOBAL__N", 10); /* nvcc and clang continue it each in their way */
         if (used + length + 3 >= sizeof text)
             break;
         if (!anonymous) {

@@ -190,7 +190,7 @@ static void kernels_have_the_names_that_people_gave_them(void **state)
     const char *symbols[] = {"sgemm_nt", "_Z6reduceIfLi256EEvPT_", "_Z6reduceIdLi256EEvPT_", "_Z4stepv",
                              "_Z6reduceIfLi256EEvPT_"};
     const char *const *labels = kernel_labels(rig->arena, symbols, 5);
-    const char *expected[] = {"sgemm_nt", "reduce [f]", "reduce [d]", "step", "reduce [f]"};
+    const char *expected[] = {"sgemm_nt", "reduce<float, ..>", "reduce<double, ..>", "step", "reduce<float, ..>"};
     for (int i = 0; i < 5; i++)
         assert_string_equal(labels[i], expected[i]);
     const char *nested[] = {"_Z1fv", "_Z1fvv", "_Z1fvvv"};
@@ -208,11 +208,52 @@ static void kernels_with_long_arguments_are_told_apart(void **state)
     const char *symbols[] = {"_Z1fIN4plusIfEELi128ENS_6policyILi1ELi4EEEEvPT_",
                              "_Z1fIN7minimumIdEELi256ENS_6policyILi2ELi8EEEEvPT_",
                              "_Z1fIN7minimumIdEELi512ENS_6policyILi2ELi8EEEEvPT_"};
-    const char *expected[] = {"f [4plusIfEELi..icyILi1ELi4]", "f [7minimumIdE..icyILi2ELi8]",
-                              "f [7minimumIdEELi512ENS_6policyILi2ELi8]"};
+    const char *expected[] = {"f<plus<float>..olicy<1, 4>>", "f<minimum<dou..olicy<2, 8>>",
+                              "f<minimum<double>, 512, f::policy<2, 8>>"};
     const char *const *labels = kernel_labels(rig->arena, symbols, 3);
     for (int i = 0; i < 3; i++)
         assert_string_equal(labels[i], expected[i]);
+}
+
+/* By what people wrote: parameters where arguments are the same, and the symbol where nothing else is different. */
+static void kernels_are_told_apart_by_what_differs(void **state)
+{
+    struct rig *rig = *state;
+    static const char *const symbols[] = {
+        "_Z5scalePfi",
+        "_Z5scalePdi",
+        "_Z5scalePd",
+        "_ZN5SolveIfE3runILi4EEEvPiT_",
+        "_ZN5SolveIdE3runILi4EEEvPiT_",
+        "_ZN3cub6DeviceI6policyIfLb1EEE3addIiJfdEEEvPKT_DpT0_",
+        "_ZN3cub6DeviceI6policyIfLb0EEE3addIiJfdEEEvPKT_DpT0_",
+        "_ZN12_GLOBAL__N_14kernEPi",
+        "_Z4kernPi",
+        "_ZN36_GLOBAL__N__00000000_4_a_cu_1234567854wideEPi",
+        "_ZN36_GLOBAL__N__00000000_4_b_cu_1234567854wideEPi",
+        "_ZL4oncev",
+    };
+    static const char *const expected[] = {"scale(float*, int)",
+                                           "scale(double*, int)",
+                                           "scale(double*)",
+                                           NULL,
+                                           NULL,
+                                           "cub::Device<policy<float, true>>::add",
+                                           "cub::Device<policy<floa..false>>::add",
+                                           "(anonymous namespace)::kern",
+                                           "kern",
+                                           NULL,
+                                           NULL,
+                                           "once"};
+    const uint32_t count = sizeof symbols / sizeof *symbols;
+    const char *const *labels = kernel_labels(rig->arena, symbols, count);
+    assert_non_null(labels);
+    for (uint32_t i = 0; i < count; i++) {
+        if (expected[i])
+            assert_string_equal(labels[i], expected[i]);
+        for (uint32_t k = 0; k < i; k++)
+            assert_string_not_equal(labels[i], labels[k]);
+    }
 }
 
 int main(void)
@@ -226,6 +267,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(names_of_headings_lose_their_middle, setup, teardown),
         cmocka_unit_test_setup_teardown(lines_of_text_go_on_in_the_next_one, setup, teardown),
         cmocka_unit_test_setup_teardown(kernels_have_the_names_that_people_gave_them, setup, teardown),
+        cmocka_unit_test_setup_teardown(kernels_are_told_apart_by_what_differs, setup, teardown),
         cmocka_unit_test_setup_teardown(kernels_with_long_arguments_are_told_apart, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
