@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Feeds bytes to the reader of checkpoints, as they are and with the checksum that belongs to them, and as a state to archives: sparse memory, counts,
- * vectors, records, parts, a timeline, the journal of a program.
+ * vectors, records, parts, a timeline. Journals of programs have fuzz_journal.
  */
 #include "base/checkpoint_file.h"
 
 #include "base/vector.h"
-#include "cuda/journal.h"
 #include "report/timeline_records.h"
 
 #include <sha2.h>
@@ -70,24 +69,6 @@ static void read_timeline(struct tape tape)
     timeline_destroy(timeline);
 }
 
-/* What a journal holds is read as a program that goes on reads it. */
-static void read_journal(struct tape tape)
-{
-    struct corun_archive archive = {.reads = true, .move = move, .user = &tape};
-    struct journal journal;
-    const struct journal_entry *entry;
-    const void *answer;
-    journal_archive(&archive, &journal);
-    while ((entry = journal_see(&journal, &answer))) {
-        if (entry->kind == JOURNAL_ASKED && strlen(answer) >= entry->bytes)
-            abort();
-        (void)journal_words((enum journal_kind)entry->kind);
-        (void)journal_digest(answer, entry->bytes, entry->digest);
-        journal_pass(&journal);
-    }
-    journal_free(&journal);
-}
-
 static void read_file(const uint8_t *data, size_t size, struct corun_diagnostics *list)
 {
     struct checkpoint_identity identity = {0};
@@ -117,7 +98,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     read_file(data, size, list);
     read_file(summed, size + SHA256_DIGEST_LENGTH, list);
     read_timeline(tape);
-    read_journal(tape);
     read_state(&archive);
     free(summed);
     corun_diagnostics_destroy(list);

@@ -3,6 +3,7 @@
 #include "cuda/journal.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,6 +99,15 @@ const char *journal_words(enum journal_kind kind)
 
 /* ---- checkpoints ---- */
 
+/* A status that there is, and truths that are 0 or 1: whatever else lies in the bytes of an enumeration or a bool, code may do anything with. */
+static bool is_stand(const uint8_t *answer)
+{
+    uint32_t status;
+    memcpy(&status, answer + offsetof(struct corun_launched, status), sizeof status);
+    return status < CORUN_STATUS_COUNT && answer[offsetof(struct corun_launched, ended)] <= 1 &&
+           answer[offsetof(struct corun_launched, estimated)] <= 1;
+}
+
 static bool is_good(const struct journal_entry *entry, size_t left)
 {
     const char *words = (const char *)(entry + 1);
@@ -107,6 +117,8 @@ static bool is_good(const struct journal_entry *entry, size_t left)
         return false;
     if (entry->kind == JOURNAL_ASKED)
         return entry->bytes && entry->bytes <= JOURNAL_TEXT_BYTES && !words[entry->bytes - 1];
+    if (entry->kind == JOURNAL_STOOD)
+        return is_stand((const uint8_t *)words);
     return entry->kind != JOURNAL_CHANGED || entry->bytes > sizeof(uint64_t);
 }
 
@@ -147,10 +159,10 @@ void journal_archive(struct corun_archive *archive, struct journal *journal)
     if (archive_fine(archive))
         check(archive, journal);
     if (!archive_fine(archive))
-        journal_free(journal);
+        journal_clear(journal);
 }
 
-void journal_free(struct journal *journal)
+void journal_clear(struct journal *journal)
 {
     free(journal->data);
     *journal = (struct journal){0};

@@ -54,6 +54,6 @@ const char *journal_words(enum journal_kind kind);
 
 /* To a checkpoint or from one. SYNTAX: it is no journal; whoever reads on then finds what each kind has to have. */
 void journal_archive(struct corun_archive *archive, struct journal *journal);
-void journal_free(struct journal *journal);
+void journal_clear(struct journal *journal);
 
 #endif

@@ -46,7 +46,7 @@ static void write_tape(struct tape *tape)
     assert_true(journal_put(&journal, JOURNAL_CLOSED, 0, NULL, 0));
     journal_archive(&archive, &journal);
     assert_int_equal(archive.status, CORUN_OK);
-    journal_free(&journal);
+    journal_clear(&journal);
 }
 
 static enum corun_status read_tape(struct tape *tape, struct journal *journal)
@@ -89,7 +89,7 @@ static void test_order(void **state)
     /* What follows is written behind it. */
     assert_true(journal_put(&journal, JOURNAL_SENT, 9, NULL, 0));
     assert_int_equal(next(&journal, &answer)->digest, 9);
-    journal_free(&journal);
+    journal_clear(&journal);
 }
 
 /* The first entry begins behind the heading of its part and the count of bytes. */
@@ -125,6 +125,34 @@ static void test_damage(void **state)
     }
 }
 
+/* One look at a launch, whose answer has such a byte there. */
+static enum corun_status read_look(size_t at, uint8_t byte)
+{
+    static struct tape tape;
+    struct journal journal = {0};
+    uint8_t answer[sizeof(struct corun_launched)] = {0};
+    struct corun_archive archive = {.move = move, .user = &tape};
+    tape.written = 0;
+    answer[at] = byte;
+    assert_true(journal_put(&journal, JOURNAL_STOOD, 1, answer, sizeof answer));
+    journal_archive(&archive, &journal);
+    journal_clear(&journal);
+    enum corun_status status = read_tape(&tape, &journal);
+    journal_clear(&journal);
+    return status;
+}
+
+static void test_what_enumerations_and_truths_hold(void **state)
+{
+    (void)state;
+    assert_int_equal(read_look(offsetof(struct corun_launched, ended), 1), CORUN_OK);
+    assert_int_equal(read_look(offsetof(struct corun_launched, ended), 2), CORUN_SYNTAX);
+    assert_int_equal(read_look(offsetof(struct corun_launched, estimated), 255), CORUN_SYNTAX);
+    assert_int_equal(read_look(offsetof(struct corun_launched, status), CORUN_STATUS_COUNT - 1), CORUN_OK);
+    assert_int_equal(read_look(offsetof(struct corun_launched, status), CORUN_STATUS_COUNT), CORUN_SYNTAX);
+    assert_int_equal(read_look(offsetof(struct corun_launched, status) + 3, 0x80), CORUN_SYNTAX);
+}
+
 static void test_digests(void **state)
 {
     (void)state;
@@ -146,6 +174,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_what_enumerations_and_truths_hold),
         cmocka_unit_test(test_digests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
