@@ -53,7 +53,7 @@ endfunction()
 
 # What `corun cc` compiles with where no toolkit is.
 foreach(header cuda/cuda_runtime.h cuda/device_functions.h cuda/vector_types.h cuda/cuda_profiler_api.h cuda/cuda_fp16.h cuda/cuda_bf16.h cuda/half_bits.h
-        cuda/halves.h cuda/cooperative_groups.h kernels/include/device.h)
+        cuda/halves.h cuda/textures.h cuda/cooperative_groups.h kernels/include/device.h)
   get_filename_component(name ${header} NAME)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/data/cuda)
   file(CREATE_LINK ${CMAKE_SOURCE_DIR}/${header} ${CMAKE_BINARY_DIR}/data/cuda/${name} SYMBOLIC)

@@ -416,4 +416,6 @@ static inline __attribute__((host)) cudaError_t cudaStreamWaitEvent(cudaStream_t
     return cudaStreamWaitEvent(stream, event, 0);
 }
 
+#include "textures.h"
+
 #endif

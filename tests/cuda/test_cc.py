@@ -57,8 +57,8 @@ class Compile(unittest.TestCase):
             self.assertEqual(self.corun("exec", "-q", "--", f"./{name}").stdout, printed)
 
     def test_headers_of_ours(self):
-        """Floats of 16 bits and groups of threads, which headers beside cuda_runtime.h have; also with both sides not optimised."""
-        for name in ("halves", "groups"):
+        """Floats of 16 bits, groups of threads, textures and surfaces; also with both sides not optimised."""
+        for name in ("halves", "groups", "textures", "surfaces", "texels"):
             for level in ("3", "0"):
                 self.assertEqual(self.corun("cc", os.path.join(PROGRAMS, f"{name}.cu"), "-O", level, "-o", name, "-I",
                                             os.path.join(HERE, "include")).stderr, "", name)

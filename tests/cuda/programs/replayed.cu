@@ -5,29 +5,10 @@
  * made anew.
  */
 #include "check.h"
+#include "../include/texture.h"
 
 #include <cstring>
 #include <vector>
-
-#ifndef TOOLKIT
-/* As far as linear memory needs them; the rest is zero. */
-struct cudaResourceDesc {
-    int type;
-    struct {
-        void *pointer;
-        int x, y, z, w, kind;
-        size_t bytes;
-    } linear;
-    int reserved[32];
-};
-struct cudaTextureDesc {
-    int mode[3], filter, read, rest[40];
-};
-typedef unsigned long long cudaTextureObject_t;
-extern "C" cudaError_t cudaCreateTextureObject(cudaTextureObject_t *, const cudaResourceDesc *, const cudaTextureDesc *,
-                                               const void *);
-extern "C" cudaError_t cudaDestroyTextureObject(cudaTextureObject_t);
-#endif
 
 static cudaTextureObject_t texture_of(int *device, size_t count)
 {
@@ -36,17 +17,10 @@ static cudaTextureObject_t texture_of(int *device, size_t count)
     cudaTextureDesc reading;
     memset(&resource, 0, sizeof resource);
     memset(&reading, 0, sizeof reading);
-#ifdef TOOLKIT
     resource.resType = cudaResourceTypeLinear;
     resource.res.linear.devPtr = device;
     resource.res.linear.desc = cudaCreateChannelDesc<int>();
     resource.res.linear.sizeInBytes = count * sizeof(int);
-#else
-    resource.type = 2;
-    resource.linear.pointer = device;
-    resource.linear.x = 32;
-    resource.linear.bytes = count * sizeof(int);
-#endif
     CHECK(cudaCreateTextureObject(&texture, &resource, &reading, 0));
     return texture;
 }
