@@ -7,7 +7,8 @@
 
 Times are microseconds of one run, all its launches together; events of the driver enclose each launch, so a launch costs both sides
 something: the simulated time is that of the kernels and of `profiled_launch_cycles` for each launch, or of what an empty kernel was
-measured to take between two events (--launch-us). The workloads are in two halves by
+measured to take between two events (--launch-us; the first of a stream that was closed is not in the shadow of one before and has its own,
+--first-launch-us). With --warm the simulated GPU runs `real_gpu.py --before warm` itself, so that its L2 is as the real one's. The workloads are in two halves by
 the rule of fidelity.py: their names in the order of their SHA-256, every other one decides.
 """
 import argparse
@@ -16,8 +17,10 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
 import fidelity
+import real_gpu
 import simulated
 
 RUN = "(run)"
@@ -28,14 +31,13 @@ def hardware_rows(path):
         return list(csv.DictReader(line for line in file if not line.startswith("#")))
 
 
-def simulate(corun, gpu, workload, cache, runs=1):
-    """The application's report of so many runs; kept in `cache`-`runs` if there is one. None where the simulation does not end well."""
-    cache = f"{cache}-{runs}" if cache else None
+def simulate(corun, gpu, workload, cache):
+    """The application's report of one run; kept in `cache` if there is one. None where the simulation does not end well."""
     path = os.path.join(cache, f"{workload}.json") if cache else None
     if path and os.path.exists(path):
         with open(path, encoding="utf-8") as file:
             return json.load(file)["applications"][0]
-    run = subprocess.run([corun, "run", "--quiet", "--json=-", "--no-cache", "--no-baselines", f"--runs={runs}", f"--gpu={gpu}", workload],
+    run = subprocess.run([corun, "run", "--quiet", "--json=-", "--no-cache", "--no-baselines", "--runs=1", f"--gpu={gpu}", workload],
                          check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if run.returncode:
         print(f"{workload}: {run.stderr.strip()}", file=sys.stderr)
@@ -47,25 +49,45 @@ def simulate(corun, gpu, workload, cache, runs=1):
     return json.loads(run.stdout)["applications"][0]
 
 
-def one_run(options, gpu, workload):
-    """{kernel: its counters in the first run, or in the second one}: the L2 is empty before the first, and warm before the second."""
-    reports = [simulate(options.corun, gpu, workload, options.cache, runs) for runs in ((1, 2) if options.warm else (1,))]
-    if None in reports:
-        return None
+def cold_run(options, gpu, workload):
+    report = simulate(options.corun, gpu, workload, options.cache)
+    return report and {kernel["name"]: {key: kernel[key] for key in ("cycles", "profiled_cycles", "launches")} for kernel in report["kernels"]}
+
+
+def warm_run(options, gpu, workload):
+    """As the real one ran: its buffers are written, read once by all SMs, and the launches wait behind a gate until all are there."""
+    mhz, each = (simulated.value(options.gpu, name) for name in ("core_clock_khz", "profiled_launch_cycles"))
+    with tempfile.TemporaryDirectory() as folder:
+        export, path = os.path.join(folder, "export"), os.path.join(folder, "rows.csv")
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "real_gpu.py")
+        for command in ([options.corun, "export", workload, export],
+                        [options.corun, "exec", "--quiet", f"--gpu={gpu}", "--", sys.executable, script, "--before", "warm", "--fresh",
+                         "--repetitions=1", "--together=1", f"--results={path}", export]):
+            run = subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            if run.returncode:
+                print(f"{workload}: {run.stderr.strip()}", file=sys.stderr)
+                return None
+        rows = hardware_rows(path)
     kernels = {}
-    for factor, report in zip((-1, 1) if options.warm else (1,), reports):
-        for kernel in report["kernels"]:
-            sums = kernels.setdefault(kernel["name"], {"cycles": 0, "profiled_cycles": 0, "launches": 0})
-            for key in sums:
-                sums[key] += factor * kernel[key]
+    for row in rows:
+        if row["kernel"] != RUN:
+            sums = kernels.setdefault(row["kernel"], {"cycles": 0, "profiled_cycles": 0, "launches": 0})
+            cycles, launches = float(row["run_us"]) * mhz, int(row["launches"])
+            for key, more in (("cycles", cycles), ("profiled_cycles", cycles + each * launches), ("launches", launches)):
+                sums[key] += more
     return kernels
 
 
-def times(kernels, mhz, launch_us):
-    """Of each kernel: microseconds of all its launches, with what launches cost, and without."""
-    def with_launches(kernel):
-        return kernel["profiled_cycles"] / mhz if launch_us is None else kernel["cycles"] / mhz + launch_us * kernel["launches"]
-    return {name: (with_launches(kernel), kernel["cycles"] / mhz) for name, kernel in kernels.items()}
+def times(kernels, mhz, launch_us, first_us):
+    """Of each kernel, the first that is launched first: microseconds of all its launches, with what launches cost, and without."""
+    result, batches = {}, -(-sum(kernel["launches"] for kernel in kernels.values()) // real_gpu.BATCH)
+    for name, kernel in kernels.items():
+        without = kernel["cycles"] / mhz
+        cost = kernel["profiled_cycles"] / mhz - without if launch_us is None else launch_us * kernel["launches"]
+        if first_us is not None and not result:
+            cost += (first_us - launch_us) * batches
+        result[name] = (without + cost, without)
+    return result
 
 
 def by_kernel(rows):
@@ -85,10 +107,10 @@ def collect(options, rows):
     for workload, size in dict.fromkeys((row["workload"], row["size"]) for row in rows):
         if size not in options.sizes.split(",") or (options.names and workload not in options.names):
             continue
-        kernels = one_run(options, gpu, f"{workload}@{size}")
+        kernels = (warm_run if options.warm else cold_run)(options, gpu, f"{workload}@{size}")
         if kernels is None:
             continue
-        ours = times(kernels, mhz, options.launch_us)
+        ours = times(kernels, mhz, options.launch_us, options.first_launch_us)
         mine = [row for row in rows if (row["workload"], row["size"]) == (workload, size)]
         total = next(row for row in mine if row["kernel"] == RUN)
         common = {"workload": workload, "size": size, "half": "decides" if workload in first else "reported"}
@@ -137,12 +159,15 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--sizes", default="small,medium")
     parser.add_argument("--overrides", default="")
-    parser.add_argument("--warm", action="store_true", help="the simulated run is one after another of the same: for rows of `real_gpu.py --before warm`")
+    parser.add_argument("--warm", action="store_true", help="for rows of `real_gpu.py --before warm`")
     parser.add_argument("--launch-us", type=float, help="what the driver's events say of an empty kernel; in place of profiled_launch_cycles")
-    parser.add_argument("--cache", help="directory that keeps the reports of simulations")
+    parser.add_argument("--first-launch-us", type=float, help="the same, of one alone behind a gate, as the first of a run is [--launch-us]")
+    parser.add_argument("--cache", help="directory that keeps the reports of simulations with a cold L2")
     parser.add_argument("--save", help="write the records to this file of CSV")
     parser.add_argument("--registers", action="store_true")
     options = parser.parse_intermixed_args()
+    if options.first_launch_us is not None and options.launch_us is None:
+        parser.error("--first-launch-us goes with --launch-us")
     rows = hardware_rows(options.results)
     if options.registers:
         return registers(options, [row for row in rows if row["size"] == options.sizes.split(",", maxsplit=1)[0]])

@@ -684,16 +684,17 @@ class Measurement:
                        {"kernel": RUN, "launches": len(self.runs[0])})
 
 
-def measure(device, gate, caches, export, repetitions, say, together=0):
+def measure(device, gate, caches, export, options, say):
     """Rows of one workload; None if its result is wrong, none if there is no gate to time behind."""
-    program = Program(device.driver, export, together)
+    program = Program(device.driver, export, options.together << 20)
     try:
-        warm_up(program)
-        if verify(program, say)[0] is False:
-            return None
+        if not options.fresh:
+            warm_up(program)
+            if verify(program, say)[0] is False:
+                return None
         if gate is None:
             return []
-        runs = [time_run(program, gate, device.clocks, caches) for _ in range(repetitions)]
+        runs = [time_run(program, gate, device.clocks, caches) for _ in range(options.repetitions)]
         if gate.late:
             say(f"{export.directory}: launches waited for each other; the times have the host's in them")
             gate.late = False
@@ -743,7 +744,7 @@ def run_all(options, driver):
         try:
             read_rows(path)
             gate = None if options.once else gate or Gate(driver)
-            rows = measure(device, gate, caches, Export(directory), options.repetitions, say_error, options.together << 20)
+            rows = measure(device, gate, caches, Export(directory), options, say_error)
         except Broken as error:
             say_error(error)
             status = status or BROKEN
@@ -782,6 +783,7 @@ def main():
                         help="the L2 before a timed run: as restoring the data left it, with other data, or with the program's buffers [restored]")
     parser.add_argument("--together", type=int, default=0, metavar="MIB",
                         help="all buffers in one allocation of at least so many MiB, for large pages [each by itself]")
+    parser.add_argument("--fresh", action="store_true", help="no run before those that are timed: for a simulated GPU, which learns nothing from one")
     parser.add_argument("--device", type=int, default=0, help="number of the GPU [0]")
     parser.add_argument("--results", metavar="FILE.csv", help="instead of results/GPU.csv beside this script")
     parser.add_argument("--driver", default="libcuda.so.1", help="the driver's library [libcuda.so.1]")

@@ -108,6 +108,8 @@ static void check_memory(struct check *check)
     require(check, c->l2_bytes % slices == 0, "an L2 of %" PRIu32 " bytes does not divide into %" PRIu32 " slices",
             c->l2_bytes, slices);
     check_cache(check, "L2 slice", c->l2_bytes / slices, c->l2_ways, c->l2_line_bytes, c->l2_sector_bytes);
+    require(check, !c->l2_far_latency || c->l2_ways > 1,
+            "with l2_far_latency, the L2 must have two ways: a line must not make room for its own copy");
     require(check, c->l2_sector_bytes % c->dram_burst_bytes == 0,
             "dram_burst_bytes (%" PRIu32 ") does not divide l2_sector_bytes (%" PRIu32 ")", c->dram_burst_bytes,
             c->l2_sector_bytes);

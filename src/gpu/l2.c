@@ -24,10 +24,12 @@ static bool slice_create(struct l2_slice *slice, const struct corun_gpu_config *
     slice->number = number;
     slice->sub = (uint8_t)sub;
     slice->port_replies.first = slice->atomic_replies.first = NO_REQUEST;
+    uint32_t slices = config->memory_controllers * config->slices_per_controller;
+    slice->half = (uint8_t)(number * 2 / slices);
     slice->served = calloc(config->l2_queue, sizeof *slice->served);
     if (!slice->served)
         return false;
-    uint32_t bytes = config->l2_bytes / (config->memory_controllers * config->slices_per_controller);
+    uint32_t bytes = config->l2_bytes / slices;
     if (!bytes)
         return true;
     uint32_t lines = bytes / config->l2_line_bytes;
@@ -36,7 +38,10 @@ static bool slice_create(struct l2_slice *slice, const struct corun_gpu_config *
     slice->line_mshr = malloc(lines * sizeof *slice->line_mshr);
     slice->partial = calloc(lines, sizeof *slice->partial);
     slice->words = calloc(lines, sizeof *slice->words);
-    if (!slice->tags || !slice->mshrs || !slice->line_mshr || !slice->partial || !slice->words)
+    if (config->l2_far_latency)
+        slice->arrivals = calloc(lines, sizeof *slice->arrivals);
+    if (!slice->tags || !slice->mshrs || !slice->line_mshr || !slice->partial || !slice->words ||
+        (config->l2_far_latency && !slice->arrivals))
         return false;
     for (uint32_t i = 0; i < config->l2_mshrs; i++)
         slice->mshrs[i].next_free = i + 1 < config->l2_mshrs ? i + 1 : NO_MSHR;
@@ -73,7 +78,9 @@ void memory_channel_free(struct memory_channel *channel)
         free(slice->line_mshr);
         free(slice->partial);
         free(slice->words);
+        free(slice->arrivals);
         free(slice->served);
+        request_queue_free(&slice->late_replies);
     }
     free(channel->slices);
     free(channel->counters);
@@ -85,28 +92,32 @@ void memory_channel_free(struct memory_channel *channel)
 
 /* ---- replies ---- */
 
+static uint64_t list_ready(const struct request_list *list, const struct request_pool *pool)
+{
+    return list->first == NO_REQUEST ? NEVER : pool->slots[list->first].ready;
+}
+
 uint64_t l2_slice_reply_ready(const struct l2_slice *slice, const struct request_pool *pool)
 {
-    uint32_t port = slice->port_replies.first, atomic = slice->atomic_replies.first;
-    uint64_t ready = port == NO_REQUEST ? NEVER : pool->slots[port].ready;
-    if (atomic != NO_REQUEST && pool->slots[atomic].ready < ready)
-        ready = pool->slots[atomic].ready;
-    return ready;
+    uint64_t ready = list_ready(&slice->port_replies, pool), atomic = list_ready(&slice->atomic_replies, pool);
+    uint64_t late = request_queue_time(&slice->late_replies);
+    ready = atomic < ready ? atomic : ready;
+    return late < ready ? late : ready;
 }
 
 uint32_t l2_slice_take_reply(struct l2_slice *slice, struct request_pool *pool, uint64_t limit)
 {
-    uint32_t port = slice->port_replies.first, atomic = slice->atomic_replies.first;
-    uint64_t port_ready = port == NO_REQUEST ? NEVER : pool->slots[port].ready;
-    uint64_t atomic_ready = atomic == NO_REQUEST ? NEVER : pool->slots[atomic].ready;
-    if (port_ready >= limit && atomic_ready >= limit)
+    uint64_t port = list_ready(&slice->port_replies, pool), atomic = list_ready(&slice->atomic_replies, pool);
+    uint64_t late = request_queue_time(&slice->late_replies);
+    if (port >= limit && atomic >= limit && late >= limit)
         return NO_REQUEST;
-    return request_list_pop(pool, port_ready <= atomic_ready ? &slice->port_replies : &slice->atomic_replies);
+    if (late < port && late < atomic)
+        return request_queue_pop(&slice->late_replies).request;
+    return request_list_pop(pool, port <= atomic ? &slice->port_replies : &slice->atomic_replies);
 }
 
-/* Whole sectors, one reply right after the other: what one leaves of a cycle is the next one's. */
-static void reply_through_port(struct memory_shared *shared, struct l2_slice *slice, uint32_t request, uint32_t bytes,
-                               uint64_t cycle)
+/* Whole sectors, one reply right after the other: what one leaves of a cycle is the next one's. Returns its end. */
+static uint64_t take_port(const struct memory_shared *shared, struct l2_slice *slice, uint32_t bytes, uint64_t cycle)
 {
     uint32_t sector = shared->config.l2_sector_bytes, each = shared->config.l2_bytes_per_cycle;
     uint32_t whole = ((bytes ? bytes : 1) + sector - 1) & ~(sector - 1); /* sectors are powers of two */
@@ -117,7 +128,13 @@ static void reply_through_port(struct memory_shared *shared, struct l2_slice *sl
     uint32_t end = slice->port_taken + whole, cycles = end / each;
     slice->port_free += cycles;
     slice->port_taken = end - cycles * each;
-    shared->pool.slots[request].ready = slice->port_free + (slice->port_taken != 0);
+    return slice->port_free + (slice->port_taken != 0);
+}
+
+static void reply_through_port(struct memory_shared *shared, struct l2_slice *slice, uint32_t request, uint32_t bytes,
+                               uint64_t cycle)
+{
+    shared->pool.slots[request].ready = take_port(shared, slice, bytes, cycle);
     request_list_append(&shared->pool, &slice->port_replies, request);
 }
 
@@ -148,24 +165,6 @@ static void serve_atomic(struct memory_channel *channel, struct l2_slice *slice,
     r->ready = slice->atomic_free + shared->config.atomic_latency;
     channel->counters[r->packet.kernel].l2_atomics += sectors;
     request_list_append(&shared->pool, &slice->atomic_replies, request);
-}
-
-/* All sectors of a read or atomic are there. */
-static void complete(struct memory_channel *channel, struct l2_slice *slice, uint32_t request, uint32_t line,
-                     uint64_t cycle)
-{
-    struct memory_shared *shared = channel->shared;
-    const struct packet *packet = &shared->pool.slots[request].packet;
-    if (packet->kind == PACKET_READ) {
-        uint32_t bytes = count_sectors(packet->sectors) * shared->config.l2_sector_bytes;
-        reply_through_port(shared, slice, request, bytes, cycle);
-        return;
-    }
-    if (slice->tags) {
-        cache_set_dirty(slice->tags, line, packet->sectors);
-        cache_set_owner(slice->tags, line, packet->kernel, packet->application);
-    }
-    serve_atomic(channel, slice, request, cycle);
 }
 
 /* ---- DRAM ---- */
@@ -248,13 +247,123 @@ static void leave_place_line(struct memory_channel *channel, struct l2_slice *sl
     offer_place(channel, write, cycle + 1);
 }
 
+static void write_back(struct memory_channel *channel, struct l2_slice *slice, const struct cache_victim *victim,
+                       uint64_t cycle)
+{
+    channel->counters[victim->kernel].l2_writebacks += count_sectors(victim->dirty);
+    push(channel, slice, cycle, victim->address, victim->dirty, true, victim->kernel, 0);
+}
+
+/* `coming`: sectors that had been asked for before. */
+static void count_lookup(struct memory_channel *channel, const struct packet *packet, uint32_t present, uint32_t coming)
+{
+    struct channel_counters *counters = &channel->counters[packet->kernel];
+    uint32_t absent = packet->sectors & ~present;
+    counters->l2_accesses += count_sectors(packet->sectors);
+    counters->l2_hits += count_sectors(packet->sectors & present);
+    if (packet->kind == PACKET_WRITE) {
+        counters->l2_write_misses += count_sectors(absent);
+        return;
+    }
+    counters->l2_merges += count_sectors(absent & coming);
+    counters->l2_misses += count_sectors(absent & ~coming);
+}
+
+/* ---- halves ---- */
+
+/* The copy that the other half of the L2 has of a line is a line of the same slice, with this bit in its address. */
+#define COPY (UINT64_C(1) << 62)
+
+/* It comes from an SM that is nearer to the other half. */
+static bool is_far(const struct memory_shared *shared, const struct l2_slice *slice, const struct packet *packet)
+{
+    return shared->config.l2_far_latency && slice->tags && (packet->sm / 2u) % 2 != slice->half;
+}
+
+static void reply_late(struct memory_channel *channel, struct l2_slice *slice, uint32_t request, uint64_t ready)
+{
+    channel->shared->pool.slots[request].ready = ready;
+    uint32_t order = slice->late_count++ & ((1u << REQUEST_SOURCE_BITS) - 1);
+    if (!request_queue_push(&slice->late_replies, ready, order, request))
+        channel->failed = true;
+}
+
+/* Replies to a read whose sectors the nearer half has. False: it has not all of them. */
+static bool serve_copy(struct memory_channel *channel, struct l2_slice *slice, uint64_t cycle)
+{
+    struct memory_shared *shared = channel->shared;
+    const struct request *r = &shared->pool.slots[slice->head];
+    uint32_t line = cache_find(slice->tags, r->local | COPY), sectors = r->packet.sectors;
+    if (line == CACHE_NO_LINE || sectors & ~cache_valid(slice->tags, line))
+        return false;
+    count_lookup(channel, &r->packet, sectors, 0);
+    cache_touch(slice->tags, line);
+    uint32_t bytes = count_sectors(sectors) * shared->config.l2_sector_bytes;
+    if (slice->arrivals[line] <= cycle)
+        reply_through_port(shared, slice, slice->head, bytes, cycle);
+    else
+        reply_late(channel, slice, slice->head, later(take_port(shared, slice, bytes, cycle), slice->arrivals[line]));
+    return true;
+}
+
+/* The nearer half keeps what is on its way from `line` to the SM. */
+static void keep_copy(struct memory_channel *channel, struct l2_slice *slice, const struct request *r, uint32_t line,
+                      uint64_t cycle, uint64_t arrival)
+{
+    struct cache_victim victim;
+    uint32_t copy = cache_find(slice->tags, r->local | COPY);
+    if (copy == CACHE_NO_LINE) {
+        cache_touch(slice->tags, line); /* others may wait for it: it is not what makes room */
+        copy = cache_allocate(slice->tags, r->local | COPY, &victim);
+        if (copy == CACHE_NO_LINE)
+            return;
+        slice->partial[copy] = 0;
+        cache_set_owner(slice->tags, copy, r->packet.kernel, r->packet.application);
+        if (victim.dirty)
+            write_back(channel, slice, &victim, cycle);
+    }
+    cache_touch(slice->tags, copy);
+    cache_set_valid(slice->tags, copy, r->packet.sectors);
+    slice->arrivals[copy] = arrival;
+}
+
+/* The line is about to be changed. */
+static void forget_copy(const struct memory_shared *shared, struct l2_slice *slice, const struct request *r)
+{
+    uint32_t copy = shared->config.l2_far_latency ? cache_find(slice->tags, r->local | COPY) : CACHE_NO_LINE;
+    if (copy != CACHE_NO_LINE)
+        cache_invalidate(slice->tags, copy);
+}
+
+/* All sectors of a read or atomic are there. */
+static void complete(struct memory_channel *channel, struct l2_slice *slice, uint32_t request, uint32_t line,
+                     uint64_t cycle)
+{
+    struct memory_shared *shared = channel->shared;
+    const struct packet *packet = &shared->pool.slots[request].packet;
+    if (packet->kind == PACKET_READ) {
+        uint32_t bytes = count_sectors(packet->sectors) * shared->config.l2_sector_bytes;
+        if (!is_far(shared, slice, packet)) {
+            reply_through_port(shared, slice, request, bytes, cycle);
+            return;
+        }
+        uint64_t ready = take_port(shared, slice, bytes, cycle) + shared->config.l2_far_latency;
+        keep_copy(channel, slice, &shared->pool.slots[request], line, cycle, ready);
+        reply_late(channel, slice, request, ready);
+        return;
+    }
+    if (slice->tags) {
+        cache_set_dirty(slice->tags, line, packet->sectors);
+        cache_set_owner(slice->tags, line, packet->kernel, packet->application);
+    }
+    serve_atomic(channel, slice, request, cycle);
+}
+
 /* ---- service ---- */
 
 static void write_victim(struct memory_channel *channel, struct l2_slice *slice, uint64_t cycle)
 {
-    const struct cache_victim *victim = &slice->victim;
-    channel->counters[victim->kernel].l2_writebacks += count_sectors(victim->dirty);
-    push(channel, slice, cycle, victim->address, victim->dirty, true, victim->kernel, 0);
+    write_back(channel, slice, &slice->victim, cycle);
     slice->victim_waits = false;
 }
 
@@ -291,21 +400,6 @@ static uint32_t obtain_line(struct memory_channel *channel, struct l2_slice *sli
     }
     write_victim(channel, slice, cycle);
     return line;
-}
-
-/* `coming`: sectors that had been asked for before. */
-static void count_lookup(struct memory_channel *channel, const struct packet *packet, uint32_t present, uint32_t coming)
-{
-    struct channel_counters *counters = &channel->counters[packet->kernel];
-    uint32_t absent = packet->sectors & ~present;
-    counters->l2_accesses += count_sectors(packet->sectors);
-    counters->l2_hits += count_sectors(packet->sectors & present);
-    if (packet->kind == PACKET_WRITE) {
-        counters->l2_write_misses += count_sectors(absent);
-        return;
-    }
-    counters->l2_merges += count_sectors(absent & coming);
-    counters->l2_misses += count_sectors(absent & ~coming);
 }
 
 /* Of these sectors of a line, which had been written in part, those that the words of one more write make whole. */
@@ -399,6 +493,10 @@ static bool serve_cached(struct memory_channel *channel, struct l2_slice *slice,
 {
     struct memory_shared *shared = channel->shared;
     struct request *r = &shared->pool.slots[slice->head];
+    if (r->packet.kind != PACKET_READ)
+        forget_copy(shared, slice, r);
+    else if (!slice->stopped_once && is_far(shared, slice, &r->packet) && serve_copy(channel, slice, cycle))
+        return true;
     uint32_t line = obtain_line(channel, slice, r, cycle);
     if (line == CACHE_NO_LINE)
         return false;
@@ -630,8 +728,10 @@ static void archive_slice(struct corun_archive *archive, struct l2_slice *slice,
     static const struct archive_hole holes[] = {
         ARCHIVE_HOLE(struct l2_slice, tags),      ARCHIVE_HOLE(struct l2_slice, mshrs),
         ARCHIVE_HOLE(struct l2_slice, line_mshr), ARCHIVE_HOLE(struct l2_slice, partial),
-        ARCHIVE_HOLE(struct l2_slice, words),     ARCHIVE_HOLE(struct l2_slice, served)};
+        ARCHIVE_HOLE(struct l2_slice, words),     ARCHIVE_HOLE(struct l2_slice, served),
+        ARCHIVE_HOLE(struct l2_slice, arrivals),  ARCHIVE_HOLE(struct l2_slice, late_replies)};
     ARCHIVE_RECORD(archive, slice, holes);
+    request_queue_archive(archive, &slice->late_replies);
     archive_bytes(archive, slice->served, config->l2_queue * sizeof *slice->served);
     if (!slice->tags || !archive_fine(archive))
         return;
@@ -642,6 +742,8 @@ static void archive_slice(struct corun_archive *archive, struct l2_slice *slice,
     archive_bytes(archive, slice->line_mshr, lines * sizeof *slice->line_mshr);
     archive_bytes(archive, slice->partial, lines * sizeof *slice->partial);
     archive_bytes(archive, slice->words, lines * sizeof *slice->words);
+    if (slice->arrivals)
+        archive_bytes(archive, slice->arrivals, lines * sizeof *slice->arrivals);
 }
 
 void memory_channel_archive(struct corun_archive *archive, struct memory_channel *channel)

@@ -12,6 +12,11 @@
  *            bytes' mask. It is dirty, but a read of it misses and fetches; the fill merges.
  *   atomics  need their sectors like a read, then take the slice's atomic unit for atomic_interval per sector; the reply leaves
  *            atomic_latency later.
+ *   halves   with l2_far_latency the slices of the first controllers are one half of the L2, the others the other one, and pairs of SMs take
+ *            turns in being nearer to either. What an SM reads from the half farther off takes so much longer, and its own half keeps a copy,
+ *            from which later reads of that half's SMs are served like any hit. The copy is a line of the slice that has the original: a half
+ *            makes as many copies of the other's lines as the other of its lines, so that they take the room that they would take there.
+ *            Stores and atomics go to the original and end the copy.
  *   no L2    reads and writes go to DRAM as they are. Atomics read, are performed at the slice, and write; those writes
  *            may exceed the DRAM queue.
  *
@@ -102,7 +107,8 @@ struct l2_slice {
     uint64_t next; /* cycle at which it serves its head; NEVER if it has none or is stopped */
     uint32_t head; /* request, NO_REQUEST if none has been taken from the network */
     uint32_t number;
-    uint8_t sub; /* number within the channel */
+    uint8_t sub;  /* number within the channel */
+    uint8_t half; /* of the L2 */
     uint8_t state;
     bool stopped_once; /* this head has been counted as a reservation failure */
     bool victim_waits;
@@ -114,7 +120,10 @@ struct l2_slice {
     uint32_t *line_mshr; /* by line of the cache */
     uint8_t *partial;    /* by line: dirty sectors of which only some bytes are there */
     uint64_t *words;     /* by line: the words of 4 bytes of partial sectors that are there; nothing else counts */
+    uint64_t *arrivals;  /* by line: of a copy for the other half, when it is there; NULL: the L2 has no halves */
     uint32_t first_free_mshr;
+    uint32_t late_count;                              /* replies that were among the late ones */
+    struct request_queue late_replies;                /* to SMs of the other half, by `ready` */
     struct request_list port_replies, atomic_replies; /* each in order of `ready` */
     uint64_t *served;                                 /* cycles at which the last l2_queue requests were served */
     uint32_t served_next;                             /* which of these the next one replaces */

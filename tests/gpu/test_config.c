@@ -266,6 +266,7 @@ static void test_values_must_fit_together(void **state)
     expect_refusal(fixture, "default:l1_line=96", CORUN_ARGUMENT, "power of two");
     expect_refusal(fixture, "default:l1_sector=256", CORUN_ARGUMENT, "no larger than its line");
     expect_refusal(fixture, "default:l1_sector=48", CORUN_ARGUMENT, "sector of the L1 cache must be a power of two");
+    expect_refusal(fixture, "default:l2_far_latency=9,l2_ways=1", CORUN_ARGUMENT, "make room for its own copy");
     expect_refusal(fixture, "default:dram_burst=64", CORUN_ARGUMENT, "does not divide l2_sector_bytes");
     expect_refusal(fixture, "default:dram_bus=24", CORUN_ARGUMENT, "whole number of DRAM cycles");
     expect_refusal(fixture, "default:schedulers=3", CORUN_ARGUMENT, "64 warps do not divide among 3 schedulers");

@@ -56,6 +56,8 @@ static void finish(struct rig *rig, struct outcome *outcome)
     memory_system_result(rig->memory, 200000, &outcome->result);
 }
 
+#define VARIANTS 6u
+
 static void vary(struct corun_gpu_config *c, uint32_t variant)
 {
     *c = rig_config();
@@ -87,6 +89,9 @@ static void vary(struct corun_gpu_config *c, uint32_t variant)
         c->icnt_clock_khz = 400000;
         c->icnt = CORUN_ICNT_MESH;
         break;
+    case 5:
+        c->l2_far_latency = 37;
+        break;
     default:
         break;
     }
@@ -95,7 +100,7 @@ static void vary(struct corun_gpu_config *c, uint32_t variant)
 static void the_cut_into_steps_changes_nothing(void **state)
 {
     (void)state;
-    for (uint32_t variant = 0; variant < 5; variant++) {
+    for (uint32_t variant = 0; variant < VARIANTS; variant++) {
         struct corun_gpu_config c;
         vary(&c, variant);
         struct outcome first, other;
@@ -287,6 +292,107 @@ static void one_slice_is_contended(void **state)
     assert_true(latency[4] > latency[1] + 100 && latency[16] > latency[4] + 1000);
 }
 
+/* ---- halves of the L2 ---- */
+
+#define FAR 100u
+#define READER_LINES 200u
+
+/* Only SM `senders` reads, a line after the other, each of them another one. */
+static bool one_reads(const struct rig *rig, uint32_t sm, uint32_t n, struct packet *packet)
+{
+    packet->kind = PACKET_READ;
+    packet->sectors = 0xf;
+    packet->address = (uint64_t)n * 128;
+    return sm == rig->senders;
+}
+
+static bool one_writes(const struct rig *rig, uint32_t sm, uint32_t n, struct packet *packet)
+{
+    one_reads(rig, sm, n, packet);
+    packet->kind = PACKET_WRITE;
+    packet->full_sectors = 0xf;
+    packet->bytes = 128;
+    return sm == rig->senders;
+}
+
+/* How many of its lines an SM finds farther off, and which: `far`, by line; those at the same distance take the same time. */
+static uint32_t count_far(struct rig *rig, uint32_t sm, bool *far)
+{
+    uint32_t count = 0;
+    uint64_t least = UINT64_MAX;
+    rig->senders = sm;
+    rig_run(rig, READER_LINES, one_reads);
+    const uint64_t *replied = &rig->replied[(size_t)sm * rig->count];
+    for (uint32_t n = 1; n < READER_LINES; n++)
+        least = replied[n] - replied[n - 1] < least ? replied[n] - replied[n - 1] : least;
+    for (uint32_t n = 1; n < READER_LINES; n++) {
+        uint64_t more = replied[n] - replied[n - 1] - least;
+        assert_true(more == 0 || more == FAR);
+        far[n] = more == FAR;
+        count += far[n];
+    }
+    return count;
+}
+
+static void what_is_far_is_brought_near_until_it_changes(void **state)
+{
+    (void)state;
+    struct corun_gpu_config c = rig_config();
+    c.l2_far_latency = FAR;
+    struct rig rig;
+    bool first[READER_LINES], second[READER_LINES], again[READER_LINES];
+    rig_create(&rig, &c);
+    rig.window = 1;
+    rig.senders = 2; /* of the second pair: it brings all from DRAM, and what is far from it is copied */
+    rig_run(&rig, READER_LINES, one_reads);
+    assert_int_equal(count_far(&rig, 2, first), 0);
+    assert_int_equal(count_far(&rig, 3, first), 0); /* the same half */
+    uint32_t count = count_far(&rig, 0, first);
+    assert_true(count > READER_LINES / 3 && count < READER_LINES * 2 / 3);
+    assert_int_equal(count_far(&rig, 1, second), 0);
+    assert_int_equal(count_far(&rig, 4, second), 0); /* pairs take turns */
+    /* A store, whoever makes it, leaves the original alone. */
+    rig.senders = 0;
+    rig_run(&rig, READER_LINES, one_writes);
+    assert_int_equal(count_far(&rig, 0, again), count);
+    assert_memory_equal(again + 1, first + 1, READER_LINES - 1);
+    assert_int_equal(count_far(&rig, 2, second), READER_LINES - 1 - count);
+    for (uint32_t n = 1; n < READER_LINES; n++)
+        assert_int_not_equal(first[n], second[n]); /* what is near to one is far from the other */
+    rig_destroy(&rig);
+}
+
+static bool three_quarters(const struct rig *rig, uint32_t sm, uint32_t n, struct packet *packet)
+{
+    packet->kind = PACKET_READ;
+    packet->sectors = 0xf;
+    packet->address = (uint64_t)(n % (rig->config.l2_bytes / 128 * 3 / 4)) * 128;
+    return sm < rig->senders;
+}
+
+/* An array of three quarters of the L2 fits, but not what both halves have of it. */
+static void copies_take_room(void **state)
+{
+    (void)state;
+    for (uint32_t far = 0; far <= FAR; far += FAR) {
+        struct corun_gpu_config c = rig_config();
+        c.l2_bytes = 16 * 16384;
+        c.l2_far_latency = far;
+        struct rig rig;
+        rig_create(&rig, &c);
+        rig.senders = 4;
+        uint32_t lines = c.l2_bytes / 128 * 3 / 4;
+        rig_run(&rig, lines, three_quarters);
+        rig_run(&rig, lines, three_quarters);
+        uint64_t read = rig_counters(&rig).dram_read_bytes;
+        if (far)
+            assert_true(read > (uint64_t)lines * 128 * 5 / 4);
+        else
+            assert_int_equal(read, (uint64_t)lines * 128);
+        rig_destroy(&rig);
+    }
+}
+
 /* ---- clocks, quantum, next ---- */
 
 static void clocks_do_not_drift(void **state)
@@ -326,7 +432,7 @@ static void quantum_is_the_shortest_way_there_and_back(void **state)
 static void jumps_are_never_late(void **state)
 {
     (void)state;
-    for (uint32_t variant = 0; variant < 5; variant++) {
+    for (uint32_t variant = 0; variant < VARIANTS; variant++) {
         struct corun_gpu_config c;
         vary(&c, variant);
         struct rig rig;
@@ -458,6 +564,8 @@ int main(void)
         cmocka_unit_test(all_channels_stream_at_nine_tenths_of_their_peak),
         cmocka_unit_test(row_conflicts_cost_trc),
         cmocka_unit_test(one_slice_is_contended),
+        cmocka_unit_test(what_is_far_is_brought_near_until_it_changes),
+        cmocka_unit_test(copies_take_room),
         cmocka_unit_test(clocks_do_not_drift),
         cmocka_unit_test(quantum_is_the_shortest_way_there_and_back),
         cmocka_unit_test(jumps_are_never_late),

@@ -158,7 +158,7 @@ class Beside(unittest.TestCase):
     def test_records(self):
         row = {"workload": "sad", "size": "small", "launches": "1"}
         rows = [dict(row, kernel="mb_sad_calc", run_us="10"), dict(row, kernel="(run)", run_us="20", launches="3")]
-        options = types.SimpleNamespace(corun=CORUN, gpu="h100", overrides="profiled_launch_cycles=1980", sizes="small", names=[], cache=None, launch_us=None, warm=False)
+        options = types.SimpleNamespace(corun=CORUN, gpu="h100", overrides="profiled_launch_cycles=1980", sizes="small", names=[], cache=None, launch_us=None, first_launch_us=None, warm=False)
         run_row, kernel = beside.collect(options, rows)
         self.assertEqual((run_row["hardware_us"], kernel["hardware_us"], run_row["half"]), (20, 10, "decides"))
         self.assertAlmostEqual(run_row["simulated_us"] - run_row["without_launches_us"], 3)  # three launches of 1980 cycles at 1980 MHz
@@ -166,6 +166,22 @@ class Beside(unittest.TestCase):
         options.warm = True
         warm, _ = beside.collect(options, rows)
         self.assertLess(warm["without_launches_us"], run_row["without_launches_us"])
+        self.assertAlmostEqual(warm["simulated_us"] - warm["without_launches_us"], 3)
+
+    def test_a_warm_l2_is_as_the_real_one(self):
+        """What all SMs have read is near to half of a kernel's SMs or has been copied: loads from the other half are paid for in a warm run."""
+        row = {"workload": "gesummv", "size": "small", "launches": "1", "kernel": "(run)", "run_us": "1"}
+        options = types.SimpleNamespace(corun=CORUN, gpu="h100", sizes="small", names=[], cache=None, launch_us=2, first_launch_us=None, warm=True)
+        taken = []
+        for far in (0, 300):
+            options.overrides = f"l2_far_latency={far}"
+            taken.append(next(beside.collect(options, [row]))["without_launches_us"])
+        self.assertGreater(taken[1], taken[0] * 1.2)
+
+    def test_the_first_launch_has_its_own_cost(self):
+        kernels = {"a": {"cycles": 10, "launches": 200}, "b": {"cycles": 20, "launches": 100}}
+        self.assertEqual(beside.times(kernels, 10, 4, None), {"a": (801, 1), "b": (402, 2)})
+        self.assertEqual(beside.times(kernels, 10, 4, 3), {"a": (799, 1), "b": (402, 2)})  # 300 launches are two batches
 
 
 class Others(unittest.TestCase):

@@ -199,6 +199,13 @@ class Runs(Script):
             self.assertAlmostEqual(float(rows[-1]["time_us"]), total, delta=0.001 + 1e-5 * total)
         self.assertEqual(self.calls()[-1], {"left": 0})
 
+    def test_fresh_runs_are_the_first(self):
+        self.run_script("--fresh", self.plain)
+        facts = json.loads((self.folder / self.plain / "launch.json").read_text())
+        launched = [facts["operations"][index]["kernel"] for index in facts["sequence"] if "kernel" in facts["operations"][index]]
+        self.assertEqual([call["done"] for call in self.calls("done") if call["done"] != "gate"], 2 * launched)
+        self.assertEqual({row["verified"] for row in self.check_rows(self.plain, facts)}, {"yes"})
+
     def test_calls_say_what_the_file_says(self):
         for name in self.workloads:
             self.log_path.unlink(missing_ok=True)

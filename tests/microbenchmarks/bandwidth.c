@@ -102,9 +102,10 @@ static struct reading measure_dram(const struct bench *bench, const struct row *
 
 /*
  * Long turns of the SMs at the slices: with short ones, fair to the SMs, their streams mix and rows are opened more
- * often (4 packets a turn cost 6 % of the bandwidth on gtx980).
+ * often (4 packets a turn cost 6 % of the bandwidth on gtx980). And without halves of the L2: what comes from the one
+ * farther off is the end of so short a run (6 % on h100, within the 5 % when it is twice as long).
  */
-#define DRAM_ALONE ALONE ",icnt_turn_packets=1024"
+#define DRAM_ALONE ALONE ",icnt_turn_packets=1024,l2_far_latency=0"
 
 /*
  * The pins of all channels, without the time of refreshes: rows are closed before and opened after them. A stream opens
