@@ -54,9 +54,15 @@ def cold_run(options, gpu, workload):
     return report and {kernel["name"]: {key: kernel[key] for key in ("cycles", "profiled_cycles", "launches")} for kernel in report["kernels"]}
 
 
+def value(options, name):
+    """Of the configuration, or of the overrides."""
+    given = dict(pair.split("=") for pair in options.overrides.split(",") if pair)
+    return int(given[name]) if name in given else simulated.value(options.gpu, name)
+
+
 def warm_run(options, gpu, workload):
     """As the real one ran: its buffers are written, read once by all SMs, and the launches wait behind a gate until all are there."""
-    mhz, each = (simulated.value(options.gpu, name) for name in ("core_clock_khz", "profiled_launch_cycles"))
+    mhz, each = simulated.value(options.gpu, "core_clock_khz"), value(options, "profiled_launch_cycles")
     with tempfile.TemporaryDirectory() as folder:
         export, path = os.path.join(folder, "export"), os.path.join(folder, "rows.csv")
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "real_gpu.py")
