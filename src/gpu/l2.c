@@ -19,7 +19,7 @@ static uint64_t later(uint64_t a, uint64_t b)
 
 static bool slice_create(struct l2_slice *slice, const struct corun_gpu_config *config, uint32_t number, uint32_t sub)
 {
-    slice->next = NEVER;
+    slice->next = slice->late_ready = NEVER;
     slice->head = NO_REQUEST;
     slice->number = number;
     slice->sub = (uint8_t)sub;
@@ -92,7 +92,7 @@ void memory_channel_free(struct memory_channel *channel)
 
 /* ---- replies ---- */
 
-static uint64_t list_ready(const struct request_list *list, const struct request_pool *pool)
+static inline uint64_t list_ready(const struct request_list *list, const struct request_pool *pool)
 {
     return list->first == NO_REQUEST ? NEVER : pool->slots[list->first].ready;
 }
@@ -100,24 +100,26 @@ static uint64_t list_ready(const struct request_list *list, const struct request
 uint64_t l2_slice_reply_ready(const struct l2_slice *slice, const struct request_pool *pool)
 {
     uint64_t ready = list_ready(&slice->port_replies, pool), atomic = list_ready(&slice->atomic_replies, pool);
-    uint64_t late = request_queue_time(&slice->late_replies);
     ready = atomic < ready ? atomic : ready;
-    return late < ready ? late : ready;
+    return slice->late_ready < ready ? slice->late_ready : ready;
 }
 
 uint32_t l2_slice_take_reply(struct l2_slice *slice, struct request_pool *pool, uint64_t limit)
 {
     uint64_t port = list_ready(&slice->port_replies, pool), atomic = list_ready(&slice->atomic_replies, pool);
-    uint64_t late = request_queue_time(&slice->late_replies);
-    if (port >= limit && atomic >= limit && late >= limit)
+    if (port >= limit && atomic >= limit && slice->late_ready >= limit)
         return NO_REQUEST;
-    if (late < port && late < atomic)
-        return request_queue_pop(&slice->late_replies).request;
+    if (slice->late_ready < port && slice->late_ready < atomic) {
+        uint32_t request = request_queue_pop(&slice->late_replies).request;
+        slice->late_ready = request_queue_time(&slice->late_replies);
+        return request;
+    }
     return request_list_pop(pool, port <= atomic ? &slice->port_replies : &slice->atomic_replies);
 }
 
 /* Whole sectors, one reply right after the other: what one leaves of a cycle is the next one's. Returns its end. */
-static uint64_t take_port(const struct memory_shared *shared, struct l2_slice *slice, uint32_t bytes, uint64_t cycle)
+static inline uint64_t take_port(const struct memory_shared *shared, struct l2_slice *slice, uint32_t bytes,
+                                 uint64_t cycle)
 {
     uint32_t sector = shared->config.l2_sector_bytes, each = shared->config.l2_bytes_per_cycle;
     uint32_t whole = ((bytes ? bytes : 1) + sector - 1) & ~(sector - 1); /* sectors are powers of two */
@@ -131,8 +133,8 @@ static uint64_t take_port(const struct memory_shared *shared, struct l2_slice *s
     return slice->port_free + (slice->port_taken != 0);
 }
 
-static void reply_through_port(struct memory_shared *shared, struct l2_slice *slice, uint32_t request, uint32_t bytes,
-                               uint64_t cycle)
+static inline void reply_through_port(struct memory_shared *shared, struct l2_slice *slice, uint32_t request,
+                                      uint32_t bytes, uint64_t cycle)
 {
     shared->pool.slots[request].ready = take_port(shared, slice, bytes, cycle);
     request_list_append(&shared->pool, &slice->port_replies, request);
@@ -286,6 +288,7 @@ static void reply_late(struct memory_channel *channel, struct l2_slice *slice, u
     uint32_t order = slice->late_count++ & ((1u << REQUEST_SOURCE_BITS) - 1);
     if (!request_queue_push(&slice->late_replies, ready, order, request))
         channel->failed = true;
+    slice->late_ready = request_queue_time(&slice->late_replies);
 }
 
 /* Replies to a read whose sectors the nearer half has. False: it has not all of them. */

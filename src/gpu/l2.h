@@ -123,6 +123,7 @@ struct l2_slice {
     uint64_t *arrivals;  /* by line: of a copy for the other half, when it is there; NULL: the L2 has no halves */
     uint32_t first_free_mshr;
     uint32_t late_count;                              /* replies that were among the late ones */
+    uint64_t late_ready;                              /* of the first of these; NEVER if there is none */
     struct request_queue late_replies;                /* to SMs of the other half, by `ready` */
     struct request_list port_replies, atomic_replies; /* each in order of `ready` */
     uint64_t *served;                                 /* cycles at which the last l2_queue requests were served */
