@@ -94,52 +94,6 @@ cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface, const cudaReso
 cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surface);
 }
 
-/* The vectors that device.h has not. */
-#define CORUN_MAKE __attribute__((host, device))
-#define CORUN_VECTOR1(type, element) \
-    struct type { \
-        element x; \
-    }; \
-    CORUN_MAKE static inline type make_##type(element x) \
-    { \
-        type value = {x}; \
-        return value; \
-    }
-#define CORUN_VECTOR2(type, element, bytes) \
-    struct type { \
-        element x, y; \
-    } __attribute__((aligned(bytes))); \
-    CORUN_MAKE static inline type make_##type(element x, element y) \
-    { \
-        type value = {x, y}; \
-        return value; \
-    }
-#define CORUN_VECTOR4(type, element, bytes) \
-    struct type { \
-        element x, y, z, w; \
-    } __attribute__((aligned(bytes))); \
-    CORUN_MAKE static inline type make_##type(element x, element y, element z, element w) \
-    { \
-        type value = {x, y, z, w}; \
-        return value; \
-    }
-CORUN_VECTOR1(char1, signed char)
-CORUN_VECTOR1(uchar1, unsigned char)
-CORUN_VECTOR1(short1, short)
-CORUN_VECTOR1(ushort1, unsigned short)
-CORUN_VECTOR1(int1, int)
-CORUN_VECTOR1(uint1, unsigned int)
-CORUN_VECTOR1(float1, float)
-CORUN_VECTOR2(char2, signed char, 2)
-CORUN_VECTOR2(uchar2, unsigned char, 2)
-CORUN_VECTOR4(char4, signed char, 4)
-CORUN_VECTOR4(short4, short, 8)
-CORUN_VECTOR4(ushort4, unsigned short, 8)
-#undef CORUN_VECTOR1
-#undef CORUN_VECTOR2
-#undef CORUN_VECTOR4
-#undef CORUN_MAKE
-
 /* What a fetch gives: four components of one kind. */
 template <class Component> struct corun_texel {
     Component x, y, z, w;
