@@ -20,15 +20,15 @@
     C(top, "the same again and again, with SMs over time") \
     C(goal, "another goal for a program under corund") \
     C(policy, "another policy for the programs under corund") \
-    C(host, "services and batch programs share a multicore server: cores and cache ways for each query") \
-    C(split, "a program that divides a task between CPU and GPU, under several strategies") \
-    C(queue, "kernels of many users on one GPU, in slices, under several schedulers") \
-    C(cc, "compile CUDA C with clang alone, for `corun exec` and `corun launch`") \
+    C(host, "services and batch programs share the cores of a server") \
+    C(split, "a program divides its work between CPU and GPU, in several ways") \
+    C(queue, "kernels of many users on one GPU, in slices, by a scheduler") \
+    C(cc, "compile CUDA C with clang alone, for `exec` and `launch`") \
     C(capture, "a CUDA program as a workload, in a file") \
-    C(characterize, "what limits a workload: its speed over SMs and clocks, and its class") \
-    C(predict, "what an analytical model says of workloads alone and in pairs, beside what is measured") \
+    C(characterize, "what limits a workload: its speed over SMs and clocks, its class") \
+    C(predict, "an analytical model of workloads, beside what is measured") \
     C(campaign, "many cases from one description, resumable") \
-    C(search, "the best or the worst split of the SMs, or the fewest for a goal, by trying many") \
+    C(search, "the best or worst split of the SMs, or the fewest for a goal") \
     C(query, "ask the results of campaigns in SQL") \
     C(merge, "several results files of campaigns become one") \
     C(report, "the results of campaigns as tables, figures, CSV and JSON") \

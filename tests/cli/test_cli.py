@@ -267,6 +267,10 @@ class Help(Command):
             self.assertIn("Exit status:", own)
             self.assertIn("a barrier can never be met", own)
             self.assertEqual(own, self.run_command("help", command).stdout)
+            self.assertLessEqual(max(len(line) for line in own.splitlines()), 80, command)
+
+    def test_the_list_of_commands_fits_80_columns(self):
+        self.assertLessEqual(max(len(line) for line in self.run_command("--help").stdout.splitlines()), 80)
 
     def commands(self):
         """All but help, as it lists them."""
