@@ -37,6 +37,7 @@ DIFFER = {
     "waiting_blocks": ("slices workers", "thread blocks wait for each other without a cooperative launch"),
     "cuda_bulk_copies": ("workers", "compares what copies in bulk and by all threads take"),
     "polling": ("workers", "waits without calling CUDA: the simulated GPU goes on for such a program when nobody calls, and the shim's thread does"),
+    "function_thread": ("workers", "waits for its own threads until a function in a stream wakes them: as polling"),
     "cuda_stream_values_nobody": ("workers", "waits for what nobody does until nobody calls CUDA any more: the shim's thread does"),
     "cuda_green_contexts": ("workers", "wants thread blocks on each SM of a green context: workers are on those that the program has there"),
     "attributes": ("workers", "counts thread blocks that fill the shared memory of an SM to the last byte: a worker takes 32 more"),
