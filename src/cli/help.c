@@ -51,27 +51,26 @@ int command_help(int argc, char **argv)
          "Commands:");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         printf("  %-12s  %s\n", rows[i].name, rows[i].summary);
-    puts(
-        "\n`corun COMMAND --help` tells its options.\n\n"
-        "Examples:\n"
-        "  corun run --policy even sgemm:goal=90% spmv\n"
-        "  corun run --gpu gtx980:sms=8,l2=4M --policy cooperative --cycles 1M \\\n"
-        "        lbm@small stencil@small:start=20K\n"
-        "  corun launch vector_add.ptx --kernel vector_add --grid 64 --block 256 \\\n"
-        "        --arg buf=64K:random:1 --arg buf=64K:random:2 --arg buf=64K \\\n"
-        "        --arg u32=16384 --save 2=sum.bin\n"
-        "  corun exec --gpu quadro-v100 -- ./program arguments\n"
-        "  corun cc saxpy.cu -o saxpy\n"
-        "  corun reproduce hpca12-fig5 --budget 10m\n\n"
-        "Environment:\n"
-        "  COLUMNS         how wide tables may be where no terminal is, from 80 on [120]\n"
-        "  CORUN_DATA      where GPUs and workloads are, if not beside corun\n"
-        "  CORUN_PYTHON    the python3 that makes reports\n"
-        "  CORUN_CLANG     the clang of `corun cc`\n"
-        "  CORUN_LIBCLC    the math library of `corun cc`, nvptx64--nvidiacl.bc\n"
-        "  XDG_CACHE_HOME  baselines and sliced kernels are kept in its folder corun\n"
-        "                  [~/.cache]\n"
-        "  NO_COLOR        no colours on a terminal\n");
+    puts("\n`corun COMMAND --help` tells its options.\n\n"
+         "Examples:\n"
+         "  corun run --policy even sgemm:goal=90% spmv\n"
+         "  corun run --gpu gtx980:sms=8,l2=4M --policy cooperative --cycles 1M \\\n"
+         "        lbm@small stencil@small:start=20K\n"
+         "  corun launch vector_add.ptx --kernel vector_add --grid 64 --block 256 \\\n"
+         "        --arg buf=64K:random:1 --arg buf=64K:random:2 --arg buf=64K \\\n"
+         "        --arg u32=16384 --save 2=sum.bin\n"
+         "  corun exec --gpu quadro-v100 -- ./program arguments\n"
+         "  corun cc saxpy.cu -o saxpy\n"
+         "  corun reproduce hpca12-fig5 --budget 10m\n\n"
+         "Environment:\n"
+         "  COLUMNS         how wide tables may be where no terminal is, from 80 on [120]\n"
+         "  CORUN_DATA      where GPUs and workloads are, if not beside corun\n"
+         "  CORUN_PYTHON    the python3 that makes reports\n"
+         "  CORUN_CLANG     the clang of `corun cc`\n"
+         "  CORUN_LIBCLC    the math library of `corun cc`, nvptx64--nvidiacl.bc\n"
+         "  XDG_CACHE_HOME  baselines and sliced kernels are kept in its folder corun\n"
+         "                  [~/.cache]\n"
+         "  NO_COLOR        no colours on a terminal\n");
     command_print_statuses(stdout);
     return 0;
 }
