@@ -52,7 +52,10 @@ class Exec(unittest.TestCase):
     def test_terminal(self):
         """Whatever a kernel is called, no line is wider than the terminal."""
         for width in (80, 97):
-            ours, theirs = pty.openpty()
+            try:
+                ours, theirs = pty.openpty()
+            except OSError as error:
+                self.skipTest(f"no terminal can be made here: {error}")
             fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
             with subprocess.Popen([CORUN, "exec", "--profile", "--", program("structures")], stdin=theirs, stdout=theirs, stderr=theirs,
                                   env=dict(os.environ, TERM="dumb", LC_ALL="C.UTF-8")) as process:
