@@ -10,14 +10,13 @@ simulated V100 says that it is a 7.5, which changes nothing else. Clocks are tho
 """
 import argparse
 import csv
-import hashlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
 
-from fidelity import summary
+from fidelity import deciding, summary
 
 PUBLISHED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "published", "v100-kernels.csv")
 CLOCKS = "".join(f",{name}_clock_khz=1417000" for name in ("core", "icnt", "l2"))
@@ -26,10 +25,6 @@ CLOCKS = "".join(f",{name}_clock_khz=1417000" for name in ("core", "icnt", "l2")
 def rows():
     with open(PUBLISHED, encoding="utf-8") as file:
         return list(csv.DictReader(line for line in file if not line.startswith("#")))
-
-
-def deciding(names):
-    return set(sorted(names, key=lambda name: hashlib.sha256(name.encode()).hexdigest())[::2])
 
 
 def simulate(corun, program, kernel, overrides):

@@ -19,11 +19,8 @@
 #include <string.h>
 
 enum { TURNS = 4, MOST_ADDED = 8 };
-enum {
-    WHOLE_SHORT = 512,
-    WHOLE_LONG = 320,
-    SHORT_TURN = 32
-}; /* instructions of a whole loop; by the length of a turn */
+/* Instructions of a loop that is written whole, at most, by the length of a turn. */
+enum { WHOLE_SHORT = 512, WHOLE_LONG = 320, SHORT_TURN = 32 };
 enum { MOST_PLAIN = 21, MOST_WITH_SHARED = 22, MORE_FOR_SHARED = 4, MOST_WITH_LOADS = 50 };
 #define LARGEST_STEP (INT64_C(1) << 20)
 
@@ -206,7 +203,7 @@ static bool find_beginning(const struct code *code, const struct counting_loop *
             const struct ptx_operand *from = &instruction->operands[1];
             *value = ptx_types[loop->type].bits == 32 ? (int32_t)from->bits : (int64_t)from->bits;
             return instruction->opcode == PTX_OP_MOV && instruction->guard == PTX_NONE &&
-                   from->kind == PTX_OPERAND_INTEGER;
+                   instruction->operands[0].kind == PTX_OPERAND_REGISTER && from->kind == PTX_OPERAND_INTEGER;
         }
         block = before;
     }
@@ -638,7 +635,8 @@ static void write_turns(struct unrolling *u)
                 u->renamed[i] = u->first_names[i];
         for (uint32_t i = loop->first; i < loop->branch; i++) {
             if (i == loop->test && (loop->whole || !last)) {
-                u->stands_for += code[i].merged + code[loop->branch].merged + 2;
+                u->stands_for += code[i].merged + 1;
+                u->stands_for += last ? 0 : code[loop->branch].merged + 1; /* nobody jumps in the end */
             } else if (!leave_out(u, turn, i)) {
                 u->last_step = i == loop->step ? u->count : u->last_step;
                 copy_instruction(u, i);

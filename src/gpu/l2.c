@@ -657,6 +657,8 @@ void l2_slice_touch(struct l2_slice *slice, const struct corun_gpu_config *confi
     }
     uint32_t parts = sectors & (~cache_valid(slice->tags, line) | slice->partial[line]);
     uint32_t full = complete_sectors(config, slice, line, parts, words);
+    if (config->l2_dirty_ways && !cache_dirty(slice->tags, line))
+        (void)cache_clean_oldest(slice->tags, line, config->l2_dirty_ways, &victim);
     cache_set_dirty(slice->tags, line, sectors);
     slice->partial[line] = (uint8_t)((slice->partial[line] | parts) & ~full);
 }

@@ -22,10 +22,10 @@ struct sm_tb *sm_tb_slot(struct sm *sm)
     return tb;
 }
 
-/* The lowest free slot of the wanted scheduler, or of the next one that has any. */
-static uint32_t slot_for_warp(const struct sm *sm, uint64_t free, uint32_t wanted)
+/* The lowest free slot; where warps rotate, of the wanted scheduler, or of the next one that has any. */
+static uint32_t slot_for_warp(const struct sm *sm, uint64_t free, uint64_t wanted)
 {
-    for (uint32_t i = 0; wanted != UINT32_MAX && i < sm->scheduler_count; i++) {
+    for (uint32_t i = 0; sm->config->rotate_warps && i < sm->scheduler_count; i++) {
         uint64_t here = free & sm->schedulers[(wanted + i) % sm->scheduler_count].warps;
         if (here)
             return lowest_bit(here);
@@ -56,7 +56,7 @@ bool sm_tb_seat(struct sm *sm, struct sm_tb *tb, struct corun_warp *const *warps
     }
     sm_caches_split(sm, launch->grid, shared_bytes, taken == 0);
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t slot = slot_for_warp(sm, ~taken, sm->config->rotate_warps ? (uint32_t)tb->age + i : UINT32_MAX);
+        uint32_t slot = slot_for_warp(sm, ~taken, tb->age + i);
         taken |= UINT64_C(1) << slot;
         tb->resident |= UINT64_C(1) << slot;
         slots[i] = slot;

@@ -371,6 +371,7 @@ static void test_unroll(void **state)
          "add.s32 %r1, %r1, 1;\nsetp.lt.s32 %p1, %r1, 9;\n@%p1 bra L;\n",
          5},
         {"L: " TURN "add.s32 %r1, %r1, 1;\nsetp.lt.s32 %p1, %r1, 200;\n@%p1 bra L;\n", 5},
+        {"mov.b64 {%r9, %r1}, 8;\nL: " TURN "add.s32 %r1, %r1, 1;\nsetp.lt.s32 %p1, %r1, 10;\n@%p1 bra L;\n", 5},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char *body;

@@ -431,6 +431,31 @@ static void stores_leave_so_many_ways_changed(void **state)
     }
 }
 
+static bool loads_of_others(const struct rig *rig, uint32_t sm, uint32_t n, struct packet *packet)
+{
+    loads_in_a_row(rig, sm, n, packet);
+    packet->address += rig->config.l2_bytes;
+    return sm == 0;
+}
+
+/* The same of stores in time that is not simulated: what is more was written back in that time. */
+static void stores_outside_of_time_leave_as_many(void **state)
+{
+    (void)state;
+    struct corun_gpu_config c = one_slice();
+    uint32_t lines = c.l2_bytes / c.l2_line_bytes;
+    for (c.l2_dirty_ways = 0; c.l2_dirty_ways <= c.l2_ways; c.l2_dirty_ways += c.l2_ways / 4) {
+        struct rig rig;
+        rig_create(&rig, &c);
+        for (uint32_t i = 0; i < lines; i++)
+            memory_system_touch(rig.memory, i * UINT64_C(128), 0xf, 0xffffffff, true, 0, 0);
+        rig_run(&rig, lines, loads_of_others);
+        uint32_t left = lines / c.l2_ways * (c.l2_dirty_ways ? c.l2_dirty_ways : c.l2_ways);
+        assert_int_equal(rig_counters(&rig).l2_writebacks, 4 * left);
+        rig_destroy(&rig);
+    }
+}
+
 /* Seven words of a sector, then lines that drive it out, then the eighth: what was there then counts no longer. */
 static bool seven_words(const struct rig *rig, uint32_t sm, uint32_t n, struct packet *packet)
 {
@@ -609,6 +634,7 @@ int main(void)
         cmocka_unit_test(parts_make_a_sector_whole),
         cmocka_unit_test(a_slice_is_busy_with_parts),
         cmocka_unit_test(stores_leave_so_many_ways_changed),
+        cmocka_unit_test(stores_outside_of_time_leave_as_many),
         cmocka_unit_test(parts_of_a_line_that_left_do_not_count),
         cmocka_unit_test(the_smallest_queues_do_not_lock_up),
         cmocka_unit_test(atomics_to_one_address_follow_one_another),

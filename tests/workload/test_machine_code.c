@@ -3,7 +3,8 @@
  * The suite as machine code: whatever is rewritten, every buffer is byte for byte what the PTX as written leaves, and the thread
  * instructions that the PTX would have run are counted to the last one.
  *
- *     NAME…    small, without timing: each rewrite alone, all of them, and all but the last; and with timing: all of them
+ *     NAME…    of the suite, or a description's path; small, without timing: each rewrite alone, all of them, and all but the last; and with
+ *              timing: all of them
  */
 #include "assemble/assemble.h"
 #include "corun/config.h"
@@ -89,8 +90,8 @@ static struct outcome run(const char *name, uint32_t rewrites, bool timed)
     struct corun_workload *workload;
     struct corun_instance *instance;
     struct outcome outcome = {0};
-    char data[4096], specification[200];
-    snprintf(specification, sizeof specification, "%s@small", name);
+    char data[4096], specification[4096];
+    snprintf(specification, sizeof specification, strchr(name, '/') ? "%s" : "%s@small", name);
     check(corun_data_directory(data, sizeof data, list), list);
     check(corun_workload_assemble(specification, data, rewrites, list, &workload), list);
     check(corun_instance_create(workload, 0, SEED, list, &instance), list);

@@ -55,11 +55,11 @@ static void receive(int pipe, void *data, size_t bytes)
 /* Behind the first event adds one, and records the second. */
 static int other_process(int from, int to)
 {
-    void *module, *function = begin(&module), *first, *second, *stream;
     struct message message;
+    receive(from, &message, sizeof message); /* before CUDA is there, so that it is always the other one that comes first */
+    void *module, *function = begin(&module), *first, *second, *stream;
     address_t address, again;
     int value;
-    receive(from, &message, sizeof message);
     EXPECT(INVALID_HANDLE, cuIpcOpenMemHandle_v2(&address, message.freed, LAZY));
     EXPECT(INVALID_VALUE, cuIpcOpenMemHandle_v2(&address, message.memory, 0));
     EXPECT(INVALID_VALUE, cuIpcOpenMemHandle_v2(&address, message.first_event, LAZY));
