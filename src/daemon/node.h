@@ -59,11 +59,12 @@ struct node_settings {
     void (*policy_call)(void *user, bool begins); /* as of a case (corun/case.h), with no user; NULL: none */
     double pace;                 /* simulated seconds in a second of the host; 0: time goes on while all wait */
     uint32_t threads;            /* that advance SMs, of each GPU */
-    const char *const *expected; /* names of clients, numbered in this order: time begins when all of them are there */
+    /* Names of clients, numbered in this order: time begins when all of them are there, and they take part as long as they are connected. */
+    const char *const *expected;
     uint32_t expected_count;
     /*
-     * The places of the expected clients are kept until node_place_ends: time stands still while a place is empty, a client there takes part
-     * as long as it is connected, and after it another one of that name can come.
+     * The places of the expected clients are kept until node_place_ends: time stands still while a place is empty, and after a client another one
+     * of that name can come.
      */
     bool keeps_places;
     /* An application leaves the machine, and has come so far; the cycle is that of its end. NULL: nobody asks. */

@@ -279,11 +279,10 @@ static void make_context(struct session *session)
     place(session, status, space ? space->number : 0);
 }
 
-/* Then it takes part without a context, too. */
-static bool has_kept_place(const struct session *session)
+/* Then it takes part without a context, too: when it makes the next one, which others may notice, is not the host's affair. */
+static bool is_expected(const struct session *session)
 {
-    const struct node_settings *settings = &session->node->settings;
-    return settings->keeps_places && session->number < settings->expected_count;
+    return session->number < session->node->settings.expected_count;
 }
 
 static void end_context(struct session *session, const struct wire_frame *frame)
@@ -303,7 +302,7 @@ static void end_context(struct session *session, const struct wire_frame *frame)
     enum corun_status status = space_leave(space);
     if (!other) {
         session_clear(session);
-        session->takes_part = has_kept_place(session);
+        session->takes_part = is_expected(session);
     } else if (!space->lent) { /* else the others still have memory of it */
         space_destroy(space);
     }

@@ -549,7 +549,7 @@ class Latencies(Daemon):
     """What becomes of a program changes no digit of the others: when their launches began and ended is the same in every run."""
     # A function for each word; they launch what adds one to a number.
     LAUNCHES = """
-import ctypes as c, os, signal, sys
+import ctypes as c, os, signal, sys, time
 d, v = c.CDLL("libcuda.so.1"), c.c_void_p
 text = b".version 6.0\\n.target sm_50\\n.address_size 64\\n.visible .entry add(.param .u64 p) { .reg .b64 %d; ld.param.u64 %d, [p]; red.global.add.u32 [%d], 1; ret; }\\n"
 def do(name, *words):
@@ -558,11 +558,13 @@ def do(name, *words):
 context, module, function, place, number = v(), v(), v(), c.c_uint64(), c.c_uint32()
 do("cuInit", 0)
 do("cuCtxCreate_v2", c.byref(context), 0, 0)
-do("cuModuleLoadData", c.byref(module), text)
-do("cuModuleGetFunction", c.byref(function), module, b"add")
-do("cuMemAlloc_v2", c.byref(place), c.c_size_t(4))
-do("cuMemsetD32_v2", place, 0, c.c_size_t(1))
-do("cuCtxSynchronize")
+def begin():
+    do("cuModuleLoadData", c.byref(module), text)
+    do("cuModuleGetFunction", c.byref(function), module, b"add")
+    do("cuMemAlloc_v2", c.byref(place), c.c_size_t(4))
+    do("cuMemsetD32_v2", place, 0, c.c_size_t(1))
+    do("cuCtxSynchronize")
+begin()
 parameters = (v * 1)(c.cast(c.pointer(place), v))
 def launch(stream=None):
     do("cuLaunchKernel", function, 200, 1, 1, 32, 1, 1, 0, stream, parameters, None)
@@ -578,6 +580,14 @@ def ends():
 def killed():
     ends()
     os.kill(os.getpid(), signal.SIGKILL)
+def returns():
+    ends()
+    do("cuCtxDestroy_v2", context)
+    time.sleep(float(sys.argv[2]))
+    do("cuCtxCreate_v2", c.byref(context), 0, 0)
+    begin()
+    ends()
+    told()
 def full():
     streams = [v() for _ in range(5000)]
     for stream in streams:
@@ -621,6 +631,13 @@ globals()[sys.argv[1]]()
                 self.assertEqual(self.beside(*bad)[0], records)
                 seen[what] = records
         self.assertGreater(len({str(records) for records in seen.values()}), 1)  # they are not the same whatever the other one does
+
+    def test_returns(self):
+        """Beside one that has no context for a while, however long: it is expected."""
+        self.alone = self.run_alone(PROGRAMS / "heat")
+        found = [self.beside("/usr/bin/python3", "-c", self.LAUNCHES, "returns", seconds) for seconds in ("0", "0.5")]
+        self.assertEqual(found[0][1][:2], (0, b"5\n"), found[0][1])
+        self.assertEqual(found[1], found[0])
 
     def test_stopped(self):
         """One that stands still now and then holds up time, and changes no digit."""
