@@ -115,8 +115,8 @@ static inline uint32_t compute_addresses(const struct corun_warp *warp, const st
             address[i] = offset;
         return SHAPE_UNIFORM;
     }
-    return warp->tb->sm->shape(base, op->variant & MEMORY_ADDRESS_32, offset, address, mask,
-                               (uint32_t)__builtin_ctz(bytes));
+    return warp->tb->sm->shapes->find(base, op->variant & MEMORY_ADDRESS_32, offset, address, mask,
+                                      (uint32_t)__builtin_ctz(bytes));
 }
 
 static enum path path_of_window(uint64_t window)

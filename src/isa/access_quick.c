@@ -85,6 +85,19 @@ typedef uint64_t pair __attribute__((may_alias));
         } \
     }
 
+/* The usual lengths without a loop. */
+#define ROW_OF(count, body) \
+    if ((count) == CORUN_WARP_LANES) { \
+        for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) \
+            body \
+    } else if ((count) == CORUN_WARP_LANES / 2) { \
+        for (uint32_t lane = 0; lane < CORUN_WARP_LANES / 2; lane++) \
+            body \
+    } else { \
+        for (uint32_t lane = 0; lane < (count); lane++) \
+            body \
+    }
+
 /*
  * Rows for each element type. Lanes of a gather are looked up before anything is written: the address may be in a register that the load
  * writes, and access.c begins anew.
@@ -100,60 +113,36 @@ typedef uint64_t pair __attribute__((may_alias));
     static void load_row_##name(void *to, const uint8_t *host, uint32_t first, uint32_t lanes_in_row) \
     { \
         to_register *lanes = (to_register *)to + first; \
-        if (lanes_in_row == CORUN_WARP_LANES) { \
-            for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) { \
-                type value; \
-                memcpy(&value, host + lane * sizeof value, sizeof value); \
-                lanes[lane] = (to_register)value; \
-            } \
-            return; \
-        } \
-        for (uint32_t lane = 0; lane < lanes_in_row; lane++) { \
+        ROW_OF(lanes_in_row, { \
             type value; \
             memcpy(&value, host + lane * sizeof value, sizeof value); \
             lanes[lane] = (to_register)value; \
-        } \
-    } \
-    static bool gather_##name(void *to, const struct place *place, const uint64_t *address, uint32_t mask) \
-    { \
-        type values[CORUN_WARP_LANES]; \
-        LANES_OF(mask, { \
-            const uint8_t *host = host_of(place, address[lane], sizeof(type)); \
-            if (!host) \
-                return false; \
-            memcpy(&values[lane], host, sizeof(type)); \
         }) \
+    } \
+    static void gather_##name(void *to, const uint8_t *host, const uint64_t *address, uint32_t mask) \
+    { \
         to_register *lanes = to; \
-        LANES_OF(mask, { lanes[lane] = (to_register)values[lane]; }) \
-        return true; \
+        LANES_OF(mask, { \
+            type value; \
+            memcpy(&value, host + address[lane], sizeof value); \
+            lanes[lane] = (to_register)value; \
+        }) \
     } \
     static void store_row_##name(uint8_t *host, const void *from, uint32_t first, uint32_t lanes_in_row) \
     { \
         const to_register *lanes = (const to_register *)from + first; \
-        if (lanes_in_row == CORUN_WARP_LANES) { \
-            for (uint32_t lane = 0; lane < CORUN_WARP_LANES; lane++) { \
-                type value = (type)lanes[lane]; \
-                memcpy(host + lane * sizeof value, &value, sizeof value); \
-            } \
-            return; \
-        } \
-        for (uint32_t lane = 0; lane < lanes_in_row; lane++) { \
+        ROW_OF(lanes_in_row, { \
             type value = (type)lanes[lane]; \
             memcpy(host + lane * sizeof value, &value, sizeof value); \
-        } \
+        }) \
     } \
-    /* What it has stored when it gives up is stored again. */ \
-    static bool scatter_##name(const void *from, const struct place *place, const uint64_t *address, uint32_t mask) \
+    static void scatter_##name(uint8_t *host, const void *from, const uint64_t *address, uint32_t mask) \
     { \
         const to_register *lanes = from; \
         LANES_OF(mask, { \
             type value = (type)lanes[lane]; \
-            uint8_t *host = host_of(place, address[lane], sizeof value); \
-            if (!host) \
-                return false; \
-            memcpy(host, &value, sizeof value); \
+            memcpy(host + address[lane], &value, sizeof value); \
         }) \
-        return true; \
     }
 
 ELEMENT(u8, uint8_t, word)
@@ -166,9 +155,9 @@ ELEMENT(64, uint64_t, pair)
 struct element_functions {
     void (*broadcast)(void *to, const uint8_t *host, uint32_t mask);
     void (*load_row)(void *to, const uint8_t *host, uint32_t first, uint32_t lanes_in_row);
-    bool (*gather)(void *to, const struct place *place, const uint64_t *address, uint32_t mask);
+    void (*gather)(void *to, const uint8_t *host, const uint64_t *address, uint32_t mask); /* host: of address 0 */
     void (*store_row)(uint8_t *host, const void *from, uint32_t first, uint32_t lanes_in_row);
-    bool (*scatter)(const void *from, const struct place *place, const uint64_t *address, uint32_t mask);
+    void (*scatter)(uint8_t *host, const void *from, const uint64_t *address, uint32_t mask);
 };
 
 #define FUNCTIONS(name) \
@@ -179,12 +168,38 @@ static const struct element_functions functions[] = {
     [ELEMENT_U8] = FUNCTIONS(u8),   [ELEMENT_S8] = FUNCTIONS(s8), [ELEMENT_U16] = FUNCTIONS(u16),
     [ELEMENT_S16] = FUNCTIONS(s16), [ELEMENT_32] = FUNCTIONS(32), [ELEMENT_64] = FUNCTIONS(64)};
 
+/* Where each row of a whole warp is. */
+struct rows {
+    uint32_t count, lanes; /* lanes of each */
+    uint8_t *host[CORUN_WARP_LANES / 8];
+};
+
+/* False: the lanes are no rows, or one is not there. */
+static inline bool find_rows(const struct executor_sm *sm, const struct place *place, const uint64_t *address,
+                             uint32_t mask, uint32_t width, struct rows *rows)
+{
+    if (mask != CORUN_FULL_MASK || !(rows->lanes = sm->shapes->rows(address, (uint32_t)__builtin_ctz(width))))
+        return false;
+    rows->count = 0;
+    for (uint32_t at = 0; at < CORUN_WARP_LANES; at += rows->lanes)
+        if (!(rows->host[rows->count++] = row_of(place, address[at], (uint64_t)width * rows->lanes, width)))
+            return false;
+    return true;
+}
+
+static inline bool reaches(const struct executor_sm *sm, const struct place *place, const uint64_t *address,
+                           uint32_t mask, uint32_t width)
+{
+    const struct span span = {place->first, place->bytes, width};
+    return sm->shapes->reach(address, mask, &span);
+}
+
 static inline uint32_t addresses_of(const struct corun_warp *warp, const struct operation *op, uint32_t mask,
                                     uint64_t *address)
 {
-    return warp->tb->sm->shape(lanes_source(&warp->lanes, op->source[0]), op->variant & MEMORY_ADDRESS_32,
-                               (uint64_t)op->offset, address, mask,
-                               (uint32_t)__builtin_ctz((uint32_t)op->width_bytes * op->vector));
+    return warp->tb->sm->shapes->find(lanes_source(&warp->lanes, op->source[0]), op->variant & MEMORY_ADDRESS_32,
+                                      (uint64_t)op->offset, address, mask,
+                                      (uint32_t)__builtin_ctz((uint32_t)op->width_bytes * op->vector));
 }
 
 /* Several words for each lane, of which all lanes load the same or the whole warp a row. */
@@ -220,6 +235,22 @@ static bool load_vector(const struct corun_warp *warp, const struct operation *o
     return true;
 }
 
+/* As rows, or lane by lane. */
+static inline bool load_apart(const struct executor_sm *sm, const struct element_functions *element, void *to,
+                              const struct place *place, const uint64_t *address, uint32_t mask, uint32_t width)
+{
+    struct rows rows;
+    if (find_rows(sm, place, address, mask, width, &rows)) {
+        for (uint32_t i = 0; i < rows.count; i++)
+            element->load_row(to, rows.host[i], i * rows.lanes, rows.lanes);
+        return true;
+    }
+    if (!reaches(sm, place, address, mask, width))
+        return false;
+    element->gather(to, place->host - place->first, address, mask);
+    return true;
+}
+
 bool access_load_quick(struct corun_warp *warp, const struct operation *op, uint32_t mask)
 {
     if (op->quick == ELEMENT_WORDS)
@@ -245,10 +276,26 @@ bool access_load_quick(struct corun_warp *warp, const struct operation *op, uint
         if (!host)
             return false;
         element->load_row(to, host, first, count_bits(mask));
-    } else if (!element->gather(to, &place, address, mask)) {
+    } else if (!load_apart(warp->tb->sm, element, to, &place, address, mask, op->width_bytes)) {
         return false;
     }
     note_moved(warp, op, &place, mask, address, shape);
+    return true;
+}
+
+/* As rows, or lane by lane. */
+static inline bool store_apart(const struct executor_sm *sm, const struct element_functions *element, const void *from,
+                               const struct place *place, const uint64_t *address, uint32_t mask, uint32_t width)
+{
+    struct rows rows;
+    if (find_rows(sm, place, address, mask, width, &rows)) {
+        for (uint32_t i = 0; i < rows.count; i++)
+            element->store_row(rows.host[i], from, i * rows.lanes, rows.lanes);
+        return true;
+    }
+    if (!reaches(sm, place, address, mask, width))
+        return false;
+    element->scatter(place->host - place->first, from, address, mask);
     return true;
 }
 
@@ -267,7 +314,7 @@ bool access_store_quick(struct corun_warp *warp, const struct operation *op, uin
         if (!host)
             return false;
         element->store_row(host, from, first, count_bits(mask));
-    } else if (!element->scatter(from, &place, address, mask)) {
+    } else if (!store_apart(warp->tb->sm, element, from, &place, address, mask, op->width_bytes)) {
         return false;
     }
     note_moved(warp, op, &place, mask, address, shape);

@@ -304,7 +304,7 @@ struct executor_sm *executor_sm_create(struct corun_module_instance *instance, u
     sm->memory = instance->memory;
     sm->index = index;
     sm->direct = direct;
-    sm->shape = access_shape_function();
+    sm->shapes = shapes_find();
     sm->generation = memory_generation(instance->memory);
     return sm;
 }
@@ -418,7 +418,9 @@ struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm
     if (tb == list->free)
         list->free = tb->next_free;
     /* Nothing of an earlier thread block may show: results would depend on which one it was. */
-    if (used)
+    if (used && list == &launch->functional)
+        tb_storage_clear_read(tb);
+    else if (used)
         tb_storage_clear(tb);
     tb_settle(tb, sm);
     tb->index = index;

@@ -27,11 +27,23 @@ enum shape {
     SHAPE_UNIT = CORUN_SHAPE_UNIT        /* one after the other */
 };
 
-/* Computes the addresses of a warp and says what shape they have; see shape.c. */
-typedef uint32_t (*shape_function)(const void *base, bool narrow, uint64_t offset, uint64_t *address, uint32_t mask,
-                                   uint32_t stride_shift);
-/* The best one for this processor; all give the same. */
-shape_function access_shape_function(void);
+/* Bytes of which a lane moves `each`, a power of two. */
+struct span {
+    uint64_t first, bytes, each;
+};
+
+/* What is asked of the addresses of a warp: shape.c. `stride_shift`: log2 of the bytes per lane. Those of lanes that are not in `mask` mean nothing. */
+struct shapes {
+    /* Computes them and says what shape they have: bits of enum shape. */
+    uint32_t (*find)(const void *base, bool narrow, uint64_t offset, uint64_t *address, uint32_t mask,
+                     uint32_t stride_shift);
+    /* Of a whole warp: rows of 16 or 8 lanes, in each of which they lie one behind the other; 0: they are not such rows. */
+    uint32_t (*rows)(const uint64_t *address, uint32_t stride_shift);
+    /* Whether all are in the span, with what a lane moves, and aligned. */
+    bool (*reach)(const uint64_t *address, uint32_t mask, const struct span *span);
+};
+/* The best ones for this processor; all give the same. */
+const struct shapes *shapes_find(void);
 
 /* What a GPU lets pass though it is a mistake. */
 enum note_kind { NOTE_OUTSIDE, NOTE_FREED, NOTE_BARRIER, NOTE_MEETING, NOTE_TURNS, NOTES };
@@ -68,7 +80,7 @@ struct executor_sm {
     uint64_t global_bytes; /* functional run: moved by lanes so far */
     void (*touch)(void *user, uint64_t address, uint32_t bytes, bool store); /* functional run; NULL: nobody asks */
     void *touch_user;
-    shape_function shape;
+    const struct shapes *shapes;
     uint64_t generation; /* of the memory, when the caches were cleared */
     struct memory_cache caches[MEMORY_CACHES];
     struct store_buffer stores;
@@ -310,6 +322,8 @@ bool tb_storage_take(struct corun_tb *tb, struct executor_sm *sm, bool *used);
 void tb_storage_give(struct corun_tb *tb);
 /* What the thread block before may have left in it: what a thread block reads, and what a checkpoint of it holds, is its own. */
 void tb_storage_clear(const struct corun_tb *tb);
+/* The same without what no thread block reads before it has written it, which a checkpoint would hold. */
+void tb_storage_clear_read(const struct corun_tb *tb);
 void tb_storage_free(struct spare_storages *spares);
 
 /* A thread block on an SM (launch_sm is its free list), and its end. */

@@ -99,6 +99,16 @@ void tb_storage_clear(const struct corun_tb *tb)
     clear_local(tb);
 }
 
+void tb_storage_clear_read(const struct corun_tb *tb)
+{
+    const struct launch *launch = tb->launch;
+    for (uint32_t i = 0; i < launch->grid.tb_warps && !launch->kernel->writes_first; i++)
+        memset(tb->warps[i].lanes.registers, 0, launch->warp_register_bytes);
+    uint8_t *first = (uint8_t *)tb->warps[0].lanes.predicates;
+    memset(first, 0, (size_t)(tb->shared + shared_whole(launch->grid.tb_shared_bytes) - first));
+    clear_local(tb);
+}
+
 void tb_storage_free(struct spare_storages *spares)
 {
     while (spares->count)

@@ -23,37 +23,51 @@ static inline uint32_t lane_count(uint32_t mask)
     return mask == CORUN_FULL_MASK ? CORUN_WARP_LANES : count_bits(mask);
 }
 
-static inline void count_lanes(struct corun_functional_result *count, const struct operation *op, uint32_t mask)
+/* What has been run since the caller was told. */
+struct tally {
+    uint64_t warps, threads;
+    int64_t merged; /* instructions of the PTX beyond those */
+};
+
+static inline void count_lanes(struct tally *tally, const struct operation *op, uint32_t mask)
 {
     uint32_t lanes = lane_count(mask);
-    count->warp_instructions++;
-    count->thread_instructions += lanes;
-    count->ptx_thread_instructions += (uint64_t)((int64_t)lanes * (1 + op->merged));
+    tally->warps++;
+    tally->threads += lanes;
+    tally->merged += (int64_t)lanes * op->merged;
+}
+
+static inline void tell(struct tally *tally, struct corun_functional_result *count)
+{
+    count->warp_instructions += tally->warps;
+    count->thread_instructions += tally->threads;
+    count->ptx_thread_instructions += tally->threads + (uint64_t)tally->merged;
+    *tally = (struct tally){0, 0, 0};
 }
 
 /* `length` operations over lanes, of which only the last one can be followed by a meeting point. */
-static void run_straight(struct corun_warp *warp, const struct operation *op, uint32_t length,
-                         struct corun_functional_result *count)
+static inline void run_straight(struct corun_warp *warp, const struct operation *op, uint32_t length, uint32_t all,
+                                struct tally *tally)
 {
-    const uint32_t all = warp->stack.mask, lanes = lane_count(all);
-    uint64_t threads = 0;
-    int64_t merged = 0;
+    uint32_t guarded = 0;
+    int32_t merged = 0; /* by each lane */
     for (const struct operation *end = op + length; op < end; op++) {
         if (op->guard == NO_PREDICATE) {
             op->run(op, &warp->lanes, all);
-            threads += lanes;
-            merged += (int64_t)lanes * op->merged;
+            merged += op->merged;
             continue;
         }
         uint32_t mask = active_lanes(warp, op), active = lane_count(mask);
         if (mask)
             op->run(op, &warp->lanes, mask);
-        threads += active;
-        merged += (int64_t)active * op->merged;
+        guarded++;
+        tally->threads += active;
+        tally->merged += (int64_t)active * op->merged;
     }
-    count->warp_instructions += length;
-    count->thread_instructions += threads;
-    count->ptx_thread_instructions += threads + (uint64_t)merged;
+    uint32_t lanes = lane_count(all);
+    tally->warps += length;
+    tally->threads += (uint64_t)lanes * (length - guarded);
+    tally->merged += (int64_t)lanes * merged;
     warp->stack.pc += length;
     simt_settle(&warp->stack);
 }
@@ -88,28 +102,30 @@ static inline bool run_quickly(struct corun_warp *warp, const struct operation *
 enum corun_outcome executor_run(struct corun_warp *warp, uint64_t *budget, struct corun_functional_result *count,
                                 struct corun_issue *result)
 {
+    struct tally tally = {0, 0, 0};
     uint64_t left = *budget;
     result->outcome = CORUN_OUTCOME_NEXT;
-    while (left) {
+    while (left && result->outcome == CORUN_OUTCOME_NEXT) {
         const struct operation *op = &warp->code[warp->stack.pc];
+        const uint32_t all = warp->stack.mask;
         /* A whole warp meets wherever it comes; others may have to wait. */
-        uint32_t straight = warp->stack.mask == CORUN_FULL_MASK ? op->straight : op->apart;
-        if (straight && warp->stack.mask && !warp->stack.apart) {
+        const uint32_t straight = all == CORUN_FULL_MASK ? op->straight : op->apart;
+        if (straight && all && !warp->stack.apart) {
             uint32_t length = straight < left ? straight : (uint32_t)left;
-            run_straight(warp, op, length, count);
+            run_straight(warp, op, length, all, &tally);
             left -= length;
             continue;
         }
         left--;
         uint32_t mask = active_lanes(warp, op);
         if (warp->stack.apart || warp->stack.looked_at || !run_quickly(warp, op, mask)) {
+            tell(&tally, count); /* it may ask what time it is */
             executor_step(warp, result);
             mask = result->active;
         }
-        count_lanes(count, op, mask);
-        if (result->outcome != CORUN_OUTCOME_NEXT)
-            break;
+        count_lanes(&tally, op, mask);
     }
+    tell(&tally, count);
     *budget = left;
     return result->outcome;
 }

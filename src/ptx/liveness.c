@@ -309,6 +309,7 @@ struct summary {
     struct ptx_interval *intervals;
     /* Per point behind an instruction: registers that begin to live minus those that end; of all, and without constants. */
     int64_t *change, *kept_change;
+    bool reads_unwritten;
 };
 
 static void add_range(void *user, const struct ptx_live_range *range)
@@ -322,6 +323,7 @@ static void add_range(void *user, const struct ptx_live_range *range)
         interval->first = first < interval->first ? first : interval->first;
         interval->last = last > interval->last ? last : interval->last;
     }
+    summary->reads_unwritten |= range->enters && first == 0;
     enum ptx_type type = (enum ptx_type)summary->function->registers[r].type;
     if (type == PTX_TYPE_PRED)
         return;
@@ -374,8 +376,9 @@ enum corun_status ptx_liveness_create(const struct ptx_function *function, const
         cover_parameters(function, summary.intervals, function->signature.returns, function->signature.return_count);
         cover_parameters(function, summary.intervals, function->signature.parameters,
                          function->signature.parameter_count);
-        *liveness = (struct ptx_liveness){summary.intervals, highest(summary.change, points),
-                                          highest(summary.kept_change, points), constants.is_constant};
+        *liveness =
+            (struct ptx_liveness){summary.intervals, highest(summary.change, points),
+                                  highest(summary.kept_change, points), constants.is_constant, summary.reads_unwritten};
     }
     free(summary.change);
     free(summary.kept_change);

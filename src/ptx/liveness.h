@@ -23,6 +23,7 @@ struct ptx_liveness {
     /* The same without those that an assembler need not keep: constants, addresses of variables, parameters of the kernel. */
     uint32_t kept_pressure;
     const bool *constants; /* per register: one that need not be kept */
+    bool reads_unwritten;  /* some register may be read before anything is written to it */
 };
 
 /* The result is allocated in `arena`. OK or MEMORY. */

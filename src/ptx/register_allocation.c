@@ -150,6 +150,7 @@ enum corun_status ptx_allocate_registers(const struct ptx_function *function, co
         allocate(function, intervals, pending, &active, &idle, slots, allocation);
         allocation->pressure = liveness.pressure;
         allocation->kept_pressure = liveness.kept_pressure;
+        allocation->reads_unwritten = liveness.reads_unwritten;
     }
     free(active.entries);
     free(idle.entries);

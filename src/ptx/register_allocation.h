@@ -21,6 +21,7 @@ struct ptx_allocation {
     uint32_t predicate_slots;
     uint32_t pressure;      /* most 32-bit registers live at one point */
     uint32_t kept_pressure; /* the same without constants, addresses of variables and kernel parameters */
+    bool reads_unwritten;   /* some register may be read before anything is written to it */
 };
 
 /* Everything is allocated in `arena`. OK or MEMORY. */

@@ -39,7 +39,11 @@ static void fill_uniform_integers(const struct corun_problem_buffer *buffer, int
     for (uint64_t i = 0; i < buffer->count; i++) {
         uint64_t random = corun_random(&state);
         uint64_t offset = range == UINT64_MAX ? random : (uint64_t)(((__uint128_t)random * (range + 1)) >> 64);
-        element_store(buffer->element, (uint8_t *)buffer->data + i * bytes, (int64_t)((uint64_t)lowest + offset), 0);
+        uint64_t value = (uint64_t)lowest + offset;
+        if (bytes == sizeof(uint32_t)) /* nearly always */
+            ((uint32_t *)buffer->data)[i] = (uint32_t)value;
+        else
+            element_store(buffer->element, (uint8_t *)buffer->data + i * bytes, (int64_t)value, 0);
     }
 }
 

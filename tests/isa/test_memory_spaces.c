@@ -77,6 +77,83 @@ static void test_shapes_of_accesses(void **state)
     runner_free(&runner);
 }
 
+/* KERNEL of a body that is made at run time. */
+static const char *whole_kernel(char *text, size_t bytes, const char *body)
+{
+    static const char whole[] = KERNEL("!");
+    const char *place = strchr(whole, '!');
+    snprintf(text, bytes, "%.*s%s%s", (int)(place - whole), whole, body, place + 1);
+    return text;
+}
+
+/* Lanes in rows of 16 or 8, as those of tiles: loaded from one pitch and stored with another, in every width. */
+static void test_rows_of_tiles(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type, *value;
+        uint32_t bytes;
+    } widths[] = {{"u8", "%r3", 1}, {"u16", "%r3", 2}, {"u32", "%r3", 4}, {"u64", "%rd3", 8}};
+    for (uint32_t w = 0; w < 4; w++)
+        for (uint32_t rows = 2; rows <= 16; rows *= 2) { /* of 16, 8, 4 and 2 lanes */
+            char body[2048], text[4096];
+            uint32_t lanes = 32 / rows, from = lanes + 3, to = lanes + 5, bytes = widths[w].bytes;
+            snprintf(body, sizeof body,
+                     "div.u32 %%r1, %%t, %u;\nrem.u32 %%r2, %%t, %u;\n"
+                     "mad.lo.u32 %%r4, %%r1, %u, %%r2;\nmul.wide.u32 %%rd1, %%r4, %u;\nadd.u64 %%rd1, %%out, %%rd1;\n"
+                     "mad.lo.u32 %%r5, %%r1, %u, %%r2;\nmul.wide.u32 %%rd2, %%r5, %u;\nadd.u64 %%rd2, %%out, %%rd2;\n"
+                     "ld.global.%s %s, [%%rd1];\nst.global.%s [%%rd2+8192], %s;",
+                     lanes, lanes, from, bytes, to, bytes, widths[w].type, widths[w].value, widths[w].type,
+                     widths[w].value);
+            struct runner runner;
+            runner_load(&runner, whole_kernel(text, sizeof text, body));
+            uint8_t *data = corun_memory_pointer(runner.memory, runner.out, runner.out_bytes);
+            for (uint32_t i = 0; i < 4096; i++)
+                data[i] = (uint8_t)(i * 7 + i / 256);
+            for (uint32_t turn = 0; turn < 2; turn++) /* the place is known the second time */
+                assert_int_equal(runner_try(&runner, 32), CORUN_OK);
+            for (uint32_t t = 0; t < 32; t++)
+                assert_memory_equal(data + 8192 + (t / lanes * to + t % lanes) * bytes,
+                                    data + (t / lanes * from + t % lanes) * bytes, bytes);
+            for (uint32_t i = 0; i + 1 < rows; i++) /* between two rows nothing is written */
+                for (uint32_t k = 0; k < 5 * bytes; k++)
+                    assert_int_equal(data[8192 + (i * to + lanes) * bytes + k], 0);
+            runner_free(&runner);
+        }
+}
+
+/* What a thread block finds in registers that it has not written does not depend on what the one before has left there. */
+static void test_registers_that_nobody_wrote(void **state)
+{
+    (void)state;
+    static const char *const bodies[] = {
+        /* a branch goes round the write */
+        "@%%p1 bra LATER;\nmov.u32 %%r3, %u;\nLATER:\nst.global.u32 [%%mine], %%r3;",
+        /* so does a guard */
+        "@!%%p1 mov.u32 %%r3, %u;\nst.global.u32 [%%mine], %%r3;",
+        /* a shuffle reads registers of lanes that have not come to the write; nothing else shares their slots: %t is needed later */
+        "mov.u32 %%r5, 5;\n@!%%p1 mov.u32 %%r5, %u;\nmov.u32 %%r4, 0;\n@!%%p1 bra WRITE;\n"
+        "setp.lt.u32 %%p2, %%t, 16;\n@!%%p2 bra LATER;\n"
+        "WRITE:\nadd.u32 %%r3, %%r5, 1;\nshfl.sync.bfly.b32 %%r4, %%r3, 16, 31, 0xffffffff;\nLATER:\n"
+        "st.global.u32 [%%mine], %%r4;\nst.global.u32 [%%mine+1024], %%t;\nst.global.u32 [%%mine+2048], %%r5;"};
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        uint32_t found[2][32];
+        for (uint32_t left = 0; left < 2; left++) {
+            char body[2048], text[4096];
+            struct runner runner;
+            int at = snprintf(body, sizeof body, "mov.u32 %%r9, %%ctaid.x;\nsetp.ne.u32 %%p1, %%r9, 0;\n");
+            snprintf(body + at, sizeof body - (size_t)at, bodies[i], 77 + left);
+            runner_load(&runner, whole_kernel(text, sizeof text, body));
+            assert_int_equal(runner_run_grid(&runner, "k", (struct corun_dim3){2, 1, 1}, (struct corun_dim3){32, 1, 1},
+                                             0, &runner.out, 8, 1000000),
+                             CORUN_OK);
+            memcpy(found[left], runner_words(&runner), sizeof found[left]);
+            runner_free(&runner);
+        }
+        assert_memory_equal(found[0], found[1], sizeof found[0]);
+    }
+}
+
 static void test_partial_warps_and_scatter(void **state)
 {
     (void)state;
@@ -406,6 +483,16 @@ static void test_faults(void **state)
                  "bounds: a null "
                  "pointer",
                  20);
+    /* rows of 16, the second of which goes beyond the end; once the place is known */
+    expect_fault(
+        KERNEL("ld.global.u32 %r1, [%out];\nshr.u32 %r2, %t, 4;\nand.b32 %r3, %t, 15;\nmad.lo.u32 %r2, %r2, 64, %r3;\n"
+               "mul.wide.u32 %rd1, %r2, 4;\nadd.u64 %rd1, %out, %rd1;\nmov.u32 %r4, 0;\n"
+               "AGAIN:\nld.global.u32 %r1, [%rd1];\nadd.u64 %rd1, %rd1, 65248;\nadd.u32 %r4, %r4, 1;\n"
+               "setp.lt.u32 %p1, %r4, 2;\n@%p1 bra AGAIN;"),
+        32,
+        "kernel k, thread block (0,0,0), thread (24,0,0): load of 4 bytes at global address 0x10000011000 is out of "
+        "bounds: right behind the 65536 bytes at 0x10000001000",
+        27);
     expect_fault(
         KERNEL(".shared .align 4 .b8 s[64];\nmov.u32 %r1, s;\nmad.lo.u32 %r1, %t, 4, %r1;\nst.shared.u32 [%r1], 1;"),
         32,
@@ -549,6 +636,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vectors_and_narrow_types),
         cmocka_unit_test(test_shapes_of_accesses),
+        cmocka_unit_test(test_rows_of_tiles),
+        cmocka_unit_test(test_registers_that_nobody_wrote),
         cmocka_unit_test(test_partial_warps_and_scatter),
         cmocka_unit_test(test_variables_of_the_module),
         cmocka_unit_test(test_shared_memory),

@@ -50,6 +50,26 @@ static uint32_t slot_of(const struct analysed *analysed, const char *name)
     return 0;
 }
 
+static bool reads_unwritten(const char *text)
+{
+    struct analysed a = analyse(text);
+    bool reads = a.allocation.reads_unwritten;
+    finish(&a);
+    return reads;
+}
+
+static void reads_of_what_was_not_written(void **state)
+{
+    (void)state;
+    assert_false(reads_unwritten(
+        ENTRY("mov.u32 %r1, 1;\nLOOP: add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 9;\n@%p1 bra LOOP;\n")));
+    assert_true(reads_unwritten(ENTRY("LOOP: add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 9;\n@%p1 bra LOOP;\n")));
+    assert_true(reads_unwritten(ENTRY("setp.lt.u32 %p1, 1, 9;\n@%p1 mov.u32 %r1, 1;\nmov.u32 %r2, %r1;\n")));
+    /* under one guard: who reads has written */
+    assert_false(reads_unwritten(ENTRY("setp.lt.u32 %p1, 1, 9;\n@%p1 mov.u32 %r1, 1;\n@%p1 add.u32 %r1, %r1, %r1;\n")));
+    assert_true(reads_unwritten(ENTRY("@%p1 mov.u32 %r1, 1;\n")));
+}
+
 static void branches_meet_at_the_post_dominator(void **state)
 {
     (void)state;
@@ -443,6 +463,7 @@ static void registers_per_thread(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_of_what_was_not_written),
         cmocka_unit_test(branches_meet_at_the_post_dominator),
         cmocka_unit_test(endless_loops_have_meeting_points_too),
         cmocka_unit_test(values_in_loops_keep_their_slots),
