@@ -125,6 +125,8 @@ struct corun_case_kernel {
     double normalised_ipc;
     uint32_t profile_count;                   /* 0: no profile */
     const struct corun_profile_line *profile; /* lines that were executed, ascending */
+    const char *ptx;                          /* where it begins: "heat.ptx:27"; "" if it is of no PTX */
+    const char *source;                       /* the same in the CUDA source, as in struct corun_profile_line */
 };
 
 enum corun_goal_outcome {

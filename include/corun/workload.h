@@ -110,8 +110,18 @@ enum corun_status corun_workload_assemble(const char *specification, const char 
 uint32_t corun_workload_rewrites(const struct corun_workload *workload);
 void corun_workload_destroy(struct corun_workload *workload);
 void corun_workload_describe(const struct corun_workload *workload, struct corun_workload_info *info);
-const struct corun_module *corun_workload_module(const struct corun_workload *workload);
-const char *corun_workload_ptx_path(const struct corun_workload *workload);
+
+/* The PTX that a kernel of the workload is from. */
+struct corun_workload_ptx {
+    const char *name; /* of its file, without folders, or of a module of a captured program: "heat(1).ptx" */
+    const char *text; /* not ended by a zero */
+    size_t bytes;
+    const struct corun_module *module;
+    const struct corun_kernel *kernel;
+};
+/* Found by the kernel's code (struct corun_grid). False: it is from none, as the code of a trace. */
+bool corun_workload_ptx_of(const struct corun_workload *workload, const struct corun_instruction *code,
+                           struct corun_workload_ptx *ptx);
 
 /*
  * Whether a GPU of this configuration has the architecture that the description asks for. UNSUPPORTED, with both architectures in the

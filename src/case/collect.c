@@ -3,7 +3,9 @@
 #include "case/metrics.h"
 #include "case/profile.h"
 #include "case/run.h"
+#include "corun/module.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -22,8 +24,21 @@ static const struct corun_kernel_result *isolated_kernel(const struct member *me
     return NULL;
 }
 
+/* Where the kernel begins; NULL: not known. False: out of memory. */
+static bool place_kernel(struct arena *arena, const struct corun_workload_ptx *ptx, struct corun_case_kernel *kernel)
+{
+    kernel->ptx = kernel->source = "";
+    if (!ptx)
+        return true;
+    char source[CORUN_SOURCE_LINE_BYTES];
+    uint32_t line = corun_kernel_line(ptx->kernel);
+    kernel->ptx = arena_format(arena, "%s:%" PRIu32, ptx->name, line);
+    kernel->source = keep_text(arena, corun_module_source_line(ptx->module, line, source));
+    return kernel->ptx && kernel->source;
+}
+
 static enum corun_status collect_kernel(struct run *run, struct arena *arena, uint32_t application, uint32_t index,
-                                        struct profile_source *source, struct corun_case_kernel *kernel)
+                                        struct corun_case_kernel *kernel)
 {
     const struct member *member = &run->members[application];
     corun_gpu_kernel(run->gpu, application, index, &kernel->result);
@@ -39,12 +54,14 @@ static enum corun_status collect_kernel(struct run *run, struct arena *arena, ui
     kernel->normalised_ipc = kernel->ipc_isolated > 0 ? kernel->ipc / kernel->ipc_isolated : (double)NAN;
     if (run->job->thread_instructions) /* its counters count on after the limit: not the work of the isolated run */
         kernel->normalised_ipc = (double)NAN;
-    if (!run->job->profile)
-        return CORUN_OK;
     uint32_t count = 0;
     const struct corun_instruction *code = NULL;
     const struct corun_profile_row *rows = corun_gpu_kernel_profile(run->gpu, application, index, &count, &code);
-    return rows ? profile_lines(arena, source, rows, code, count, kernel) : CORUN_OK;
+    struct corun_workload_ptx ptx;
+    bool known = corun_workload_ptx_of(member->workload, code, &ptx);
+    if (!place_kernel(arena, known ? &ptx : NULL, kernel))
+        return CORUN_MEMORY;
+    return rows ? profile_lines(arena, known ? &ptx : NULL, rows, code, count, kernel) : CORUN_OK;
 }
 
 static void judge_goal(const struct member *member, struct corun_case_application_result *result)
@@ -86,14 +103,11 @@ static enum corun_status collect_application(struct run *run, struct arena *aren
         corun_gpu_share(run->gpu, s, index, &sms[s]);
     result->sms = sms;
     result->kernels = kernels;
-    struct profile_source source = {.path = corun_workload_ptx_path(member->workload),
-                                    .module = corun_workload_module(member->workload)};
     enum corun_status status = CORUN_OK;
     for (uint32_t k = 0; k < result->kernel_count && status == CORUN_OK; k++) {
-        status = collect_kernel(run, arena, index, k, &source, &kernels[k]);
+        status = collect_kernel(run, arena, index, k, &kernels[k]);
         corun_counters_add(&result->counters, &kernels[k].result.counters);
     }
-    profile_source_close(&source);
     return status;
 }
 

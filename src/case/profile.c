@@ -1,47 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* The text of PTX lines from their file, and counts of instructions summed up by line. */
+/* The text of PTX lines, and counts of instructions summed up by line. */
 #include "case/profile.h"
 
 #include "corun/module.h"
 #include "isa/profile_lines.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void profile_source_close(struct profile_source *source)
-{
-    free(source->text);
-    source->text = NULL;
-}
-
-static void read_source(struct profile_source *source)
-{
-    source->tried = true;
-    FILE *file = source->path ? fopen(source->path, "re") : NULL;
-    if (!file)
-        return;
-    size_t capacity = 1 << 16;
-    for (;;) {
-        char *larger = realloc(source->text, capacity);
-        if (!larger)
-            break;
-        source->text = larger;
-        source->bytes += fread(source->text + source->bytes, 1, capacity - source->bytes, file);
-        if (source->bytes < capacity)
-            break;
-        capacity *= 2;
-    }
-    fclose(file);
-}
-
 /* Line `line` (from 1) without blanks around it; `*cursor` and `*at` remember where the last search ended. */
-static const char *quote(struct arena *arena, const struct profile_source *source, uint32_t line, size_t *cursor,
+static const char *quote(struct arena *arena, const struct corun_workload_ptx *ptx, uint32_t line, size_t *cursor,
                          uint32_t *at)
 {
-    const char *text = source->text ? source->text : "";
-    size_t bytes = source->text ? source->bytes : 0;
+    const char *text = ptx ? ptx->text : "";
+    size_t bytes = ptx ? ptx->bytes : 0;
     while (*at < line && *cursor < bytes) {
         const char *end = memchr(text + *cursor, '\n', bytes - *cursor);
         *cursor = end ? (size_t)(end - text) + 1 : bytes;
@@ -78,7 +51,7 @@ uint32_t profile_merge(struct corun_profile_line *lines, uint32_t count, int (*o
     return merged;
 }
 
-enum corun_status profile_lines(struct arena *arena, struct profile_source *source,
+enum corun_status profile_lines(struct arena *arena, const struct corun_workload_ptx *ptx,
                                 const struct corun_profile_row *rows, const struct corun_instruction *code,
                                 uint32_t count, struct corun_case_kernel *kernel)
 {
@@ -91,14 +64,13 @@ enum corun_status profile_lines(struct arena *arena, struct profile_source *sour
             lines[used++] = (struct corun_profile_line){code[i].line, "", "", rows[i]};
     }
     uint32_t merged = profile_merge(lines, used, compare_lines);
-    if (!source->tried)
-        read_source(source);
     size_t cursor = 0;
     uint32_t at = 1;
     for (uint32_t i = 0; i < merged; i++) {
-        lines[i].text = quote(arena, source, lines[i].line, &cursor, &at);
-        char place[CORUN_SOURCE_LINE_BYTES];
-        corun_module_source_line(source->module, lines[i].line, place);
+        lines[i].text = quote(arena, ptx, lines[i].line, &cursor, &at);
+        char place[CORUN_SOURCE_LINE_BYTES] = "";
+        if (ptx)
+            corun_module_source_line(ptx->module, lines[i].line, place);
         lines[i].source = *place ? arena_copy_text(arena, place, strlen(place)) : "";
         if (!lines[i].text || !lines[i].source)
             return CORUN_MEMORY;

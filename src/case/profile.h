@@ -5,19 +5,13 @@
 
 #include "base/arena.h"
 #include "corun/case.h"
+#include "corun/workload.h"
 
-/* The PTX that lines are quoted from; read when first needed. */
-struct profile_source {
-    const char *path;
-    const struct corun_module *module;
-    char *text; /* NULL: not read yet, or not readable */
-    size_t bytes;
-    bool tried;
-};
-void profile_source_close(struct profile_source *source);
-
-/* Sets profile and profile_count of a kernel: one row per line that was executed or waited at, ascending. MEMORY. */
-enum corun_status profile_lines(struct arena *arena, struct profile_source *source,
+/*
+ * Sets profile and profile_count of a kernel: one row per line that was executed or waited at, ascending. `ptx` is what lines are quoted from;
+ * NULL: nothing. MEMORY.
+ */
+enum corun_status profile_lines(struct arena *arena, const struct corun_workload_ptx *ptx,
                                 const struct corun_profile_row *rows, const struct corun_instruction *code,
                                 uint32_t count, struct corun_case_kernel *kernel);
 

@@ -33,6 +33,7 @@ struct timeline_writer {
     FILE *stream;
     const char **kernels;                             /* names as they stand within quotation marks in JSON */
     const char *applications[CORUN_MAX_APPLICATIONS]; /* the same, each different from the others */
+    const char **places; /* [application][kernel]: where it begins, as members of a JSON object behind others */
     bool any;
 };
 
@@ -174,9 +175,10 @@ static void put_launch(struct timeline_writer *writer, const struct launch_slice
         fprintf(stream,
                 ",\"name\":\"%s\",\"cat\":\"launch\",\"args\":{\"launch\":%" PRIu64 ",\"thread_blocks\":%" PRIu32
                 ",\"threads_per_block\":%" PRIu32 ",\"start_cycle\":%" PRIu64 ",\"end_cycle\":%" PRIu64
-                ",\"ended\":\"%s\"}}",
+                ",\"ended\":\"%s\"%s}}",
                 writer->kernels[launch->name], launch->number, launch->tbs, launch->tb_threads, first, launch->end,
-                how_it_ended(launch->how));
+                how_it_ended(launch->how),
+                writer->places[launch->application * writer->timeline->names.count + launch->name]);
 }
 
 static void put_tb(struct timeline_writer *writer, const struct tb_slice *tb)
@@ -400,6 +402,44 @@ static const char *application_name(struct arena *arena, const struct corun_case
     return name ? escape(arena, name) : NULL;
 }
 
+/*
+ * Where a kernel begins, by its name. Of several with one name, in several modules of a captured program, the launch does not say which it
+ * was. NULL when out of memory.
+ */
+static const char *place_of(struct arena *arena, const struct corun_case_application_result *application,
+                            const char *name)
+{
+    const struct corun_case_kernel *found = NULL;
+    for (uint32_t k = 0; k < application->kernel_count; k++) {
+        if (strcmp(application->kernels[k].result.name, name) != 0)
+            continue;
+        if (found)
+            return "";
+        found = &application->kernels[k];
+    }
+    if (!found || !*found->ptx)
+        return "";
+    const char *ptx = escape(arena, found->ptx), *source = escape(arena, found->source);
+    if (!ptx || !source)
+        return NULL;
+    return *source ? arena_format(arena, ",\"PTX\":\"%s\",\"source\":\"%s\"", ptx, source)
+                   : arena_format(arena, ",\"PTX\":\"%s\"", ptx);
+}
+
+static bool make_places(struct timeline_writer *writer)
+{
+    const struct timeline *timeline = writer->timeline;
+    size_t kernels = timeline->names.count, count = kernels * writer->result->application_count;
+    writer->places = ARENA_ARRAY(timeline->arena, const char *, count + 1);
+    for (size_t i = 0; writer->places && i < count; i++) {
+        writer->places[i] =
+            place_of(timeline->arena, &writer->result->applications[i / kernels], timeline->names.data[i % kernels]);
+        if (!writer->places[i])
+            return false;
+    }
+    return writer->places;
+}
+
 static bool make_names(struct timeline_writer *writer)
 {
     struct timeline *timeline = writer->timeline;
@@ -422,7 +462,7 @@ enum corun_status timeline_write(struct timeline *timeline, const struct corun_c
     struct timeline_writer writer = {.timeline = timeline, .result = result, .stream = stream};
     timeline_close(timeline);
     const char *gpu = escape(timeline->arena, result->gpu.name), *policy = escape(timeline->arena, result->policy);
-    if (timeline->failed || !gpu || !policy || !make_names(&writer))
+    if (timeline->failed || !gpu || !policy || !make_names(&writer) || !make_places(&writer))
         return CORUN_MEMORY;
     put_head(&writer, gpu, policy);
     if (!put_tracks(&writer))

@@ -39,6 +39,7 @@ struct capture_shape {
 
 struct captured_module {
     const char *name;
+    struct capture_text text;
     struct corun_module *code;
 };
 

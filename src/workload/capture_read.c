@@ -104,7 +104,7 @@ static char *copy_text(struct parser *parser, const struct capture_text *text)
 
 static enum corun_status add_module(struct parser *parser, const struct capture_operation *operation)
 {
-    struct captured_module module = {.name = copy_text(parser, &operation->texts[0])};
+    struct captured_module module = {.name = copy_text(parser, &operation->texts[0]), .text = operation->texts[1]};
     if (!module.name)
         return out_of_memory(parser);
     enum corun_status status =

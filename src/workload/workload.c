@@ -4,6 +4,7 @@
 
 #include "base/nearest.h"
 #include "base/text_file.h"
+#include "isa/kernel.h"
 #include "workload/element.h"
 #include "workload/references.h"
 
@@ -11,6 +12,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define PTX_MAX_BYTES (UINT64_C(1) << 30)
@@ -335,14 +337,32 @@ bool corun_workload_parameter_at(const struct corun_workload *workload, size_t i
     return true;
 }
 
-const struct corun_module *corun_workload_module(const struct corun_workload *workload)
+static bool has_kernel(const struct corun_module *module, const struct corun_instruction *code,
+                       const struct corun_kernel **kernel)
 {
-    return workload->module;
+    for (size_t k = 0; (*kernel = corun_module_kernel_at(module, k)); k++)
+        if ((*kernel)->instructions == code)
+            return true;
+    return false;
 }
 
-const char *corun_workload_ptx_path(const struct corun_workload *workload)
+bool corun_workload_ptx_of(const struct corun_workload *workload, const struct corun_instruction *code,
+                           struct corun_workload_ptx *ptx)
 {
-    return workload->ptx_path;
+    if (workload->module) {
+        const char *slash = strrchr(workload->ptx_path, '/');
+        *ptx = (struct corun_workload_ptx){slash ? slash + 1 : workload->ptx_path, workload->ptx, workload->ptx_bytes,
+                                           workload->module, NULL};
+        return has_kernel(workload->module, code, &ptx->kernel);
+    }
+    for (size_t m = 0; workload->captured && m < workload->captured->modules.count; m++) {
+        const struct captured_module *module = &workload->captured->modules.data[m];
+        *ptx = (struct corun_workload_ptx){module->name, (const char *)module->text.data, module->text.bytes,
+                                           module->code, NULL};
+        if (has_kernel(module->code, code, &ptx->kernel))
+            return true;
+    }
+    return false;
 }
 
 size_t corun_workload_launch_count(const struct corun_workload *workload)

@@ -108,6 +108,21 @@ class Compile(unittest.TestCase):
         self.assertEqual(len(launches), 1)
         self.assertRegex(launches[0]["source"], r"^lines\.cu:[345]$")
         self.assertRegex(launches[0]["PTX"], r"^lines.*\.ptx:\d+$")
+        self.check_captured_lines(launches[0])
+
+    def check_captured_lines(self, begins):
+        """What is captured of it tells the same lines."""
+        self.corun("capture", "-o", "lines.corun", "--", "./lines")
+        done = self.corun("run", "--cycles", "20K", "--no-baselines", "--profile", "--timeline", "run.json", "lines.corun")
+        rows = re.findall(r"^ +\d+  .*\S  +((?:lines\.cu|steps\.h):\d+(?:, inlined at \S+:\d+)?)$", done.stdout, re.M)
+        self.assertTrue(any(row.startswith("lines.cu:5") for row in rows), done.stdout)
+        self.assertTrue(any(row.startswith("steps.h:4") for row in rows), done.stdout)
+        self.assertRegex(done.stdout, r"(?m)^ +\d+  .*  ld\.global\.f32 .*  lines\.cu:5$")
+        with open(os.path.join(self.folder, "run.json"), encoding="utf-8") as file:
+            launches = [event["args"] for event in json.load(file)["traceEvents"] if event.get("cat") == "launch"]
+        self.assertTrue(launches)
+        for launch in launches:
+            self.assertEqual((launch["PTX"], launch["source"]), (begins["PTX"], begins["source"]))
 
     def test_several_files(self):
         self.write("kernel.cu", "#include <cuda_runtime.h>\n__global__ void set(float *to) { to[threadIdx.x] = sinf(0.5f) * FACTOR; }\n"
