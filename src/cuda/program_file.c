@@ -125,22 +125,58 @@ static bool holds_runtime(const struct elf_file *file)
     return memmem(file->data, file->bytes, text, sizeof text) != NULL;
 }
 
-/* How long the file must be at least to hold what is loaded of it; 0 if that is not known. A shorter one ends with a signal of the system's. */
-static uint64_t loaded_bytes(const struct elf_file *file)
+/* What the parts of the file are that are loaded. */
+struct loaded {
+    uint64_t
+        bytes; /* how long the file must be at least to hold them; 0 if that is not known. A shorter one ends with a signal of the system's. */
+    bool interpreted; /* a dynamic linker loads it, and the libraries that it needs */
+};
+
+static struct loaded read_parts(const struct elf_file *file)
 {
     const Elf64_Ehdr *header = at(file, 0, sizeof *header);
-    uint64_t most = 0;
+    struct loaded loaded = {0, true};
     if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_ident[EI_CLASS] != ELFCLASS64 ||
         header->e_phentsize != sizeof(Elf64_Phdr) || header->e_phoff % 8)
-        return 0;
+        return loaded;
+    loaded.interpreted = false;
     for (uint32_t i = 0; i < header->e_phnum; i++) {
         uint64_t place, end;
         const Elf64_Phdr *part =
             __builtin_add_overflow(header->e_phoff, i * sizeof *part, &place) ? NULL : at(file, place, sizeof *part);
+        loaded.interpreted |= part && part->p_type == PT_INTERP;
         if (part && part->p_type == PT_LOAD && !__builtin_add_overflow(part->p_offset, part->p_filesz, &end))
-            most = end > most ? end : most;
+            loaded.bytes = end > loaded.bytes ? end : loaded.bytes;
     }
-    return most;
+    return loaded;
+}
+
+/* What an ELF file is refused for. */
+static enum corun_status judge(const struct elf_file *file, const struct facts *facts, struct corun_place place,
+                               struct corun_diagnostics *list)
+{
+    const struct loaded loaded = read_parts(file);
+    if (loaded.bytes > file->bytes)
+        return corun_report(list, CORUN_NOT_FOUND, place,
+                            "is cut off: it has %zu bytes, and what is loaded of it ends at byte %" PRIu64, file->bytes,
+                            loaded.bytes);
+    if (facts->library)
+        return corun_report(list, CORUN_UNSUPPORTED, place,
+                            "not supported: it needs %s, whose kernels are machine code only; use kernels that are "
+                            "compiled with the program (templates, as CUTLASS or CUB are)",
+                            facts->library);
+    bool named = facts->allocates && facts->registers;
+    if (!loaded.interpreted && (named || holds_runtime(file)))
+        return corun_report(
+            list, CORUN_UNSUPPORTED, place,
+            "not supported: it is linked without a dynamic linker (-static), which is what brings it corun's "
+            "runtime; link the C library dynamically. CUDA's runtime may stay static");
+    if (facts->device_code && !facts->runtime && !named && holds_runtime(file))
+        return corun_report(list, CORUN_UNSUPPORTED, place,
+                            "holds CUDA's static runtime, and its symbol table, by which that is found, was stripped "
+                            "off: do not strip it, or link it with `-cudart shared` (nvcc; with other linkers -lcudart "
+                            "instead of -lcudart_static)");
+    return CORUN_OK;
 }
 
 enum corun_status program_file_check(const char *path, struct corun_diagnostics *list, bool *fixed_path,
@@ -164,22 +200,7 @@ enum corun_status program_file_check(const char *path, struct corun_diagnostics 
         return CORUN_OK; /* empty: the system says what it thinks of it */
     file.data = map;
     read_sections(&file, &facts);
-    enum corun_status status = CORUN_OK;
-    if (loaded_bytes(&file) > file.bytes)
-        status = corun_report(list, CORUN_NOT_FOUND, place,
-                              "is cut off: it has %zu bytes, and what is loaded of it ends at byte %" PRIu64,
-                              file.bytes, loaded_bytes(&file));
-    else if (facts.library)
-        status = corun_report(list, CORUN_UNSUPPORTED, place,
-                              "not supported: it needs %s, whose kernels are machine code only; use kernels that are "
-                              "compiled with the program (templates, as CUTLASS or CUB are)",
-                              facts.library);
-    else if (facts.device_code && !facts.runtime && !(facts.allocates && facts.registers) && holds_runtime(&file))
-        status =
-            corun_report(list, CORUN_UNSUPPORTED, place,
-                         "holds CUDA's static runtime, and its symbol table, by which that is found, was stripped "
-                         "off: do not strip it, or link it with `-cudart shared` (nvcc; with other linkers -lcudart "
-                         "instead of -lcudart_static)");
+    enum corun_status status = judge(&file, &facts, place, list);
     *fixed_path = facts.fixed_path;
     if (facts.runtime)
         snprintf(runtime, 64, "%s", facts.runtime);

@@ -9,7 +9,7 @@
 
 /*
  * Looks at an ELF file. UNSUPPORTED, with the reason and what helps, if it holds CUDA's static runtime without a symbol
- * table (static_runtime.c needs one) or needs a library of machine code (cuBLAS and the like). NOT_FOUND if there is no file, or not all of one. What is no ELF file at all (a script) is OK. *fixed_path: it says
+ * table (static_runtime.c needs one) or without a dynamic linker, or needs a library of machine code (cuBLAS and the like). NOT_FOUND if there is no file, or not all of one. What is no ELF file at all (a script) is OK. *fixed_path: it says
  * itself where its libraries are (DT_RPATH), so they have to be loaded before; *runtime: the libcudart that it needs,
  * "" if none.
  */

@@ -113,6 +113,7 @@ ENTRY(int, cudaMemset3DAsync, struct abi_pitched to, int value, struct abi_exten
 ENTRY(int, cudaGetDeviceCount, int *count);
 ENTRY(int, cudaGetDevice, int *device);
 ENTRY(int, cudaSetDevice, int device);
+ENTRY(int, cudaSetDevice_11, int device);
 ENTRY(int, cudaInitDevice, int device, unsigned device_flags, unsigned flags);
 ENTRY(int, cudaSetValidDevices, int *devices, int count);
 ENTRY(int, cudaGetDeviceProperties_11, void *properties, int device);

@@ -55,13 +55,24 @@ static struct device *begin_with_device(struct call *call, int device, const voi
     return found;
 }
 
-ENTRY(int, cudaSetDevice, int device)
+ENTRY(int, cudaSetDevice_11, int device)
 {
     struct call call;
     if (begin_with_device(&call, device, &device)) {
         call.thread->device = (uint32_t)device;
         call.thread->contexts.count = 0; /* the device's own context is current now */
     }
+    return runtime_end(&call);
+}
+
+/* From CUDA 12 on, the device's own context is made at once: the driver API finds it current. */
+ENTRY(int, cudaSetDevice, int device)
+{
+    int error = corun_cudaSetDevice_11(device);
+    if (error != CUDA_SUCCESS)
+        return error;
+    struct call call;
+    primary_begin(&call);
     return runtime_end(&call);
 }
 

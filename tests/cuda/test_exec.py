@@ -552,6 +552,19 @@ class Programs(unittest.TestCase):
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertIn("stripped", done.stderr)
 
+    def test_a_program_without_a_dynamic_linker(self):
+        """Nothing can bring it our runtime: said before it starts. One that has nothing to do with CUDA starts."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "whole")
+            for text, status in (("cudaErrorCudartUnloading", 4), ("nothing", 0)):
+                with open(path + ".c", "w", encoding="utf-8") as file:
+                    file.write(f'#include <stdio.h>\nint main(void)\n{{\n    return puts("{text}") < 0;\n}}\n')
+                if subprocess.run(["cc", "-static", "-o", path, path + ".c"], check=False).returncode:
+                    self.skipTest("no static C library")
+                done = run("-q", "--", path)
+                self.assertEqual((done.returncode, done.stdout), (status, "" if status else text + "\n"), done.stderr)
+                self.assertEqual("it is linked without a dynamic linker (-static)" in done.stderr, status == 4)
+
     def test_static_runtime_without_our_libraries(self):
         """A function that is led away needs our libcudart: said, not a crash."""
         with tempfile.TemporaryDirectory() as folder:

@@ -145,5 +145,10 @@ int main()
     SUCCEED(cuCtxSynchronize());
     SUCCEED(cuCtxDestroy(context));
     EXPECT_ERROR(CUDA_ERROR_INVALID_CONTEXT, cuMemAlloc(&out, 128));
+    CHECK(cudaSetDevice(0)); /* from CUDA 12 on, this makes the device's own context, and current */
+    SUCCEED(cuCtxGetCurrent(&current));
+    EXPECT(current);
+    SUCCEED(cuModuleLoadData(&module, text));
+    SUCCEED(cuModuleUnload(module));
     return 0;
 }
