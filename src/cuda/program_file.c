@@ -42,8 +42,11 @@ static const Elf64_Shdr *section_at(const struct elf_file *file, const Elf64_Ehd
 /* Libraries that bring kernels as machine code. */
 static const char *machine_code_library(const char *name)
 {
-    static const char *const names[] = {"libcublas", "libcudnn",   "libcufft", "libcusparse", "libcusolver",
-                                        "libcurand", "libnvgraph", "libnccl",  "libnpp",      "libcutensor"};
+    static const char *const names[] = {
+#define L(beginning) #beginning,
+#include "cuda/machine_code_libraries.def"
+#undef L
+    };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strncmp(name, names[i], strlen(names[i])))
             return name;
@@ -148,6 +151,7 @@ static struct loaded read_parts(const struct elf_file *file)
         if (part && part->p_type == PT_LOAD && !__builtin_add_overflow(part->p_offset, part->p_filesz, &end))
             loaded.bytes = end > loaded.bytes ? end : loaded.bytes;
     }
+    loaded.interpreted |= !loaded.bytes; /* nothing of it can be loaded: the system says what it thinks of it */
     return loaded;
 }
 

@@ -257,28 +257,46 @@ static bool inside(const struct elf_view *view, uint64_t offset, uint64_t bytes)
     return offset <= view->bytes && bytes <= view->bytes - offset;
 }
 
-/* The file's symbol table of a type (SHT_SYMTAB, SHT_DYNSYM). */
-static bool find_symbols(struct elf_view *view, uint32_t type)
+/* The headers of its sections: none if it is no file of 64 bits, or not all of one. */
+static const Elf64_Shdr *sections_of(const struct elf_view *view, uint32_t *count)
 {
     const Elf64_Ehdr *header = (const void *)view->data;
+    *count = header->e_shnum;
     if (header->e_ident[EI_MAG0] != 0x7f || header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_shoff % 8 ||
         header->e_shentsize != sizeof(Elf64_Shdr) ||
         !inside(view, header->e_shoff, (uint64_t)header->e_shnum * sizeof(Elf64_Shdr)))
-        return false;
-    const Elf64_Shdr *sections = (const void *)(view->data + header->e_shoff);
-    for (uint32_t i = 0; i < header->e_shnum; i++) {
+        *count = 0;
+    return (const void *)(view->data + (*count ? header->e_shoff : 0));
+}
+
+/* Texts within the file, each with a zero behind it. */
+struct texts {
+    const char *data;
+    uint64_t bytes;
+};
+
+static bool find_texts(const struct elf_view *view, const Elf64_Shdr *section, struct texts *texts)
+{
+    *texts = (struct texts){(const char *)view->data + section->sh_offset, section->sh_size};
+    return inside(view, section->sh_offset, section->sh_size) && section->sh_size && !texts->data[texts->bytes - 1];
+}
+
+/* The file's symbol table of a type (SHT_SYMTAB, SHT_DYNSYM). */
+static bool find_symbols(struct elf_view *view, uint32_t type)
+{
+    uint32_t count;
+    struct texts texts;
+    const Elf64_Shdr *sections = sections_of(view, &count);
+    for (uint32_t i = 0; i < count; i++) {
         const Elf64_Shdr *section = &sections[i];
-        if (section->sh_type != type || section->sh_link >= header->e_shnum || section->sh_offset % 8 ||
-            !inside(view, section->sh_offset, section->sh_size))
-            continue;
-        const Elf64_Shdr *names = &sections[section->sh_link];
-        if (!inside(view, names->sh_offset, names->sh_size) || !names->sh_size ||
-            view->data[names->sh_offset + names->sh_size - 1])
+        if (section->sh_type != type || section->sh_link >= count || section->sh_offset % 8 ||
+            !inside(view, section->sh_offset, section->sh_size) ||
+            !find_texts(view, &sections[section->sh_link], &texts))
             continue;
         view->symbols = (const void *)(view->data + section->sh_offset);
         view->count = section->sh_size / sizeof(Elf64_Sym);
-        view->names = (const char *)view->data + names->sh_offset;
-        view->names_bytes = names->sh_size;
+        view->names = texts.data;
+        view->names_bytes = texts.bytes;
         return true;
     }
     return false;
@@ -396,6 +414,83 @@ static void find_loader(struct elf_view *view, const struct link_map *map)
     }
 }
 
+/* ---- What cannot be led ---- */
+
+static const Elf64_Shdr *find_section(const struct elf_view *view, const char *name)
+{
+    uint32_t count, names = ((const Elf64_Ehdr *)(const void *)view->data)->e_shstrndx;
+    struct texts texts;
+    const Elf64_Shdr *sections = sections_of(view, &count);
+    if (names >= count || !find_texts(view, &sections[names], &texts))
+        return NULL;
+    for (uint32_t i = 0; i < count; i++)
+        if (sections[i].sh_name < texts.bytes && same(texts.data + sections[i].sh_name, name) &&
+            inside(view, sections[i].sh_offset, sections[i].sh_size))
+            return &sections[i];
+    return NULL;
+}
+
+/* Does the file itself want a shared runtime? */
+static bool needs_runtime(const struct elf_view *view)
+{
+    uint32_t count;
+    struct texts texts;
+    const Elf64_Shdr *sections = sections_of(view, &count), *dynamic = find_section(view, ".dynamic");
+    if (!dynamic || dynamic->sh_offset % 8 || dynamic->sh_link >= count ||
+        !find_texts(view, &sections[dynamic->sh_link], &texts))
+        return false;
+    const Elf64_Dyn *entry = (const void *)(view->data + dynamic->sh_offset);
+    for (uint64_t i = 0; i < dynamic->sh_size / sizeof *entry; i++)
+        if (entry[i].d_tag == DT_NEEDED && entry[i].d_un.d_val < texts.bytes &&
+            begins(texts.data + entry[i].d_un.d_val, "libcudart.so"))
+            return true;
+    return false;
+}
+
+/* As in program_file.c: a text of cudaGetErrorName tells a static runtime without symbols. */
+static bool holds_stripped_runtime(const struct elf_view *view)
+{
+    static const char text[] = "cudaErrorCudartUnloading";
+    const Elf64_Shdr *constants = find_section(view, ".rodata");
+    if (!constants || constants->sh_size < sizeof text || !find_section(view, ".nv_fatbin") || needs_runtime(view))
+        return false;
+    const char *at = (const char *)view->data + constants->sh_offset, *last = at + constants->sh_size - sizeof text;
+    for (; at <= last; at++)
+        if (*at == text[0] && begins(at, text))
+            return true;
+    return false;
+}
+
+static bool is_machine_code(const char *path)
+{
+    static const char *const names[] = {
+#define L(beginning) #beginning,
+#include "cuda/machine_code_libraries.def"
+#undef L
+    };
+    const char *name = path;
+    for (const char *at = path; *at; at++)
+        if (*at == '/')
+            name = at + 1;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (begins(name, names[i]))
+            return true;
+    return false;
+}
+
+/* Calls of such an object fail, and nothing else says why. */
+static void note_object(const struct elf_view *view, const char *path)
+{
+    if (is_machine_code(path))
+        say((const char *const[]){"corun: note: ", path,
+                                  " was opened: its kernels are machine code only, and do not run here\n", NULL});
+    else if (holds_stripped_runtime(view))
+        say((const char *const[]){"corun: note: ", path,
+                                  " holds CUDA's static runtime, and its symbol table, by which that is found, was "
+                                  "stripped off: its calls of CUDA fail\n",
+                                  NULL});
+}
+
 /* ---- What the dynamic linker calls ---- */
 
 /* Constructors are given the environment: LD_AUDIT names this file. */
@@ -441,6 +536,8 @@ __attribute__((visibility("default"))) unsigned la_objopen(struct link_map *map,
         find_loader(&view, map);
     else if (find_symbols(&view, SHT_SYMTAB) && has_runtime(&view))
         lead_runtime(&view, map);
+    else
+        note_object(&view, path);
     system_call(SYS_munmap, (long)view.data, (long)view.bytes, 0, 0, 0, 0);
     return 0;
 }

@@ -552,6 +552,21 @@ class Programs(unittest.TestCase):
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertIn("stripped", done.stderr)
 
+    def test_libraries_that_are_opened(self):
+        """One with a stripped static runtime, and one of machine code only: said when they are opened, as nothing else tells why their calls fail."""
+        stripped, code = "its symbol table, by which that is found, was stripped off", "its kernels are machine code only"
+        source = 'const char name[] = "cudaErrorCudartUnloading";\n__attribute__((section(".nv_fatbin"))) const char code[] = "code";\n'
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "code.c"), "w", encoding="utf-8") as file:
+                file.write(source)
+            for name, options, told in (("plugin.so", ["-s"], stripped), ("libcublas.so.13", [], code), ("libother.so", ["-s", "-D__attribute__(x)="], None)):
+                path = os.path.join(folder, name)
+                subprocess.run(["cc", "-shared", *options, "-o", path, os.path.join(folder, "code.c")], check=True)
+                done = run("-q", "--", sys.executable, "-c", f"import ctypes; ctypes.CDLL('{path}')")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual([text for text in (stripped, code) if text in done.stderr], [told] if told else [], done.stderr)
+                self.assertEqual(f"corun: note: {path} " in done.stderr, bool(told))
+
     def test_a_program_without_a_dynamic_linker(self):
         """Nothing can bring it our runtime: said before it starts. One that has nothing to do with CUDA starts."""
         with tempfile.TemporaryDirectory() as folder:
