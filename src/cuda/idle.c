@@ -118,17 +118,25 @@ static void nudge(struct process *process, uint64_t seen, bool enough)
     }
 }
 
+/* Until the next look. The caller holds the lock. */
+static uint64_t look_microseconds(const struct process *process)
+{
+    return lesser(process->functions_waiting ? FUNCTION_LOOK_MICROSECONDS : LOOK_MICROSECONDS,
+                  process->patience_microseconds);
+}
+
 static void *advance_alone(void *user)
 {
     struct process *process = user;
-    uint64_t seen = 0, quiet = 0, look = LOOK_MICROSECONDS;
+    uint64_t seen = 0, quiet = 0;
     struct program_time time = {0};
     bool ended = false;
     (void)program_time_since(&time, 0);
     begin(process);
+    pthread_mutex_lock(&process->lock);
     while (!ended) {
-        look = lesser(process->functions_waiting ? FUNCTION_LOOK_MICROSECONDS : LOOK_MICROSECONDS,
-                      process->patience_microseconds);
+        uint64_t look = look_microseconds(process);
+        pthread_mutex_unlock(&process->lock);
         usleep((useconds_t)look);
         pthread_mutex_lock(&process->lock);
         bool still = process->calls == seen && !process->calls_waiting && has_work(process);
@@ -140,8 +148,8 @@ static void *advance_alone(void *user)
             nudge(process, seen, quiet >= idle_patience(process));
         caller_wait_owed(process);
         ended = process->ended;
-        pthread_mutex_unlock(&process->lock);
     }
+    pthread_mutex_unlock(&process->lock);
     return NULL;
 }
 
