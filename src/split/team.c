@@ -11,6 +11,13 @@
 
 enum { HURRIED = 5 }; /* so many chunks in the time of one */
 
+/* What the program's function and the team say to each other while a thread computes a chunk. */
+struct talk {
+    uint64_t asks;  /* whether the chunk is needed */
+    bool told;      /* that it is not */
+    char apart[48]; /* threads do not write into each other's cache lines */
+};
+
 struct team {
     const struct corun_split_task *task;
     double chunk_seconds;
@@ -20,7 +27,7 @@ struct team {
     pthread_cond_t quiet; /* nobody computes */
     bool yields;          /* others wait for the threads' processors */
     pthread_t *threads;
-    bool *told;                  /* for each thread: what it computes is not needed */
+    struct talk *talks;          /* for each thread */
     bool quit, active, stopping; /* stopping: who stops the part ends it */
     /* the part */
     uint64_t begin, cursor, end;
@@ -35,16 +42,19 @@ struct team {
     uint64_t chunk; /* iterations that take about chunk_seconds */
     bool measured;  /* in processor time: */
     double processor_seconds, longest_seconds;
-    uint64_t chunk_count;
+    uint64_t chunk_count, asks;
 };
 
 bool split_team_unneeded(struct team *team, uint32_t thread)
 {
     if (thread >= team->thread_count)
         return false;
-    atomic_store_explicit(&team->asked, true, memory_order_relaxed);
-    team->told[thread] = team->told[thread] || atomic_load_explicit(&team->unneeded, memory_order_relaxed);
-    return team->told[thread];
+    if (!atomic_load_explicit(&team->asked, memory_order_relaxed))
+        atomic_store_explicit(&team->asked, true, memory_order_relaxed);
+    struct talk *talk = &team->talks[thread];
+    talk->asks++;
+    talk->told = talk->told || atomic_load_explicit(&team->unneeded, memory_order_relaxed);
+    return talk->told;
 }
 
 struct member {
@@ -108,7 +118,7 @@ static void end_if_over(struct team *team)
 {
     if (!team->active || team->stopping || team->cursor < team->end || team->computing)
         return;
-    struct team_result result = {team->end - team->begin, elapsed(team), team->status};
+    struct team_result result = {team->end - team->begin, elapsed(team), team->asks, team->status};
     team->active = false;
     pthread_mutex_unlock(&team->mutex);
     team->ended(team->user, &result);
@@ -132,7 +142,7 @@ static void compute_chunk(struct team *team, uint32_t index, double *unbroken)
     bool measured = team->measured;
     pthread_mutex_unlock(&team->mutex);
     double before = measured ? clock_thread_seconds() : clock_seconds();
-    team->told[index] = false;
+    team->talks[index] = (struct talk){0};
     enum corun_status status = team->task->cpu(team->task->user, begin, end, index);
     double seconds = (measured ? clock_thread_seconds() : clock_seconds()) - before;
     *unbroken += seconds;
@@ -145,8 +155,9 @@ static void compute_chunk(struct team *team, uint32_t index, double *unbroken)
     team->processor_seconds += seconds;
     team->longest_seconds = seconds > team->longest_seconds ? seconds : team->longest_seconds;
     team->chunk_count++;
+    team->asks += team->talks[index].asks;
     team->computing--;
-    if (team->told[index]) {
+    if (team->talks[index].told) {
         team->given_up = begin < team->given_up ? begin : team->given_up;
     } else {
         team->completed += end - begin;
@@ -199,8 +210,8 @@ struct team *split_team_create(uint32_t threads, bool measured, bool yields, dou
     pthread_cond_init(&team->work, NULL);
     pthread_cond_init(&team->quiet, NULL);
     team->threads = calloc(threads, sizeof *team->threads);
-    team->told = calloc(threads, sizeof *team->told);
-    while (team->threads && team->told && team->thread_count < threads) {
+    team->talks = calloc(threads, sizeof *team->talks);
+    while (team->threads && team->talks && team->thread_count < threads) {
         struct member *member = malloc(sizeof *member);
         if (!member)
             break;
@@ -233,7 +244,7 @@ void split_team_destroy(struct team *team)
     pthread_cond_destroy(&team->quiet);
     pthread_mutex_destroy(&team->mutex);
     free(team->threads);
-    free(team->told);
+    free(team->talks);
     free(team);
 }
 
@@ -243,7 +254,7 @@ void split_team_start(struct team *team, uint64_t begin, uint64_t end, double li
     pthread_mutex_lock(&team->mutex);
     team->begin = team->cursor = begin;
     team->end = end;
-    team->completed = team->chunk_count = 0;
+    team->completed = team->chunk_count = team->asks = 0;
     team->processor_seconds = team->longest_seconds = 0;
     team->limit_seconds = limit_seconds;
     team->hurried = hurried;

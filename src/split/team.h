@@ -10,6 +10,7 @@ struct team;
 struct team_result {
     uint64_t done;  /* from the beginning of the part */
     double seconds; /* until the last thread was done; measured: as if each had its own processor */
+    uint64_t asks;  /* of the program's function, whether it is needed; of all threads */
     enum corun_status status;
 };
 

@@ -25,6 +25,8 @@ struct place {
     struct executor_event event; /* of a GPU or a rate table */
     uint64_t done;               /* of a measured CPU: so far, */
     double seconds;              /* and in which time */
+    uint64_t asks;               /* of its function in that time, whether it is needed */
+    uint64_t before;             /* done before the last advance */
     enum corun_status status;
 };
 
@@ -221,6 +223,35 @@ static uint64_t recall(struct executor *executor)
     return place->event.part.done;
 }
 
+/* What the measured CPU has completed by now; it has begun more. */
+static uint64_t completed(const struct virtual *v, const struct place *place)
+{
+    double each = v->split->parameters.cpu_seconds / v->split->threads, granule = (double)v->split->task.granularity;
+    if (!(each > 0))
+        return place->before;
+    double granules = floor((v->now - place->start) / (each * granule) * (1 + 1e-9));
+    return granules * granule < (double)place->done ? (uint64_t)granules * v->split->task.granularity : place->done;
+}
+
+/*
+ * A function that asks gives up what it has begun when it asks the next time: it asks at even intervals. The CPU's memory has what was
+ * given up, because the host has computed it before; the results of the GPU that was first are written over it.
+ */
+static uint64_t stop(struct executor *executor)
+{
+    struct virtual *v = virtual_of(executor);
+    struct place *place = &v->desks[CPU].parts[0];
+    double passed = v->now - place->start;
+    if (v->split->rates || place->recalled || !place->asks || place->seconds <= passed)
+        return recall(executor);
+    double interval = place->seconds * v->split->threads / (double)place->asks;
+    place->done = completed(v, place);
+    place->seconds = fmin(place->seconds, interval * ceil(passed / interval));
+    place->recalled = true;
+    place->known = false; /* it ends earlier */
+    return place->done;
+}
+
 static uint64_t take(struct executor *executor, uint64_t count)
 {
     struct virtual *v = virtual_of(executor);
@@ -277,8 +308,10 @@ static void advance_cpu(struct virtual *v, double until)
             v->split->parameters.cpu_seconds > 0
                 ? run_by_rate(v, place, limit)
                 : repeat_part(v->split, place->begin + place->done, place->end, limit, place->hurried);
+        place->before = place->done;
         place->done += result.done;
         place->seconds += result.seconds;
+        place->asks += result.asks;
         place->status = result.status;
     }
     bool over = place->recalled || place->status != CORUN_OK || place->begin + place->done >= place->end;
@@ -457,7 +490,7 @@ static bool destroy(struct executor *executor)
 struct executor *virtual_create(struct corun_split *split)
 {
     static const struct executor_operations operations = {begin_run, virtual_now, start,    deliver, recall,
-                                                          recall,    take,        progress, stale,   wait_event,
+                                                          stop,      take,        progress, stale,   wait_event,
                                                           more,      give_up,     release,  destroy};
     struct virtual *v = calloc(1, sizeof *v);
     if (!v)

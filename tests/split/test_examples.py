@@ -89,6 +89,21 @@ class Examples(unittest.TestCase):
         self.assertGreater(record["devices"][1]["iterations"], 0)
         self.assertLess(record["seconds"] - cpu, 12e-6)
 
+    def seconds(self, setting):
+        """Of a run beside a CPU of which the setting says how fast it is: simulated, and exact."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "record"
+            subprocess.run([CORUN, "exec", "-q", "--gpu", "quadro-v100", "--", FOLDER / PROGRAM], stdout=subprocess.DEVNULL, check=True,
+                           env=dict(os.environ, CORUN_SPLIT=setting, CORUN_SPLIT_RECORD=str(path)))
+            return json.loads(path.read_text(encoding="utf-8"))["seconds"]
+
+    @unittest.skipUnless(PROGRAM == "nbody", "one program tells it for all")
+    def test_what_nobody_needs_is_given_up(self):
+        """A granule takes this CPU longer than everything takes the GPU, and the CPU's function asks whether it is needed."""
+        slow = "threads=1,cpu_seconds=6.18e-6"
+        self.assertGreater(16 * 6.18e-6, 1.2 * self.seconds(f"{slow},strategy=static,cpu_share=0"))
+        self.assertLess(self.seconds(f"{slow},strategy=meet"), 1.02 * self.seconds(f"{slow},strategy=static,cpu_share=0"))
+
     def test_wrong_result(self):
         """A kernel that computes nothing is found out; so is one that is missing."""
         with tempfile.TemporaryDirectory() as folder:
