@@ -255,6 +255,19 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
     return fmin(balanced, fmax(least, fmin(balanced / 2, piece)));
 }
 
+/*
+ * In whole granules. One of them ends either on the GPU or on a thread of the CPU, and belongs where it takes less: the last one that is open
+ * would otherwise be begun by a CPU that needs longer for it than the GPU for everything.
+ */
+static uint64_t whole_part(const struct corun_split_view *view, uint32_t device, uint64_t open, double wanted)
+{
+    struct record record = record_of(view, device);
+    double cpu = cpu_rate(view) / fmax(1, view->threads);
+    bool up = cpu > 0 && record.rate > cpu && wanted > 0;
+    uint64_t part = whole(view, up ? wanted + (double)(view->granularity - 1) : wanted);
+    return part < open ? part : open;
+}
+
 static double wanted_part(const struct corun_split_view *view, uint32_t device, double open)
 {
     struct record record = record_of(view, device);
@@ -367,8 +380,7 @@ void strategy_meet(const struct corun_split_view *view, struct corun_split_decis
         return;
     uint64_t open = open_iterations(view), given = 0;
     for (uint32_t d = 1; d < view->device_count; d++) {
-        uint64_t part = whole(view, wanted_part(view, d, (double)open));
-        decision->parts[d] = part < open ? part : open;
+        decision->parts[d] = whole_part(view, d, open, wanted_part(view, d, (double)open));
         open -= decision->parts[d];
         given += decision->parts[d];
     }

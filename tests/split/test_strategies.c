@@ -493,6 +493,30 @@ static void meet_gives_no_pieces_that_the_host_is_late_with(void **state)
     assert_in_range(further_part_of_meet(10e-3), 19000, 20001);
 }
 
+/* Two granules are open, one of which a thread of the CPU has begun. That takes the CPU 3 ms or more, and the GPU 50 us. */
+static void meet_gives_a_granule_to_the_faster_side(void **state)
+{
+    struct corun_split_step step = {.iterations = 64, .end = 50e-6};
+    struct corun_split_view view = {.iterations = 64,
+                                    .granularity = 16,
+                                    .device_count = 2,
+                                    .threads = 1,
+                                    .now = 6e-3,
+                                    .step_count = 1,
+                                    .steps = &step,
+                                    .parameters = &defaults};
+    struct corun_split_decision decision = {0};
+    (void)state;
+    step.part[0] = (struct corun_split_part){.end = 48, .done = 16, .seconds = 6e-3, .busy = true};
+    step.part[1] = (struct corun_split_part){.begin = 48, .end = 64, .done = 16, .seconds = 50e-6, .fed = true};
+    view.usable[0] = view.usable[1] = view.may_race = view.busy[0] = true;
+    view.queued[0] = view.most[0] = 1;
+    view.most[1] = 8;
+    view.full[1] = 16;
+    corun_split_strategy_find("meet")(&view, &decision);
+    assert_int_equal(decision.parts[1], 16);
+}
+
 /* A real GPU that has been given so much of 16000 iterations; none has ended yet. The CPU is idle. */
 static struct corun_split_decision before_a_real_gpu_has_ended(uint64_t given, double usual)
 {
@@ -639,6 +663,7 @@ int main(void)
         cmocka_unit_test(meet_goes_on_beside_a_gpu_that_is_late),
         cmocka_unit_test(meet_does_not_race_in_place),
         cmocka_unit_test(meet_costs_nothing_at_any_ratio),
+        cmocka_unit_test(meet_gives_a_granule_to_the_faster_side),
         cmocka_unit_test(meet_gives_a_small_task_whole),
         cmocka_unit_test(meet_gives_no_pieces_that_the_host_is_late_with),
         cmocka_unit_test(meet_serves_a_real_gpu_first),
