@@ -2,6 +2,7 @@
 /* corun split: a program that divides a task between CPU and GPU, under one strategy after the other. */
 #include "cli/program.h"
 
+#include "campaign/commands.h"
 #include "report/split_record.h"
 
 #include <stdlib.h>
@@ -166,12 +167,32 @@ static enum corun_status run_cases(struct split_options *split)
     return status;
 }
 
+/* A value that the program would refuse, before anything has run. */
+static enum corun_status check_option(struct split_options *split, const char *option, const char *value)
+{
+    struct corun_diagnostics *said = corun_diagnostics_create();
+    if (!said)
+        return CORUN_MEMORY;
+    enum corun_status status = value ? split_command.check(option, value, split->command.arena, said) : CORUN_OK;
+    if (status != CORUN_OK && status != CORUN_MEMORY)
+        status = corun_report(split->command.list, CORUN_USAGE, CORUN_NOWHERE, "--%s: %s", option,
+                              corun_diagnostics_get(said, 0)->message);
+    corun_diagnostics_destroy(said);
+    return status;
+}
+
 static enum corun_status run_split(void *user)
 {
     struct split_options *split = user;
     split->program.native = split->native;
     split->program.output_to_errors = true;
-    enum corun_status status = program_find(&split->program, split->command.list);
+    enum corun_status status = check_option(split, "threads", split->threads);
+    if (status == CORUN_OK)
+        status = check_option(split, "strategy", split->strategies);
+    if (status == CORUN_OK)
+        status = check_option(split, "set", split->parameters);
+    if (status == CORUN_OK)
+        status = program_find(&split->program, split->command.list);
     if (status == CORUN_OK)
         status = outputs_open(&split->output, 1, split->command.list);
     if (status == CORUN_OK)

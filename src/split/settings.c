@@ -40,10 +40,7 @@ enum corun_status settings_check(const struct corun_split_parameters *parameters
     return CORUN_OK;
 }
 
-static enum corun_status complain(const char *word, const char *what, struct corun_diagnostics *diagnostics)
-{
-    return corun_report(diagnostics, CORUN_SYNTAX, (struct corun_place){SPLIT_SETTING, 0, 0}, "`%s`: %s", word, what);
-}
+static const struct corun_place setting_place = {SPLIT_SETTING, 0, 0};
 
 /* A number, or a fraction as 1/128. */
 static bool read_number(const char *text, double *value)
@@ -99,7 +96,7 @@ static enum corun_status read_word(struct settings *settings, char *word, struct
 {
     char *value = strchr(word, '=');
     if (!value)
-        return complain(word, "NAME=VALUE is expected", diagnostics);
+        return corun_report(diagnostics, CORUN_SYNTAX, setting_place, "`%s`: NAME=VALUE is expected", word);
     *value++ = '\0';
     bool ok = false, known = true;
     if (!strcmp(word, "strategy")) {
@@ -120,8 +117,9 @@ static enum corun_status read_word(struct settings *settings, char *word, struct
         ok = known && read_parameter(&settings->parameters, row, value);
     }
     return ok      ? CORUN_OK
-           : known ? complain(value, "that is no value of this setting, or beyond its range", diagnostics)
-                   : complain(word, "there is no such setting", diagnostics);
+           : known ? corun_report(diagnostics, CORUN_SYNTAX, setting_place,
+                                  "`%s`: that is no value of %s, or beyond its range", value, word)
+                   : corun_report(diagnostics, CORUN_SYNTAX, setting_place, "`%s`: there is no such setting", word);
 }
 
 enum corun_status split_settings_read(struct settings *settings, const char *text,

@@ -87,7 +87,12 @@ class Split(unittest.TestCase):
         for words, status, text in ((["--", "true"], 5, "has divided no task"),
                                     (["--native", "--", PROGRAM, MODULE, "1000", "1"], 5, "there is no GPU"),
                                     (["--", PROGRAM, "no.ptx", "1000", "1"], 1, "ended with status 1"),
-                                    (["-s", "best", "--", PROGRAM, MODULE, "1000", "1"], 1, "`best`"),
+                                    (["-s", "cap,best", "--", "./none"], 2, "--strategy: `best`: that is no value of strategy"),
+                                    (["-s", "cap,,meet", "--", "./none"], 2, "--strategy: ``: that is no value of strategy"),
+                                    (["--threads", "-3", "--", "./none"], 2, "--threads: `-3`: that is no value of threads"),
+                                    (["--set", "rest=5", "--set", "first=2", "--", "./none"], 2, "--set: `2`: that is no value of first"),
+                                    (["--set", "firs=1/2", "--", "./none"], 2, "--set: `firs`: there is no such setting"),
+                                    (["--set", "first", "--", "./none"], 2, "--set: `first`: NAME=VALUE"),
                                     (["--native", "--gpu", GPU, "--", "true"], 2, "exclude"),
                                     ([], 2, "a program is missing")):
             done = run("split", *words)
