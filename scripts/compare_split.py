@@ -211,8 +211,9 @@ def speeds(results):
     results = {name: result for name, result in results.items() if result.each}
     if not results:
         return
-    print("## Beside CPUs of other speeds: meet over the faster side alone, and in brackets its efficiency\n\nBeside a CPU that needs longer for one "
-          "granule than the GPU for everything, the run lasts as long as that granule: the CPU's function cannot be stopped.\n")
+    print("## Beside CPUs of other speeds: meet over the faster side alone, and in brackets its efficiency\n\nA CPU may need longer for one granule than the "
+          "GPU for everything. Then the run lasts until the CPU's function asks whether it is needed, or, where it does not ask or the GPU has not been "
+          "given that granule, until the granule ends.\n")
     rows = []
     for name, result in results.items():
         gpu, row = seconds(result["GPUs alone"]), [name]
