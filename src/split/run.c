@@ -393,10 +393,13 @@ static enum corun_status ask(struct corun_split *split, struct asking *asked, st
     asked->decision = (struct corun_split_decision){.variance = -1};
     split->strategy(&asked->view, &asked->decision);
     enum corun_status status = check(split, asked, diagnostics);
+    size_t steps = split->steps.count;
     if (status == CORUN_OK)
         status = begin_step(split, &asked->decision);
     if (status == CORUN_OK && asked->decision.race)
         status = begin_race(split, asked->decision.trial);
+    if (split->steps.count == steps) /* the same view would give the same decision */
+        asked->decision.again = false;
     if (status == CORUN_OK && asked->decision.recall >> CPU & 1u && is_busy(split, CPU))
         (void)split->executor->operations->recall(split->executor);
     if (status == CORUN_OK)

@@ -630,6 +630,42 @@ static void who_waits_does_not_spin(void **state)
     end(&world);
 }
 
+/* Sleeps for 0.3 s before its first granule, and only then. */
+static enum corun_status begins_late(void *user, uint64_t begin, uint64_t end_, unsigned thread)
+{
+    if (!begin)
+        usleep(300000);
+    return on_cpu(user, begin, end_, thread);
+}
+
+/* Meet, and how often it is asked. */
+static void counted_meet(const struct corun_split_view *view, struct corun_split_decision *decision)
+{
+    unsigned *const *asked = view->user;
+    ++**asked;
+    corun_split_strategy_find("meet")(view, decision);
+}
+
+/* A GPU that has done everything but what the CPU has begun gets none of that, and is not offered it again and again. */
+static void what_is_begun_is_not_offered(void **state)
+{
+    struct world world;
+    unsigned count = 0, *asked = &count;
+    (void)state;
+    prepare(&world, NULL);
+    world.options.function = counted_meet;
+    world.options.strategy_user = &asked;
+    world.options.threads = 1;
+    world.task.cpu = begins_late;
+    world.task.granularity = 100;
+    world.fake->late_us = 20000; /* the CPU begins before the GPU has ended anything */
+    go(&world);
+    check(&world, 1);
+    assert_true(world.result->devices[0].iterations > 0);
+    assert_true(count < 100);
+    end(&world);
+}
+
 /* Who watches a GPU goes to sleep when a part takes longer than `spin_us`. */
 static void who_watches_sleeps_in_time(void **state)
 {
@@ -696,6 +732,7 @@ int main(void)
         cmocka_unit_test(descriptions_that_cannot_be_are_refused),
         cmocka_unit_test(repeated_parts_are_restored),
         cmocka_unit_test(who_waits_does_not_spin),
+        cmocka_unit_test(what_is_begun_is_not_offered),
         cmocka_unit_test(who_watches_sleeps_in_time),
         cmocka_unit_test(settings_have_the_last_word),
     };
