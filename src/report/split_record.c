@@ -228,15 +228,20 @@ static bool show_rates(const struct split_report *report, struct arena *arena, c
     return columns_print(columns, style, stream);
 }
 
+static const char *clock_words(const json_t *round)
+{
+    return !strcmp(json_string_value(json_object_get(round, "clock")), "wall") ? "wall time"
+           : json_is_false(json_object_get(round, "measured")) ? "GPUs in simulated time, the CPU by cpu_seconds"
+                                                               : "GPUs in simulated time, the CPU in processor time";
+}
+
 bool split_tables(const struct split_report *report, struct arena *arena, const struct report_style *style,
                   FILE *stream)
 {
     const json_t *first = json_array_get(report->cases[SPLIT_STRATEGIES].rounds, 0);
-    const char *clock = json_string_value(json_object_get(first, "clock"));
-    fprintf(stream, "task %s, %.0f iterations, %zu run%s, %s time\n", json_string_value(json_object_get(first, "task")),
+    fprintf(stream, "task %s, %.0f iterations, %zu run%s, %s\n", json_string_value(json_object_get(first, "task")),
             number(first, "iterations"), json_array_size(report->cases[SPLIT_STRATEGIES].rounds),
-            json_array_size(report->cases[SPLIT_STRATEGIES].rounds) == 1 ? "" : "s",
-            strcmp(clock, "wall") ? "GPUs in simulated, the CPU in processor" : "wall");
+            json_array_size(report->cases[SPLIT_STRATEGIES].rounds) == 1 ? "" : "s", clock_words(first));
     for (size_t d = 0; d < device_count(&report->cases[SPLIT_STRATEGIES]); d++)
         fprintf(stream, "  %s\n",
                 json_string_value(json_object_get(json_array_get(list_of(first, "devices"), d), "name")));

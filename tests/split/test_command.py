@@ -83,6 +83,12 @@ class Split(unittest.TestCase):
         self.assertEqual(len(written["cases"][4]["rounds"][0]["steps"]), 2)
         self.assertTrue(written["cases"][4]["rounds"][1]["reused"])
 
+    def test_clocks(self):
+        for setting, text in (("rest=4", "GPUs in simulated time, the CPU in processor time\n"),
+                              ("cpu_seconds=1e-8", "GPUs in simulated time, the CPU by cpu_seconds\n")):
+            done = run("split", "--gpu", GPU, "-s", "meet", "--set", setting, "--", PROGRAM, MODULE, "20000", "1")
+            self.assertIn(text, done.stdout, done.stderr)
+
     def test_mistakes(self):
         for words, status, text in ((["--", "true"], 5, "has divided no task"),
                                     (["--native", "--", PROGRAM, MODULE, "1000", "1"], 5, "there is no GPU"),
