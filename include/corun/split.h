@@ -171,7 +171,7 @@ struct corun_split_decision {
     /* The idle CPU computes the foremost iterations that are under way on a GPU. Who is first has computed them. */
     bool race;
     bool trial;  /* of these, one granule only */
-    bool again;  /* ask again at once: there may be more to say */
+    bool again;  /* ask again at once, if anything was begun: there may be more to say */
     double wake; /* ask again at this time even if nothing has ended; 0 or less: only when a part has ended */
     bool profiling;
     double variance;
