@@ -185,7 +185,10 @@ def make_software(runs, key, policies):
 def make_fixed(runs, key):
     """Of all fixed splits with which the goal is held, the one that leaves most; the one that comes nearest where none holds it."""
     ls, batch, goal = key
-    rows = [case(runs, "software", f"fixed:split={sms}/{SMS - sms}", LS[ls], [BATCH[batch]], goal) for sms in range(1, SMS)]
+    rows = []
+    for sms in range(1, SMS):
+        first, second = runs.run("software", f"fixed:split={sms}/{SMS - sms}", [LS[ls], BATCH[batch]])["rows"]
+        rows.append({"npm": first["normalised"] / goal, "batch": second["normalised"], "split": f"{sms}/{SMS - sms}"})
     held = [row for row in rows if row["npm"] >= 1]
     return max(held, key=lambda row: row["batch"]) if held else max(rows, key=lambda row: row["npm"])
 
