@@ -85,6 +85,11 @@ bool favour_make_streams(struct runtime *runtime)
     return good;
 }
 
+bool favour_failed(const struct runtime *runtime)
+{
+    return runtime->options.favour == RUNTIME_OWN_SMS && runtime->context && !runtime->info.own_sms;
+}
+
 /* Streams of green contexts would outlive the primary context's user. */
 void favour_drop(struct runtime *runtime)
 {

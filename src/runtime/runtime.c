@@ -125,12 +125,15 @@ static enum corun_status open_device(struct runtime *runtime, struct corun_diagn
     enum corun_status status = find_device(runtime, list);
     if (status != CORUN_OK)
         return status;
+    if (runtime->options.favour == RUNTIME_OWN_SMS && runtime->options.own_sms >= runtime->info.sms)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s has %u SMs: with %u of its own none is left",
+                            runtime->info.device, runtime->info.sms, runtime->options.own_sms);
     (void)runtime->driver.context_get(&runtime->outside);
     runtime->pinned = (struct blocks){.driver = &runtime->driver, .of_host = true, .most_bytes = UINT64_MAX / 2};
     bool good = runtime_make_context(runtime) && CALL(runtime, memory_info(&free_bytes, &all_bytes));
     runtime_leave(runtime);
     if (!good)
-        return runtime_fault(runtime, list, "the context");
+        return runtime_fault(runtime, list, favour_failed(runtime) ? "streams with SMs of their own" : "the context");
     uint64_t most = free_bytes - free_bytes / 16;
     if (runtime->options.memory_bytes && runtime->options.memory_bytes < most)
         most = runtime->options.memory_bytes;

@@ -239,6 +239,8 @@ enum corun_status runtime_trouble(const struct runtime *runtime);
 enum corun_status favour_check(const struct runtime *runtime, struct corun_diagnostics *list);
 bool favour_make_streams(struct runtime *runtime); /* those of slices */
 void favour_drop(struct runtime *runtime);
+/* Has the driver refused to divide the SMs? Else something else of the context has failed. */
+bool favour_failed(const struct runtime *runtime);
 
 /* table.c */
 bool table_create(struct runtime *runtime); /* if one is wanted; false: runtime->error, or out of memory */
