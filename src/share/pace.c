@@ -29,8 +29,11 @@ enum {
     PARAMETER_MEMORY,
     PARAMETER_MARGIN,
     PARAMETER_BATCH_LEAST,
+    PARAMETER_FIRST,
     PARAMETER_RECLAIM
 };
+
+enum { FIRST_PART, FIRST_ALL };
 
 static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_HORIZON] =
@@ -42,6 +45,9 @@ static const struct corun_policy_parameter parameters[] = {
                           NULL},
     [PARAMETER_BATCH_LEAST] = {"batch-least", 0, 0, SM_OWNERS_MAX, true,
                                "SMs that are left to every kernel without a goal, whatever goals need", NULL},
+    [PARAMETER_FIRST] = {"first", FIRST_PART, 0, 1, true,
+                         "SMs of a kernel with a goal until its rate is known: the part that the goal is, or all",
+                         "part|all"},
     [PARAMETER_RECLAIM] = {"reclaim", SM_RECLAIM_DRAIN, 0, 2, true, "how an SM changes hands", SM_RECLAIM_WORDS},
 };
 
@@ -73,12 +79,14 @@ struct member {
     bool waiting;              /* others have not left all that is reserved */
     bool changed;              /* SMs that it has or had have been changing hands since `seen` */
     uint64_t waiting_since, hand_over;
+    bool begins; /* it is measured on all SMs, and has given none yet */
     bool has_everything;
 };
 
 struct pace_state {
     double horizon, stay, memory, margin;
     uint32_t batch_least, count;
+    bool all_first; /* a kernel is measured on all SMs */
     enum corun_reclaim reclaim;
     uint64_t noted; /* cycle up to which sm_cycles are counted */
     struct sm_owners owners;
@@ -103,15 +111,22 @@ static bool is_batch(const struct member *member)
     return member->present && !(member->goal_ipc > 0);
 }
 
+/* SMs that are left to kernels without a goal whatever goals need. */
+static uint32_t left_to_batch(const struct pace_state *state)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < state->count; i++)
+        left += is_batch(&state->members[i]) ? state->batch_least : 0;
+    return left;
+}
+
 /* SMs that may be reserved for one, beside what is reserved for the others. */
 static uint32_t room_for(const struct pace_state *state, uint32_t a)
 {
-    uint32_t taken = 0;
-    for (uint32_t i = 0; i < state->count; i++) {
+    uint32_t taken = left_to_batch(state);
+    for (uint32_t i = 0; i < state->count; i++)
         if (i != a && has_goal(&state->members[i]))
             taken += state->members[i].reserved;
-        taken += is_batch(&state->members[i]) ? state->batch_least : 0;
-    }
     return taken + 1 < state->owners.sm_count ? state->owners.sm_count - taken : 1;
 }
 
@@ -134,12 +149,17 @@ static uint32_t all_reserved(const struct pace_state *state)
 }
 
 /* The part of the SMs that the goal is of the isolated IPC; an even share where that is not known. */
-static void reserve_first(struct pace_state *state, const struct corun_view *view, uint32_t a)
+static uint32_t part_of_goal(const struct pace_state *state, const struct corun_view *view, uint32_t a)
 {
     bool present[CORUN_MAX_APPLICATIONS];
-    uint32_t sms = state->owners.sm_count, share = sms / split_present(view, present), room = room_for(state, a);
+    uint32_t sms = state->owners.sm_count, share = sms / split_present(view, present);
     double ratio = goal_split_ratio(&view->applications[a]);
-    uint32_t wanted = ratio > 0 ? (uint32_t)ceil(ratio * sms - ROUNDING) : share;
+    return ratio > 0 ? (uint32_t)ceil(ratio * sms - ROUNDING) : share;
+}
+
+static void reserve_first(struct pace_state *state, const struct corun_view *view, uint32_t a)
+{
+    uint32_t sms = state->owners.sm_count, wanted = part_of_goal(state, view, a), room = room_for(state, a);
     state->members[a].reserved = wanted < room ? wanted : room;
     for (uint32_t from; all_reserved(state) > sms && (from = richest(state, a)) != SM_NOBODY;)
         state->members[from].reserved--;
@@ -157,22 +177,39 @@ static uint32_t used_by_batch(const struct pace_state *state, bool at_once)
     return sum;
 }
 
-/* Those that have not been measured: what the others cannot use is reserved too, since it is easier to give than to take. */
+/* The first one whose rate is not known, of those that have a launch to be measured by, or of all; SM_NOBODY: none. */
+static uint32_t first_unmeasured(const struct pace_state *state, const struct corun_view *view, bool launched)
+{
+    for (uint32_t a = 0; a < state->count; a++)
+        if (has_goal(&state->members[a]) && !is_measured(&state->members[a]) &&
+            (!launched || view->applications[a].running.kernel))
+            return a;
+    return SM_NOBODY;
+}
+
+/*
+ * Those that have not been measured. It is easier to give than to take, so the first of them has what is left too: where it has a launch to be measured by,
+ * everything; else what the others cannot use.
+ */
 static void reserve_unmeasured(struct pace_state *state, const struct corun_view *view)
 {
-    uint32_t batch = used_by_batch(state, true), sms = state->owners.sm_count;
+    uint32_t sms = state->owners.sm_count;
     for (uint32_t a = 0; a < state->count; a++)
         if (has_goal(&state->members[a]) && !is_measured(&state->members[a]))
             state->members[a].reserved = 0;
     for (uint32_t a = 0; a < state->count; a++)
         if (has_goal(&state->members[a]) && !state->members[a].reserved)
             reserve_first(state, view, a);
-    uint32_t reserved = all_reserved(state);
-    for (uint32_t a = 0; a < state->count && batch; a++)
-        if (has_goal(&state->members[a]) && !is_measured(&state->members[a]) && reserved + batch < sms) {
-            state->members[a].reserved += sms - reserved - batch;
-            return;
-        }
+    uint32_t reserved = all_reserved(state), left = used_by_batch(state, true), a = SM_NOBODY;
+    bool any_batch = left;
+    if (state->all_first)
+        a = first_unmeasured(state, view, true);
+    if (a != SM_NOBODY)
+        left = left_to_batch(state);
+    else
+        a = first_unmeasured(state, view, false);
+    if (any_batch && a != SM_NOBODY && reserved + left < sms)
+        state->members[a].reserved += sms - reserved - left;
 }
 
 /*
@@ -301,6 +338,13 @@ static void note_launch(struct pace_state *state, const struct corun_view *view,
     member->in_flight = grid->tbs && fit < grid->tbs ? fit / grid->tbs : 1;
 }
 
+static void begin_launch(struct pace_state *state, const struct corun_view *view, uint32_t a)
+{
+    note_launch(state, view, a);
+    if (state->all_first && has_goal(&state->members[a]) && !is_measured(&state->members[a]))
+        reserve_unmeasured(state, view);
+}
+
 /* What it does with so many SMs, per cycle, as far as is known. */
 static double rate_with(const struct pace_state *state, uint32_t a, double sms)
 {
@@ -367,8 +411,12 @@ static void decide_reserve(struct pace_state *state, const struct corun_view *vi
     if (member->needed > member->reserved && is_short(state, view, a, others >= free))
         member->reserved = (uint32_t)fmin(fmax(ceil(member->needed + GUARD), 1), room);
     else if (least < member->reserved && member->reserved > 1 && (others > free || !has_few_tbs(state, a)) &&
-             (member->waiting || sm_owners_settled(&state->owners, view, a)))
-        member->reserved--; /* one that has not come yet, or the next one when the last one has gone */
+             (member->waiting || sm_owners_settled(&state->owners, view, a))) {
+        /* One that has not come yet, or the next one when the last one has gone; at first all beyond the part that the goal is. */
+        uint32_t keeps = member->begins ? part_of_goal(state, view, a) : member->reserved - 1;
+        member->reserved = (uint32_t)fmin(fmax(keeps, fmax(least, 1)), member->reserved - 1);
+        member->begins = false;
+    }
 }
 
 /* It had all that it can have for an epoch, and that is less than its goal. */
@@ -398,6 +446,7 @@ static void arrive(struct pace_state *state, const struct corun_view *view, uint
 {
     state->members[a] = (struct member){.present = true,
                                         .goal_ipc = view->applications[a].goal_ipc,
+                                        .begins = state->all_first,
                                         .since = progress_mark(view, a),
                                         .launched = view->cycle,
                                         .seen = progress_mark(view, a)};
@@ -451,7 +500,7 @@ static void pace_decide(void *memory, const struct corun_view *view, struct coru
     } else if (moment.event == CORUN_EVENT_LEAVE)
         state->members[moment.application].present = false;
     else if (moment.event == CORUN_EVENT_KERNEL_START)
-        note_launch(state, view, moment.application);
+        begin_launch(state, view, moment.application);
     else if (moment.event == CORUN_EVENT_EPOCH)
         end_epoch(state, view, allowances);
     hand_out(state, view);
@@ -469,6 +518,7 @@ static enum corun_status pace_start(void *memory, const struct corun_view *view,
     state->memory = values[PARAMETER_MEMORY];
     state->margin = values[PARAMETER_MARGIN];
     state->batch_least = (uint32_t)values[PARAMETER_BATCH_LEAST];
+    state->all_first = values[PARAMETER_FIRST] == FIRST_ALL;
     state->reclaim = sm_reclaim(values[PARAMETER_RECLAIM]);
     state->count = view->application_count;
     state->noted = view->cycle;

@@ -52,6 +52,72 @@ static void begins_with_the_part_that_the_goal_is(void **unused)
     stage_end(&stage);
 }
 
+/* With a launch to be measured by, A has every SM until two pieces of news are there, and gives what it does not need: ahead of its goal by then. */
+static void is_measured_on_all_sms(void **unused)
+{
+    (void)unused;
+    static const struct corun_grid_view grid = {.kernel = "many", .tbs = 100000, .tbs_per_sm = 1};
+    static const char *const begins[] = {"AAAAAAAA", "AAAAABBB",
+                                         "AAAAAABB"}; /* first=all; first=part: 5 of 8; batch-least=2 */
+    struct stage stage;
+    for (uint32_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        create(&stage, 8, 2, 500);
+        stage_set(&stage, "first", i != 1);
+        stage_set(&stage, "batch-least", i == 2 ? 2 : 0);
+        stage.applications[0].isolated_ipc = 800;
+        start(&stage, 2);
+        assert_string_equal(stage_owners(&stage), "AAAAABBB"); /* it has nothing to run yet */
+        stage.applications[0].running = grid;
+        stage_moment(&stage, CORUN_EVENT_KERNEL_START, 0, 0);
+        assert_string_equal(stage_owners(&stage), begins[i]);
+        stage_end(&stage);
+    }
+    create(&stage, 8, 2, 500);
+    stage_set(&stage, "first", 1);
+    start(&stage, 2);
+    stage.applications[0].running = grid;
+    stage_moment(&stage, CORUN_EVENT_KERNEL_START, 0, 0);
+    stage_expect(&stage, IPC(800, 0), "AAAAAAAA");
+    stage_expect(&stage, IPC(800, 0), "AAAAABBB"); /* (500 * 7 - 1600) / 5 = 380, and a quarter of an SM */
+    stage_moment(&stage, CORUN_EVENT_KERNEL_START, 0, 0);
+    assert_string_equal(stage_owners(&stage), "AAAAABBB");
+    for (uint32_t i = 0; i < 5; i++)
+        stage_expect(&stage, IPC(500, 300), "AAAAABBB"); /* 380 each time */
+    stage_end(&stage);
+    create(&stage, 8, 2, 300); /* its part of the 800 that it does alone is 3: no fewer at once, though it is ahead */
+    stage_set(&stage, "first", 1);
+    stage.applications[0].isolated_ipc = 800;
+    start(&stage, 2);
+    stage.applications[0].running = grid;
+    stage_moment(&stage, CORUN_EVENT_KERNEL_START, 0, 0);
+    stage_expect(&stage, IPC(800, 0), "AAAAAAAA");
+    stage_expect(&stage, IPC(800, 0), "AAABBBBB");   /* (300 * 7 - 1600) / 5 = 100 */
+    stage_expect(&stage, IPC(300, 500), "AABBBBBB"); /* from now on one by one: (300 * 8 - 1900) / 5 = 100 */
+    stage_end(&stage);
+    create(&stage, 8, 3, 300);
+    stage_set(&stage, "first", 1);
+    stage.applications[1].goal = CORUN_GOAL_IPC;
+    stage.applications[1].goal_ipc = 1000;
+    start(&stage, 3);
+    stage.applications[1].running = grid;
+    stage_moment(&stage, CORUN_EVENT_KERNEL_START, 0, 1);
+    assert_string_equal(stage_owners(&stage), "AABBBBBB"); /* A keeps its share */
+    stage_end(&stage);
+    static const struct corun_launch_view few = {1, 4, 1};
+    /* Neither may C's one thread block be in the way, nor what A has of that while it runs nothing. */
+    create(&stage, 8, 3, 300);
+    stage_set(&stage, "first", 1);
+    stage.applications[1].goal = CORUN_GOAL_IPC;
+    stage.applications[1].goal_ipc = 1000;
+    launches(&stage, 2, &few);
+    start(&stage, 3);
+    assert_string_equal(stage_owners(&stage), "AAAAABBC");
+    stage.applications[1].running = grid;
+    stage_moment(&stage, CORUN_EVENT_KERNEL_START, 0, 1);
+    assert_string_equal(stage_owners(&stage), "AABBBBBB");
+    stage_end(&stage);
+}
+
 /*
  * A reaches 100 with every SM and wants 560. The first news is where rates are measured from. The horizon is the four epochs of the parameter and
  * the one between news.
@@ -213,6 +279,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(begins_with_the_part_that_the_goal_is),
+        cmocka_unit_test(is_measured_on_all_sms),
         cmocka_unit_test(takes_at_once_and_gives_one_by_one),
         cmocka_unit_test(does_not_ask_again_for_what_is_on_its_way),
         cmocka_unit_test(gives_back_what_has_not_come),
