@@ -15,7 +15,7 @@ from json_page import differences  # noqa: E402
 
 CORUN, INCLUDE, EXAMPLE, CC = sys.argv[1:5]
 GPU = "gtx980:sms=2"
-KERNELS = ["tea@small,bytes=100K", "pc@small"]
+KERNELS = ["tea@small,bytes=100K", "pc@small,hops=31"]
 USAGE, NOT_FOUND, ARGUMENT, FILE, POLICY = 2, 5, 6, 13, 12
 
 

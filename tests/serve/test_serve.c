@@ -132,7 +132,7 @@ static struct serve_result *serve_with(const char *gpu_text, const char *const *
 static void test_events_and_cycles(void **unused)
 {
     (void)unused;
-    static const char *const kernels[] = {"tea@small,bytes=200K", "pc@small,threads=15000", "bs@small,blocks=150"};
+    static const char *const kernels[] = {"tea@small,bytes=100K", "pc@small,threads=7500", "bs@small,blocks=75"};
     static const char *const schedulers[MOST_SCHEDULERS] = {"sequential", "base", "kernelet"};
     static const double most[MOST_SCHEDULERS] = {0.1, 0.1, 0.15};
     struct serve_request request = {.load = {.instances = 3}};

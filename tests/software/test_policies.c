@@ -113,7 +113,7 @@ static void share_with_goal(const char *policy, const double *parameters, double
     stage.applications[0].goal_value = 0.6;
     stage.applications[0].isolated_rate = alone(300);
     stage.options.check = false; /* results would go the way of the looks */
-    stage_run(&stage, &(struct software_limits){.window_ns = 6000000});
+    stage_run(&stage, &(struct software_limits){.window_ns = 4000000});
     *reached =
         (double)stage.results[0].progress / (double)stage.results[0].measured_ns / stage.applications[0].isolated_rate;
     *other = (double)stage.results[1].progress / (double)stage.results[1].measured_ns / alone(200);
