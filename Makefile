@@ -3,8 +3,8 @@
 
 BUILD ?= build
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
-# Tests that run at a time: many of them wait, for programs that come and go and for clocks of what they test.
-TEST_JOBS ?= $(shell expr $(JOBS) + 1)
+# Tests that run at a time: they wait for almost half of their time, for programs that come and go and for clocks of what they test.
+TEST_JOBS ?= $(shell expr $(JOBS) + 2)
 PREFIX ?= /usr/local
 DESTDIR ?=
 # Seconds that each fuzzer runs.

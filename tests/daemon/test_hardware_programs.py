@@ -392,7 +392,8 @@ tell("both are gone")
             return sum(lanes[0::2]) - sum(lanes[1::2])
         for where in "stream", "own":
             # pylint: disable=consider-using-with
-            process = subprocess.Popen(["/usr/bin/python3", "-c", self.UNDER_WAY, where], env=self.shimmed(CORUN_SHIM_DAEMON=str(self.socket)),
+            process = subprocess.Popen(["/usr/bin/python3", "-c", self.UNDER_WAY, where],
+                                       env=self.shimmed(CORUN_SHIM_DAEMON=str(self.socket), CORUN_CUDA_PATIENCE="50ms"),  # nobody will write what it waits for
                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
             for end in (process.stdin.close, process.stdout.close, process.wait, process.kill):
                 self.addCleanup(end)
