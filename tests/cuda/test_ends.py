@@ -29,7 +29,8 @@ class Ends(unittest.TestCase):
         self.temporary.cleanup()
 
     def start(self, *words, **more):
-        """With its folder where we look, once its program has said a word."""
+        """With its folder where we look, once its program has said a word. SIGHUP ends it, also where these tests are under nohup."""
+        more.setdefault("preexec_fn", lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
         # pylint: disable=consider-using-with
         process = subprocess.Popen([CORUN, *words], cwd=self.folder, env=dict(os.environ, TMPDIR=self.folder),
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
