@@ -343,7 +343,7 @@ class Workers(Shimmed):
         program, drawn = PROGRAMS / "module_variables", random.Random(3)
         self.corund(lambda: drawn.choice([part(0, ALL // 2), part(ALL // 2, ALL), part(ALL // 4, ALL // 2)]))
         plain = self.run_program(program, self.environment, "2")
-        self.assertTrue(plain[1].endswith(b"2 launches of 1200 thread blocks\n"), plain)
+        self.assertTrue(plain[1].endswith(b"2 launches of 600 thread blocks\n"), plain)
         for how in ("made", "kept"):
             self.assertEqual(self.run_program(program, self.manned(), "2"), plain)
             self.assertEqual(self.kernels(), ({"count", "speak", "idle"}, {"sample"}))

@@ -5,7 +5,7 @@
  */
 #include "driver_test.h"
 
-enum { BLOCKS = 1200, DIGITS = 8, SUMS = 4, FLOATS = 0x20 };
+enum { BLOCKS = 600, DIGITS = 8, SUMS = 4, FLOATS = 0x20 };
 
 int cuModuleGetGlobal_v2(address_t *address, size_t *bytes, void *module, const char *name);
 int cuCtxSetCurrent(void *context);
