@@ -155,7 +155,7 @@ static void test_events_and_cycles(void **unused)
 static void test_pairs(void **unused)
 {
     (void)unused;
-    static const char *const kernels[] = {"tea@small,bytes=200K", "pc@small"};
+    static const char *const kernels[] = {"tea@small,bytes=100K", "pc@small,hops=31"};
     struct serve_request request = {.load = {.instances = 2}, .pairs = true};
     struct serve_result *result = serve_with("gtx980:sms=2", kernels, 2, "opt", request);
     uint32_t balanced = 0;
