@@ -473,7 +473,7 @@ static void wait_for(struct session *session, const struct wire_frame *frame)
     uint64_t furthest = corun_gpu_cycles(session->device->gpu) + LONGEST_WAIT; /* it asks again */
     session->until = wanted.until;
     session->wake = wanted.wake != UINT64_MAX && wanted.wake > furthest ? furthest : wanted.wake;
-    session->waits = true;
+    session->waits = !session->hung_up; /* else it leaves: what it has under way may never end */
 }
 
 /* ---- in their order ---- */

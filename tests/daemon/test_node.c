@@ -435,6 +435,29 @@ static void test_gone(void **state)
     assert_int_equal(again, memories[0]);
 }
 
+/* What a client asked before it was gone is done in its turn, but nobody waits for it: what it has under way may never end. */
+static void test_gone_before_wait(void **state)
+{
+    struct rig *rig = *state;
+    uint32_t memories[2];
+    uint64_t buffers[2];
+    struct session *first = join_whole(rig, "first", &memories[0], &buffers[0]);
+    struct session *second = join_whole(rig, "second", &memories[1], &buffers[1]);
+    wait_long(second);
+    work(rig); /* it is the turn of the first one, which computes */
+    session_hang_up(second);
+    work(rig);
+    assert_false(second->gone);
+    uint64_t before = corun_gpu_cycles(rig->node->devices[0].gpu);
+    wait_long(first);
+    assert_true(device_work(&rig->node->devices[0]));
+    assert_true(second->gone);
+    assert_null(rig->node->devices[0].spaces[memories[1]]);
+    session_end(second);
+    work(rig);
+    assert_true(corun_gpu_cycles(rig->node->devices[0].gpu) > before);
+}
+
 /* What is not the client's own, and what is not there, is refused, and harms nobody. */
 static void test_strangers(void **state)
 {
@@ -734,6 +757,7 @@ int main(void)
                                        cmocka_unit_test_setup_teardown(test_pace, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_long_wait, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_gone, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_gone_before_wait, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_strangers, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_messages_of_hardware, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_alike, set_up_alike, tear_down),
