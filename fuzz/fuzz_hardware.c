@@ -240,7 +240,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         abort();
     hardware->settings = &settings;
     hardware->socket = hardware->timer = -1;
-    hardware_gpu_of(hardware, uuid_of_gpu)->named_by_program = false;
+    const struct client owner = {.hardware = hardware, .row = LIMITS_OWNER};
+    const char *problem;
+    hardware_gpu_of(&owner, uuid_of_gpu, &problem)->named_by_program = false;
     take_over(hardware, &input);
     (void)hardware_set_rules(hardware, &settings.rules, NULL);
     for (uint32_t i = 0; i < CLIENTS; i++)

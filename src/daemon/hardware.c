@@ -482,8 +482,28 @@ static struct hardware_gpu *gpu_with(struct hardware *hardware, const uint8_t uu
     return NULL;
 }
 
-struct hardware_gpu *hardware_gpu_of(struct hardware *hardware, const uint8_t uuid[WIRE_UUID_BYTES])
+static bool has_boards(const struct hardware_gpu *gpu, uint32_t uid)
 {
+    const struct boards *boards = gpu->boards;
+    while (boards && boards->uid != uid)
+        boards = boards->next;
+    return boards != NULL;
+}
+
+/* Of the places that corund has not filled itself, a user's programs have half: nobody can say whether there is such a GPU. */
+static bool may_name_gpu(const struct client *client)
+{
+    const struct hardware *hardware = client->hardware;
+    uint32_t places = WIRE_MOST_GPUS - hardware->settings->gpu_count, own = 0;
+    for (uint32_t i = 0; i < hardware->gpu_count; i++)
+        own += hardware->gpus[i].named_by_program && has_boards(&hardware->gpus[i], client->peer.uid);
+    return client->row == LIMITS_OWNER || own < (places + 1) / 2;
+}
+
+struct hardware_gpu *hardware_gpu_of(const struct client *client, const uint8_t uuid[WIRE_UUID_BYTES],
+                                     const char **problem)
+{
+    struct hardware *hardware = client->hardware;
     struct hardware_found found = {.name = "GPU-"};
     if (memcmp(uuid, no_uuid, sizeof no_uuid) == 0)
         return &hardware->gpus[0];
@@ -497,6 +517,10 @@ struct hardware_gpu *hardware_gpu_of(struct hardware *hardware, const uint8_t uu
         gpu->uuid_from_program = true;
         return gpu;
     }
+    *problem = "this user's programs are on as many GPUs as they may name that corund does not know";
+    if (!may_name_gpu(client))
+        return NULL;
+    *problem = "there are too many GPUs";
     memcpy(found.uuid, uuid, sizeof found.uuid);
     for (size_t i = 0; i < WIRE_UUID_BYTES; i++)
         snprintf(found.name + 4 + 2 * i, sizeof found.name - 4 - 2 * i, "%02x", uuid[i]);

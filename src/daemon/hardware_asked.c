@@ -99,23 +99,43 @@ static const char *share_problem_there(const struct client *client, uint32_t goa
                                       : "the goals of this user's programs would be more than its share of the GPU";
 }
 
+static uint64_t memory_of(const struct client *client)
+{
+    return client->memory_limited ? client->bytes : atomic_load(&client->board->bytes);
+}
+
+static void keep_memory(struct client *client, uint64_t bytes)
+{
+    client->bytes = bytes;
+    atomic_store(&client->board->bytes, bytes);
+}
+
 /* Memory of all programs that share the limit of this one, but for its own. */
 static uint64_t memory_of_others(const struct client *client)
 {
     uint64_t sum = 0;
     for (const struct client *other = client->hardware->clients; other; other = other->next) {
-        uint64_t bytes =
-            other != client && other->board && shares_with(client, other) ? atomic_load(&other->board->bytes) : 0;
+        uint64_t bytes = other != client && other->board && shares_with(client, other) ? memory_of(other) : 0;
         sum = bytes < UINT64_MAX - sum ? sum + bytes : UINT64_MAX;
     }
     return sum;
 }
 
-void hardware_limit_memory(const struct client *client)
+static bool is_memory_limited(const struct client *client)
 {
     const struct limit *limit = limit_of(client);
-    if (client->board)
-        atomic_store(&client->board->limited, limit && limit->memory != UINT64_MAX);
+    return limit && limit->memory != UINT64_MAX;
+}
+
+void hardware_limit_memory(struct client *client)
+{
+    if (!client->board)
+        return;
+    bool limited = is_memory_limited(client);
+    uint64_t bytes = memory_of(client);
+    client->memory_limited = limited;
+    keep_memory(client, bytes);
+    atomic_store(&client->board->limited, limited);
 }
 
 /* ---- what is asked ---- */
@@ -202,12 +222,13 @@ static void attach(struct client *client, const struct wire_frame *frame)
         client->ends = true;
         return;
     }
-    client->gpu = hardware_gpu_of(hardware, attach->gpu);
+    const char *problem;
+    client->gpu = hardware_gpu_of(client, attach->gpu, &problem);
     if (!client->gpu) {
-        hardware_refuse(client, CORUN_MEMORY, "there are too many GPUs");
+        hardware_refuse(client, CORUN_MEMORY, problem);
         return;
     }
-    const char *problem = goal_problem_by_policy(client, attach->goal, attach->goal_value);
+    problem = goal_problem_by_policy(client, attach->goal, attach->goal_value);
     if (problem) {
         hardware_refuse(client, CORUN_ARGUMENT, problem);
         return;
@@ -233,6 +254,7 @@ static void attach(struct client *client, const struct wire_frame *frame)
     client->boards = boards;
     client->board = board_at(boards->front, client->number);
     client->sends_file = true;
+    client->memory_limited = is_memory_limited(client); /* it tells at once what it has */
     hardware_limit_memory(client);
     post_goal(client);
     hardware_journal_note(hardware->journal, client, "client", "comes", hardware_now());
@@ -289,7 +311,7 @@ void hardware_describe(const struct client *client, struct wire_client *row)
                              .alone_per_second = rate_alone_per_second(&rate->alone),
                              .behind = rate_is_behind(rate),
                              .sms = hardware_sms_of(client),
-                             .bytes = atomic_load(&board->bytes)};
+                             .bytes = memory_of(client)};
     describe_runs(board, row);
     describe_launches(board, row);
     memcpy(row->name, client->attach.name, sizeof row->name);
@@ -319,13 +341,13 @@ static void hold(struct client *client, const struct wire_frame *frame)
         return;
     }
     uint64_t most = limit ? limit->memory : UINT64_MAX, others = memory_of_others(client);
-    bool more = wanted.grows && wanted.bytes > atomic_load(&client->board->bytes);
+    bool more = wanted.grows && wanted.bytes > memory_of(client);
     struct wire_room room = {.status = CORUN_OK, .limit = most};
     if (more && most != UINT64_MAX && (others > most || wanted.bytes > most - others))
         room.status = CORUN_MEMORY;
     else
-        atomic_store(&client->board->bytes, wanted.bytes);
-    uint64_t own = atomic_load(&client->board->bytes);
+        keep_memory(client, wanted.bytes);
+    uint64_t own = memory_of(client);
     room.used = own < UINT64_MAX - others ? own + others : UINT64_MAX;
     answer(client, WIRE_ROOM, &room, NULL);
 }

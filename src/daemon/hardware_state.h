@@ -82,6 +82,9 @@ struct client {
     struct board *board;
     uint32_t number;
     struct wire_attach attach;
+    bool
+        memory_limited; /* then `bytes` of device memory are its own; what its board says of them, all programs of its user could have written */
+    uint64_t bytes;
     struct watched watched;
     bool ends; /* nothing more is heard of it */
 };
@@ -100,15 +103,16 @@ void hardware_leave(struct hardware *hardware, struct client *client);
 /* One client more has the boards of a user; NULL: there is no memory. */
 struct boards *hardware_take_boards(struct hardware_gpu *gpu, uint32_t uid);
 void hardware_give_back_boards(struct hardware_gpu *gpu, struct boards *boards);
-/* The GPU of that number, another one where there is none yet; NULL: there are too many. Zeros are the first one. */
-struct hardware_gpu *hardware_gpu_of(struct hardware *hardware, const uint8_t uuid[WIRE_UUID_BYTES]);
+/* The GPU of that number, another one where there is none yet; NULL: none, and why. Zeros are the first one. */
+struct hardware_gpu *hardware_gpu_of(const struct client *client, const uint8_t uuid[WIRE_UUID_BYTES],
+                                     const char **problem);
 /* The number of a client that has attached, on all GPUs. */
 uint32_t hardware_number(const struct client *client);
 /* Another policy, on all GPUs, and at once. After an error, those of before go on. */
 enum corun_status hardware_set_rules(struct hardware *hardware, const struct gate_rules *rules,
                                      struct corun_diagnostics *list);
-/* Tells the program whether its memory is limited, after which it asks. */
-void hardware_limit_memory(const struct client *client);
+/* Tells the program whether its memory is limited, after which it asks. What it has by then is what its board says. */
+void hardware_limit_memory(struct client *client);
 /* The SMs of its workers as its board has them (board_sms), where a policy lists them the part that they are; 0: nobody limits them. */
 uint32_t hardware_sms_of(const struct client *client);
 /* What programs may use, as it is by now. */

@@ -164,6 +164,41 @@ static void put_down(struct board *board)
     atomic_fetch_sub(&board->starting, 1);
 }
 
+static void detach(bool stalled)
+{
+    atomic_store(&state.board, NULL);
+    wire_close(&state.link);
+    state.tried = now();
+    state.again_ns = stalled ? STALLED_AGAIN_NS : AGAIN_NS;
+    say(stalled ? "corund stands still, the program runs on ungoverned"
+                : "corund is gone, the program runs on ungoverned",
+        "");
+}
+
+/* Under the lock. False: there is no corund any more. */
+static bool ask_for_room(const struct wire_hold *hold, struct wire_room *room)
+{
+    struct wire_frame frame;
+    if (!wire_send(&state.link, WIRE_HOLD, hold, NULL, 0) || !wire_receive(&state.link, &frame) ||
+        frame.type != WIRE_ROOM) {
+        detach(false);
+        return false;
+    }
+    wire_body(&frame, room);
+    return true;
+}
+
+/* Under the lock. What the program has already, of which nobody is asked. */
+static void tell_memory(struct board *board)
+{
+    const struct wire_hold hold = {memory_total(), 0, 0};
+    struct wire_room room;
+    if (atomic_load(&board->limited))
+        (void)ask_for_room(&hold, &room);
+    else
+        atomic_store(&board->bytes, hold.bytes);
+}
+
 /* Under the lock. A board that was there before stays mapped: the GPU may still write to it. */
 static void attach(void)
 {
@@ -217,7 +252,6 @@ static void attach(void)
         wire_close(&state.link);
         return;
     }
-    atomic_store(&board->bytes, memory_total());
     atomic_store(&board->obeys, kernels_form() == KERNELS_WORKERS);
     state.address = 0;
     state.told = false;
@@ -225,17 +259,7 @@ static void attach(void)
     memset(&state.lanes, 0, sizeof state.lanes);
     state.before = board;
     atomic_store(&state.board, board);
-}
-
-static void detach(bool stalled)
-{
-    atomic_store(&state.board, NULL);
-    wire_close(&state.link);
-    state.tried = now();
-    state.again_ns = stalled ? STALLED_AGAIN_NS : AGAIN_NS;
-    say(stalled ? "corund stands still, the program runs on ungoverned"
-                : "corund is gone, the program runs on ungoverned",
-        "");
+    tell_memory(board);
 }
 
 static void begin(void)
@@ -700,19 +724,6 @@ static struct board *board_now(void)
     if (state.socket[0] && !atomic_load(&state.board))
         look_for_corund();
     return atomic_load(&state.board);
-}
-
-/* Under the lock. False: there is no corund any more. */
-static bool ask_for_room(const struct wire_hold *hold, struct wire_room *room)
-{
-    struct wire_frame frame;
-    if (!wire_send(&state.link, WIRE_HOLD, hold, NULL, 0) || !wire_receive(&state.link, &frame) ||
-        frame.type != WIRE_ROOM) {
-        detach(false);
-        return false;
-    }
-    wire_body(&frame, room);
-    return true;
 }
 
 bool govern_hold(uint64_t bytes, bool grows)

@@ -54,7 +54,8 @@ struct board {
     _Atomic uint32_t parts;    /* of those that were noted: slices of a launch, but for its last one */
     uint32_t unused_too;
     _Atomic uint64_t runs, run_ns; /* of the program, as it tells: that have ended, and their time together */
-    _Atomic uint64_t bytes;        /* of device memory; where it is limited, corund writes what it has granted */
+    _Atomic uint64_t
+        bytes; /* of device memory; where it is limited, corund keeps what it has granted, and writes that here */
     struct board_lane lanes[BOARD_LANES];
     _Atomic uint64_t last_runs[BOARD_RUNS]; /* nanoseconds; run i, from 0 on, in place i modulo their number */
     /* corund's: the goal as it is by now, which the program tells the next corund; an enum corun_goal_kind, and the bits of a double */

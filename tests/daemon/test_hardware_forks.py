@@ -18,7 +18,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from test_hardware import BOARD_BYTES, CORUN, NUMBER, PROGRAMS, VERSION, Client, Configured, Shimmed  # pylint: disable=wrong-import-position
+from test_hardware import BOARD_BYTES, BYTES, CORUN, FILE_BYTES, NUMBER, PROGRAMS, VERSION, Client, Configured, Shimmed  # pylint: disable=wrong-import-position
 
 # What the program and its children share: a context with memory in it, and a kernel that is launched by number of times.
 HEAD = """
@@ -225,6 +225,58 @@ sys.stdin.read()
         self.assertRegex(program.stdout.readline(), f"{board} {refused} .*as many programs there as it may have\n")
         self.assertEqual(program.stdout.readline(), f"({room}, 0) True ({room}, 0) True\n")
         self.assertEqual({name: client["device"] for name, client in self.clients().items()}, {"first": 0, "second": 1, "third": 1})
+
+    def test_lies_about_memory(self):
+        """What a program writes on another one's board is not taken for that one's memory."""
+        self.start_configured("policy: goal\nlimits: [{user: 54321, memory: 64M}]\n")
+        room = NUMBER["ROOM"]
+        program = self.begin(54321, f"""
+import mmap
+first, said = join(bytes(16), 0, 0.0, b"first")
+second, more = join(bytes(16), 0, 0.0, b"second")
+boards = mmap.mmap(said[2][0], {FILE_BYTES})
+at = 4096 * (1 + struct.unpack_from("I", said[1])[0]) + {BYTES}
+def hold(s, mib, grows=1):
+    send(s, {NUMBER["HOLD"]}, struct.pack("QII", mib << 20, grows, 0))
+    number, body, _ = hear(s)
+    return number, struct.unpack_from("I", body)[0] == 0
+print(hold(first, 40))
+struct.pack_into("Q", boards, at, 2 ** 64 - 1)
+print(hold(second, 24), hold(first, 41))
+struct.pack_into("Q", boards, at, 0)
+print(hold(second, 25), hold(first, 40), hold(second, 0, 0), hold(second, 25), flush=True)
+struct.pack_into("Q", boards, at, 5)
+print("over", flush=True)
+sys.stdin.read()
+""")
+        self.assertEqual(program.stdout.readline(), f"({room}, True)\n")
+        self.assertEqual(program.stdout.readline(), f"({room}, True) ({room}, False)\n")
+        self.assertEqual(program.stdout.readline(), f"({room}, False) ({room}, True) ({room}, True) ({room}, False)\n")
+        self.assertEqual(program.stdout.readline(), "over\n")
+        self.assertEqual({name: client["memory_bytes"] for name, client in self.clients().items()}, {"first": 40 << 20, "second": 0})
+
+    def test_names_of_gpus(self):
+        """A user whose programs make GPUs up leaves places to others, and gets its own again."""
+        self.start_configured("policy: goal\nlimits: [{user: 54321}, {user: 54322}]\n")
+        board, refused = NUMBER["BOARD"], NUMBER["REFUSED"]
+        script = """
+said = [join(bytes([{first} + i]) * 16, 0, 0.0, b"%d" % ({first} + i)) for i in range({count})]
+print([more[0] for _, more in said], flush=True)
+print(said[-1][1][1][4:], flush=True)
+for s, _ in said[4:]: s.close()
+sys.stdin.readline()
+again = [join(bytes([{first} + i]) * 16, 0, 0.0, b"%d" % ({first} + i)) for i in range(4, 6)]
+print([more[0] for _, more in again], flush=True)
+sys.stdin.read()
+"""
+        one = self.begin(54321, script.format(first=1, count=9))
+        self.assertEqual(one.stdout.readline(), f"{[board] * 5 + [refused] * 4}\n")  # the GPU that corund has found, and half of the seven other places
+        self.assertRegex(one.stdout.readline(), "as many GPUs as they may name that corund does not know")
+        two = self.begin(54322, script.format(first=101, count=3))
+        self.assertEqual(two.stdout.readline(), f"{[board] * 3}\n")
+        self.wait_for(lambda: len(self.clients()) == 7)
+        one.stdin.write("\n")
+        self.assertEqual(one.stdout.readline(), f"{[board, refused]}\n")
 
     def test_passed_socket(self):
         """A connection is the user's who made it, whoever has it: another user who is handed it gets what the first one may, and no more."""
