@@ -5,8 +5,13 @@
 
 #include "wire/wire.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#define PATIENCE_NS UINT64_C(3000000000)
+#define NAP_NS 20000000L
 
 enum { KEY_SOCKET = 0x100, KEY_CHECK, KEY_GPU, KEY_ENVIRONMENT, KEY_SLICES, KEY_WORKERS };
 
@@ -127,6 +132,19 @@ static enum corun_status find_kind(struct share_options *share, struct wire_link
     return status;
 }
 
+/* One that was started in the line before is there in a moment. Who starts programs himself is told at once. */
+static int reach_daemon(const struct share_options *share, struct wire_link *link)
+{
+    int problem = wire_connect(link, share->path);
+    for (uint64_t waited = 0;
+         (problem == ENOENT || problem == ECONNREFUSED) && !share->environment && waited < PATIENCE_NS;
+         waited += NAP_NS) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+        problem = wire_connect(link, share->path);
+    }
+    return problem;
+}
+
 /* Before the program starts: whether there is a daemon at all, and what it has. */
 static enum corun_status find_daemon(struct share_options *share)
 {
@@ -134,7 +152,7 @@ static enum corun_status find_daemon(struct share_options *share)
     char real[PATH_BYTES];
     if (!wire_socket_path(share->socket, share->path, sizeof share->path))
         return corun_report(share->command.list, CORUN_USAGE, CORUN_NOWHERE, "the path of the socket is too long");
-    int problem = wire_connect(&link, share->path);
+    int problem = reach_daemon(share, &link);
     if (problem)
         return corun_report(share->command.list, CORUN_NOT_FOUND, (struct corun_place){share->path, 0, 0},
                             "no corund can be reached there (corund --simulate gtx980): %s", strerror(problem));

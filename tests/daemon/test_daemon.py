@@ -1226,6 +1226,23 @@ class Tools(Daemon):
         self.assertEqual(self.end(second)[0], 0)
         self.stop_daemon()
 
+    def test_share_comes_first(self):
+        """A corund that was started in the line before is waited for."""
+        program = self.share(PROGRAMS / "vector_add")
+        time.sleep(0.3)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(self.socket))
+            listener.listen(1)
+            listener.settimeout(30)
+            client, _ = listener.accept()
+            self.assertEqual(len(client.recv(4096)), 12)  # it asks for the list
+            client.close()
+        code, _, said = self.end(program)
+        self.assertNotEqual(code, 0)
+        self.assertNotIn(b"can be reached", said)
+        self.socket.unlink()
+        self.assertIn("no corund can be reached", self.ask("share", "--environment").stderr)
+
     def test_goals(self):
         self.start_daemon("--policy", "even", "--expect", "first", "--expect", "second")
         process = self.share(PROGRAMS / "heat", "--name", "first", "--isolated", "400")
