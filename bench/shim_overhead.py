@@ -3,14 +3,16 @@
 """
 What the shim costs a program that is alone under corund, for every CUDA program of the tests, on corun's own driver.
 
-    bench/shim_overhead.py BUILD [NAME...] [--limit SECONDS] [--markdown FILE]
+    bench/shim_overhead.py BUILD [NAME...] [--limit SECONDS] [--instructions] [--markdown FILE] [--page PAGE]
 
-A program that takes longer under callgrind than the limit has `-`; a limit of 0 counts no instructions.
+A program that takes longer under callgrind than the limit has `-`; a limit of 0 counts no instructions. With --page, rows of
+docs/results/shim-overhead.md become what was measured, each as soon as it is; with --instructions, their launches and cycles stay.
 
 Cycles are those of the simulated GPU, from its start to the end of the program's last launch or copy, with timing. Instructions are those of the
-program's process in the host, as callgrind counts them, without timing of the GPU: most of them are then those of start, of corun's driver and of the kernels'
-emulation, and the difference is the shim's and what it asks the driver for. A program is run without the shim, and behind it under corund with its own policy, `goal`, which
-notes each launch of the first tenth of a second of use and counts later ones.
+program's process in the host, as callgrind counts them, without timing of the GPU, or of that one of its processes which has most with those before its
+fork: most of them are then those of start, of corun's driver and of the kernels' emulation, and the difference is the shim's and what it asks the driver
+for. A program is run without the shim, and behind it under corund with its own policy, `goal`, which notes each launch of the first tenth of a second of
+use and counts later ones. It must end alike.
 """
 import argparse
 import contextlib
@@ -23,13 +25,14 @@ import sys
 import tempfile
 
 TIMED_OUT = 15 # the status of a program that was ended
+NOT_FOUND = 127
 
 # What waits for the clock of the host, or for other processes.
 LEFT_OUT = {"polling", "forked", "cuda_interprocess", "cuda_stream_values"}
 
 
 def programs(build):
-    """Those of clang, each once as tests run it without timing; options and words."""
+    """Those of clang, each once as tests run it without timing; options, words, and what its test sets."""
     listed = subprocess.run(["ctest", "--show-only=json-v1", "-R", "^cuda_"], cwd=build, capture_output=True, check=True).stdout
     seen = {}
     for test in json.loads(listed)["tests"]:
@@ -42,13 +45,15 @@ def programs(build):
         if stem in LEFT_OUT or program.name.startswith("python") or any(option.startswith(("--sample", "--slice")) for option in options):
             continue
         if program.name not in seen or "--functional" in options:
-            seen[program.name] = ([option for option in options if option not in ("-q", "--functional", "--keep-status")], program, words[end + 2:])
+            settings = dict(setting.split("=", 1) for one in test["properties"] if one["name"] == "ENVIRONMENT" for setting in one["value"])
+            seen[program.name] = ([option for option in options if option not in ("-q", "--functional", "--keep-status")], program, words[end + 2:], settings)
     return seen
 
 
 class Bench:
     def __init__(self, build, folder):
         self.corun, self.libraries, self.shim, self.folder = build / "corun", build / "cuda", build / "shim", folder
+        self.settings, self.statuses = {}, set() # of the program at hand
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(("CORUN_CUDA_", "CORUN_SHIM_"))}
         self.environment.update(CORUN_DAEMON_SOCKET=str(folder / "socket"), XDG_CACHE_HOME=str(folder))
 
@@ -70,8 +75,11 @@ class Bench:
 
     def execute(self, options, governed, words, limit=600):
         """False: `corun exec` has ended what did not end by itself."""
-        done = subprocess.run([self.corun, "exec", "-q", "--wall-timeout", f"{limit}s", *options, "--", *self.behind(governed), *words], env=self.environment,
-                              capture_output=True, check=False)
+        done = subprocess.run([self.corun, "exec", "-q", "--wall-timeout", f"{limit}s", *options, "--", *self.behind(governed), *words],
+                              env={**self.environment, **self.settings}, capture_output=True, check=False)
+        if done.returncode == NOT_FOUND:
+            raise SystemExit(f"{words[0]}: {done.stderr.decode()}")
+        self.statuses.add(done.returncode)
         return done.returncode != TIMED_OUT
 
     def cycles(self, options, program, words, governed):
@@ -86,12 +94,25 @@ class Bench:
     def instructions(self, options, program, words, governed, limit):
         if not limit:
             return None
-        counted = self.folder / "callgrind.out"
-        counted.unlink(missing_ok=True)
-        if not self.execute(["--functional", *options], governed, ["valgrind", "--tool=callgrind", f"--callgrind-out-file={counted}", program, *words], limit):
+        for counted in self.folder.glob("callgrind.*"):
+            counted.unlink()
+        if not self.execute(["--functional", *options], governed,
+                            ["valgrind", "--tool=callgrind", f"--callgrind-out-file={self.folder / 'callgrind.%p'}", program, *words], limit):
             return None # what callgrind has counted up to that is a part
-        found = re.search(r"^(?:summary|totals): (\d+)", counted.read_text() if counted.exists() else "", re.MULTILINE)
-        return int(found[1]) if found else None
+        # A child begins with the count of its parent.
+        found = [re.search(r"^(?:summary|totals): (\d+)", counted.read_text(), re.MULTILINE) for counted in self.folder.glob("callgrind.*")]
+        return max((int(one[1]) for one in found if one), default=None)
+
+
+def row_of(page, name):
+    """The row's cells as the page has them; none if it has none."""
+    found = re.search(rf"^\| {re.escape(name)} \|(.*)\|$", page.read_text(encoding="utf-8"), re.MULTILINE) if page else None
+    return [cell.strip() for cell in found[1].split("|")] if found else []
+
+
+def put_row(page, name, line):
+    text, count = re.subn(rf"^\| {re.escape(name)} \|.*\|$", line, page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    page.write_text(text if count else f"{text}{line}\n", encoding="utf-8")
 
 
 def ratio(after, before):
@@ -103,21 +124,33 @@ def main():
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--limit", type=int, default=600)
+    parser.add_argument("--instructions", action="store_true")
     parser.add_argument("--markdown", type=pathlib.Path)
+    parser.add_argument("--page", type=pathlib.Path)
     given = parser.parse_intermixed_args()
     lines = ["| program | launches | cycles without | with | ratio | host instructions without | with | ratio |", "|---|---|---|---|---|---|---|---|"]
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(given.build.absolute(), pathlib.Path(folder))
         with bench.corund():
-            for name, (options, program, words) in sorted(programs(given.build).items()):
+            for name, (options, program, words, bench.settings) in sorted(programs(given.build).items()):
+                name = name.removeprefix("cuda_")
                 if given.names and name not in given.names:
                     continue
+                bench.statuses.clear()
                 timed = [word for word in words if word != "functional"]
-                (plain, launches), (behind, _) = (bench.cycles(options, program, timed, governed) for governed in (False, True))
+                kept = row_of(given.page, name) if given.instructions else []
+                if kept:
+                    launches, plain, behind = (int(cell) for cell in kept[:3])
+                else:
+                    (plain, launches), (behind, _) = (bench.cycles(options, program, timed, governed) for governed in (False, True))
                 before, after = (bench.instructions(options, program, words, governed, given.limit) for governed in (False, True))
                 before, after = (before, after) if before and after else ("-", "-")
+                if len(bench.statuses - {TIMED_OUT}) > 1:
+                    raise SystemExit(f"{name} ends with {bench.statuses}")
                 lines.append(f"| {name} | {launches} | {plain} | {behind} | {ratio(behind, plain)} | {before} | {after} | {ratio(after, before)} |")
                 print(lines[-1], flush=True)
+                if given.page:
+                    put_row(given.page, name, lines[-1])
     if given.markdown:
         given.markdown.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return 0
