@@ -744,20 +744,6 @@ static void trim_scratch(struct decoder *decoder)
     kernel->register_slots = used;
 }
 
-/*
- * A shuffle may read registers of a thread that has not come to their writes. Slots of copies and of alloca are the decoder's, and those of calls
- * are not looked at.
- */
-static bool writes_first(const struct decoder *decoder, const struct ptx_function *function)
-{
-    const struct corun_kernel *kernel = decoder->kernel;
-    bool shuffles = false;
-    for (uint32_t i = 0; i < function->instruction_count; i++)
-        shuffles |= function->instructions[i].opcode == PTX_OP_SHFL;
-    return !decoder->module->allocations[function->index].reads_unwritten && !shuffles && !decoder->copies &&
-           !kernel->bulk_count && kernel->function_count == 1 && kernel->stack_slot == NO_STACK;
-}
-
 static void finish_kernel(struct decoder *decoder, const struct ptx_function *function)
 {
     struct corun_kernel *kernel = decoder->kernel;
@@ -777,7 +763,10 @@ static void finish_kernel(struct decoder *decoder, const struct ptx_function *fu
     kernel->matrices = keep(decoder, decoder->matrices.data, decoder->matrices.count * sizeof *decoder->matrices.data);
     finish_functions(decoder);
     finish_constants(decoder);
-    kernel->writes_first = writes_first(decoder, function);
+    /* Slots of copies and of alloca are the decoder's own, and calls are not looked at. */
+    kernel->writes_first = !decoder->copies && !kernel->bulk_count && kernel->function_count == 1 &&
+                           kernel->stack_slot == NO_STACK &&
+                           decode_writes_first(function, &decoder->module->allocations[function->index]);
     if (ptx_idempotence_create(function, decoder->arena, &kernel->idempotence) != CORUN_OK)
         decode_no_memory(decoder);
     describe_kernel(decoder, function);

@@ -162,6 +162,8 @@ uint16_t decode_predicate_source(const struct decoder *decoder, const struct ptx
 
 /* Writes what a run without timing wants to know: op->straight and op->quick of all operations. False when out of memory. */
 bool decode_straight(struct operation *code, size_t count);
+/* Whether no thread reads a register of the function that it has not written. A shuffle may read one of a thread that has not come to the write. */
+bool decode_writes_first(const struct ptx_function *function, const struct ptx_allocation *allocation);
 
 /* Unit and operation class. */
 void classify(const struct ptx_instruction *instruction, struct corun_instruction *result);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How far operations of decoded code can be run without a look at the stack of lanes, and which accesses are plain. */
+/* What a run without timing wants to know of decoded code: how far operations go without a look at the stack of lanes, which accesses are plain, and whether registers need be cleared. */
 #include "isa/decode.h"
 
 #include <stdlib.h>
@@ -48,4 +48,12 @@ bool decode_straight(struct operation *code, size_t count)
     }
     free(meets);
     return true;
+}
+
+bool decode_writes_first(const struct ptx_function *function, const struct ptx_allocation *allocation)
+{
+    for (uint32_t i = 0; i < function->instruction_count; i++)
+        if (function->instructions[i].opcode == PTX_OP_SHFL)
+            return false;
+    return !allocation->reads_unwritten;
 }
