@@ -5,7 +5,6 @@
 #include "base/bits.h"
 #include "base/kernel_name.h"
 #include "isa/stack.h"
-#include "ptx/register_count.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -675,55 +674,6 @@ static const struct operation *keep_code(struct decoder *decoder)
     return (const struct operation *)(void *)room;
 }
 
-static void describe_parameters(struct decoder *decoder, const struct ptx_function *function)
-{
-    const struct ptx_signature *signature = &function->signature;
-    struct corun_parameter *parameters = allocate(decoder, signature->parameter_count * sizeof *parameters);
-    for (uint32_t i = 0; parameters && i < signature->parameter_count; i++) {
-        const struct ptx_variable *variable = signature->parameters[i];
-        uint32_t bits = ptx_types[variable->type].bits, kind = ptx_types[variable->type].kind;
-        parameters[i] = (struct corun_parameter){
-            .name = variable->name,
-            .offset_bytes = (uint32_t)variable->offset,
-            .bytes = (uint32_t)variable->bytes,
-            .align_bytes = variable->align,
-            .is_pointer = variable->is_pointer || (!variable->is_array && variable->vector <= 1 && bits == 64 &&
-                                                   (kind == PTX_KIND_UNSIGNED || kind == PTX_KIND_BITS)),
-        };
-        snprintf(parameters[i].type, sizeof parameters[i].type, "%.7s", ptx_types[variable->type].word);
-    }
-    decoder->kernel->info.parameters = parameters;
-    decoder->kernel->info.parameter_count = signature->parameter_count;
-    decoder->kernel->info.parameter_bytes = (uint32_t)function->parameter_bytes;
-}
-
-static void describe_kernel(struct decoder *decoder, const struct ptx_function *function)
-{
-    struct corun_kernel_info *info = &decoder->kernel->info;
-    enum ptx_registers_from from = PTX_REGISTERS_ALLOCATION;
-    if (ptx_registers_per_thread(decoder->ptx, function, decoder->module->allocations, NULL, 0,
-                                 &info->registers_per_thread, &from) != CORUN_OK)
-        decode_no_memory(decoder);
-    info->registers_from = from == PTX_REGISTERS_ASSEMBLER ? "assembler"
-                           : from == PTX_REGISTERS_MAXNREG ? "maxnreg"
-                                                           : "allocation";
-    for (uint32_t i = 0; i < decoder->ptx->variable_count; i++)
-        if (decoder->ptx->variables[i]->space == PTX_SPACE_CONST)
-            info->constant_bytes += (uint32_t)decoder->ptx->variables[i]->bytes;
-    const uint32_t *limit = function->reqntid[0] ? function->reqntid : function->maxntid;
-    uint64_t threads = (uint64_t)limit[0] * limit[1] * limit[2];
-    memcpy(info->cluster, function->reqnctapercluster, sizeof info->cluster);
-    info->max_cluster_tbs = function->maxclusterrank;
-    info->explicit_cluster = function->explicitcluster;
-    info->blocks_are_clusters = function->blocksareclusters;
-    info->max_threads_per_tb = threads > UINT32_MAX ? UINT32_MAX : (uint32_t)threads;
-    info->shared_bytes = decoder->kernel->shared_bytes;
-    info->local_bytes = decoder->kernel->local_bytes;
-    info->instructions = decoder->kernel->code_length;
-    info->idempotence = ptx_idempotence_text(&decoder->kernel->idempotence);
-    describe_parameters(decoder, function);
-}
-
 /* Takes back the scratch slots that nobody used; predicates are numbered behind the slots, so they move down. */
 static void trim_scratch(struct decoder *decoder)
 {
@@ -763,13 +713,10 @@ static void finish_kernel(struct decoder *decoder, const struct ptx_function *fu
     kernel->matrices = keep(decoder, decoder->matrices.data, decoder->matrices.count * sizeof *decoder->matrices.data);
     finish_functions(decoder);
     finish_constants(decoder);
-    /* Slots of copies and of alloca are the decoder's own, and calls are not looked at. */
-    kernel->writes_first = !decoder->copies && !kernel->bulk_count && kernel->function_count == 1 &&
-                           kernel->stack_slot == NO_STACK &&
-                           decode_writes_first(function, &decoder->module->allocations[function->index]);
+    kernel->writes_first = decode_writes_first(decoder, function);
     if (ptx_idempotence_create(function, decoder->arena, &kernel->idempotence) != CORUN_OK)
         decode_no_memory(decoder);
-    describe_kernel(decoder, function);
+    decode_description(decoder, function);
 }
 
 enum corun_status decode_kernel(struct corun_module *module, const struct ptx_function *function,

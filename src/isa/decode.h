@@ -162,8 +162,10 @@ uint16_t decode_predicate_source(const struct decoder *decoder, const struct ptx
 
 /* Writes what a run without timing wants to know: op->straight and op->quick of all operations. False when out of memory. */
 bool decode_straight(struct operation *code, size_t count);
-/* Whether no thread reads a register of the function that it has not written. A shuffle may read one of a thread that has not come to the write. */
-bool decode_writes_first(const struct ptx_function *function, const struct ptx_allocation *allocation);
+/* Fills in the kernel's info but for its name. */
+void decode_description(struct decoder *decoder, const struct ptx_function *function);
+/* Whether no thread of the kernel that is decoded reads a register which it has not written. */
+bool decode_writes_first(const struct decoder *decoder, const struct ptx_function *function);
 
 /* Unit and operation class. */
 void classify(const struct ptx_instruction *instruction, struct corun_instruction *result);

@@ -50,10 +50,16 @@ bool decode_straight(struct operation *code, size_t count)
     return true;
 }
 
-bool decode_writes_first(const struct ptx_function *function, const struct ptx_allocation *allocation)
+/*
+ * A shuffle may read the register of a thread that has not come to the write. Slots of copies and of alloca are the decoder's own, and calls are not
+ * looked at.
+ */
+bool decode_writes_first(const struct decoder *decoder, const struct ptx_function *function)
 {
+    const struct corun_kernel *kernel = decoder->kernel;
     for (uint32_t i = 0; i < function->instruction_count; i++)
         if (function->instructions[i].opcode == PTX_OP_SHFL)
             return false;
-    return !allocation->reads_unwritten;
+    return !decoder->copies && !kernel->bulk_count && kernel->function_count == 1 && kernel->stack_slot == NO_STACK &&
+           !decoder->module->allocations[function->index].reads_unwritten;
 }
