@@ -57,8 +57,8 @@ struct node_settings {
                                 const struct corun_policy **policy, const double **parameters);
     void *user;
     void (*policy_call)(void *user, bool begins); /* as of a case (corun/case.h), with no user; NULL: none */
-    double pace;                 /* simulated seconds in a second of the host; 0: time goes on while all wait */
-    uint32_t threads;            /* that advance SMs, of each GPU */
+    double pace;      /* simulated seconds in a second of the host; 0: time goes on while all wait */
+    uint32_t threads; /* that advance SMs, of each GPU */
     /* Names of clients, numbered in this order: time begins when all of them are there, and they take part as long as they are connected. */
     const char *const *expected;
     uint32_t expected_count;
