@@ -105,7 +105,12 @@ static inline __attribute__((always_inline)) bool reach_any(const uint64_t *addr
 SHAPE_FUNCTIONS(baseline, )
 #ifdef __x86_64__
 SHAPE_FUNCTIONS(avx2, __attribute__((target("avx2"))))
-SHAPE_FUNCTIONS(avx512, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512"))))
+#ifdef __clang__ /* knows no preference here */
+#define AVX512 "avx512f,avx512bw,avx512dq,avx512vl"
+#else
+#define AVX512 "avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512"
+#endif
+SHAPE_FUNCTIONS(avx512, __attribute__((target(AVX512))))
 #endif
 
 const struct shapes *shapes_find(void)
