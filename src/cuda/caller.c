@@ -127,16 +127,20 @@ void caller_owe(struct process *process, struct called *called)
     caller->last_owed = called;
 }
 
-/* What such a function does is not waited for in itself. */
+/* What such a function does is not waited for in itself. It is owed until it is over: several threads may wait for it. */
 void caller_wait_owed(struct process *process)
 {
     struct caller *caller = &process->caller;
     while (caller->first_owed && !thread_get()->calls_functions) {
         struct called *called = caller->first_owed;
-        caller->first_owed = called->next_owed;
-        if (!caller->first_owed)
-            caller->last_owed = NULL;
+        called->references++;
         (void)caller_wait(process, called);
+        if (caller->first_owed == called) {
+            caller->first_owed = called->next_owed;
+            if (!caller->first_owed)
+                caller->last_owed = NULL;
+            caller_release(called);
+        }
         caller_release(called);
     }
 }

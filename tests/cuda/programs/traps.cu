@@ -2,6 +2,9 @@
 /* assert, trap, and a kernel that never ends; and who hears of it. */
 #include "check.h"
 
+#include <pthread.h>
+#include <unistd.h>
+
 #ifdef TOOLKIT
 #include <cassert>
 #else /* what assert becomes on the device */
@@ -61,6 +64,41 @@ static void call_back()
     CHECK(cudaDeviceReset());
 }
 
+static void be_told_later(cudaStream_t stream, cudaError_t error, void *user)
+{
+    usleep(100000);
+    be_told(stream, error, user);
+}
+
+static void *ask_meanwhile(void *)
+{
+    usleep(50000);
+    (void)cudaPeekAtLastError();
+    (void)cudaStreamQuery(0);
+    return NULL;
+}
+
+/* Who learns of the failure returns when all callbacks have been told, also while another thread calls CUDA. */
+static void call_back_beside()
+{
+    cudaStream_t stream;
+    called first = {0, 0}, second = {0, 0};
+    pthread_t other;
+    turns = 0;
+    CHECK(cudaStreamCreate(&stream));
+    trap<<<1, 1, 0, stream>>>();
+    cudaError_t status = cudaStreamAddCallback(stream, be_told_later, &first, 0);
+    if (!status)
+        status = cudaStreamAddCallback(stream, be_told_later, &second, 0);
+    bool added = !status;
+    EXPECT(added || status == cudaErrorLaunchFailure);
+    EXPECT(pthread_create(&other, NULL, ask_meanwhile, NULL) == 0);
+    EXPECT_ERROR(cudaErrorLaunchFailure, cudaStreamSynchronize(stream));
+    EXPECT(!added || (first.turn == 1 && second.turn == 2));
+    EXPECT(pthread_join(other, NULL) == 0);
+    CHECK(cudaDeviceReset());
+}
+
 int main(int argc, char **argv)
 {
     bool timed = argc < 2;
@@ -75,6 +113,7 @@ int main(int argc, char **argv)
     EXPECT_ERROR(cudaErrorLaunchFailure, cudaDeviceSynchronize());
     CHECK(cudaDeviceReset());
     call_back();
+    call_back_beside();
     if (timed) { /* without timing the watchdog waits for far more instructions */
         CHECK(cudaMalloc(&stop, sizeof *stop));
         CHECK(cudaMemset(stop, 0, sizeof *stop));
