@@ -62,6 +62,7 @@ void memory_back(struct corun_memory *memory, const struct memory_backing *backi
 {
     assert(memory->allocations.count == 0);
     memory->backing = *backing;
+    memory->end = ((uint64_t)(memory->application + 1) << CORUN_APPLICATION_SHIFT) + MEMORY_BACKING_BYTES;
 }
 
 void memory_back_file(struct corun_memory *memory, int file)

@@ -33,7 +33,12 @@ struct memory_backing {
     void (*named)(void *user, uint64_t address, const char *name);
     void (*freed)(void *user, uint64_t address, const char *freer);
 };
-#define MEMORY_BACKING_BYTES (UINT64_C(1) << 38)
+/* What may be allocated there ends with the file. The preset valgrind has less, as 256 GB are more addresses than valgrind has. */
+#ifndef MEMORY_BACKING_BITS
+#define MEMORY_BACKING_BITS 38u
+#endif
+_Static_assert(MEMORY_BACKING_BITS <= 38, "more than an application may allocate (ALLOCATIONS_END)");
+#define MEMORY_BACKING_BYTES (UINT64_C(1) << MEMORY_BACKING_BITS)
 /* To be called before anything is allocated. */
 void memory_back(struct corun_memory *memory, const struct memory_backing *backing);
 /* Another descriptor of the file, with the same content at the same place. */

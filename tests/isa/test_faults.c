@@ -129,6 +129,19 @@ static void test_use_after_free(void **state)
     runner_free(&runner);
 }
 
+/* What lies in a file ends with it, however many addresses an application has. */
+static void test_end_of_file(void **state)
+{
+    (void)state;
+    struct corun_memory *memory = corun_memory_create(0);
+    static uint8_t nobody_looks[1];
+    struct memory_backing backing = {.file = -1, .storage = nobody_looks};
+    memory_back(memory, &backing);
+    uint64_t address;
+    assert_int_equal(corun_memory_allocate(memory, MEMORY_BACKING_BYTES, &address), CORUN_MEMORY);
+    corun_memory_destroy(memory);
+}
+
 /* What is allocated again is good again, and of what was freed a bounded number is remembered. */
 static void test_what_is_remembered(void **state)
 {
@@ -318,15 +331,11 @@ static void test_names_of_checks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_source_line),
-        cmocka_unit_test(test_nearest_allocation),
-        cmocka_unit_test(test_stray_pointers),
-        cmocka_unit_test(test_use_after_free),
-        cmocka_unit_test(test_what_is_remembered),
-        cmocka_unit_test(test_notes_and_checks),
-        cmocka_unit_test(test_shared_and_local_bounds),
-        cmocka_unit_test(test_divergent_barriers),
-        cmocka_unit_test(test_deadlock_tells_who_waits),
+        cmocka_unit_test(test_source_line),        cmocka_unit_test(test_nearest_allocation),
+        cmocka_unit_test(test_stray_pointers),     cmocka_unit_test(test_use_after_free),
+        cmocka_unit_test(test_end_of_file),        cmocka_unit_test(test_what_is_remembered),
+        cmocka_unit_test(test_notes_and_checks),   cmocka_unit_test(test_shared_and_local_bounds),
+        cmocka_unit_test(test_divergent_barriers), cmocka_unit_test(test_deadlock_tells_who_waits),
         cmocka_unit_test(test_names_of_checks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
