@@ -99,7 +99,7 @@ typedef uint64_t pair __attribute__((may_alias));
     }
 
 /*
- * Rows for each element type. Lanes of a gather are looked up before anything is written: the address may be in a register that the load
+ * Rows for each element type. All lanes have been looked up before anything is moved: the address may be in a register that the load
  * writes, and access.c begins anew.
  */
 #define ELEMENT(name, type, to_register) \
@@ -119,12 +119,12 @@ typedef uint64_t pair __attribute__((may_alias));
             lanes[lane] = (to_register)value; \
         }) \
     } \
-    static void gather_##name(void *to, const uint8_t *host, const uint64_t *address, uint32_t mask) \
+    static void gather_##name(void *to, const struct place *place, const uint64_t *address, uint32_t mask) \
     { \
         to_register *lanes = to; \
         LANES_OF(mask, { \
             type value; \
-            memcpy(&value, host + address[lane], sizeof value); \
+            memcpy(&value, place->host + (address[lane] - place->first), sizeof value); \
             lanes[lane] = (to_register)value; \
         }) \
     } \
@@ -136,12 +136,12 @@ typedef uint64_t pair __attribute__((may_alias));
             memcpy(host + lane * sizeof value, &value, sizeof value); \
         }) \
     } \
-    static void scatter_##name(uint8_t *host, const void *from, const uint64_t *address, uint32_t mask) \
+    static void scatter_##name(const struct place *place, const void *from, const uint64_t *address, uint32_t mask) \
     { \
         const to_register *lanes = from; \
         LANES_OF(mask, { \
             type value = (type)lanes[lane]; \
-            memcpy(host + address[lane], &value, sizeof value); \
+            memcpy(place->host + (address[lane] - place->first), &value, sizeof value); \
         }) \
     }
 
@@ -155,9 +155,9 @@ ELEMENT(64, uint64_t, pair)
 struct element_functions {
     void (*broadcast)(void *to, const uint8_t *host, uint32_t mask);
     void (*load_row)(void *to, const uint8_t *host, uint32_t first, uint32_t lanes_in_row);
-    void (*gather)(void *to, const uint8_t *host, const uint64_t *address, uint32_t mask); /* host: of address 0 */
+    void (*gather)(void *to, const struct place *place, const uint64_t *address, uint32_t mask);
     void (*store_row)(uint8_t *host, const void *from, uint32_t first, uint32_t lanes_in_row);
-    void (*scatter)(uint8_t *host, const void *from, const uint64_t *address, uint32_t mask);
+    void (*scatter)(const struct place *place, const void *from, const uint64_t *address, uint32_t mask);
 };
 
 #define FUNCTIONS(name) \
@@ -247,7 +247,7 @@ static inline bool load_apart(const struct executor_sm *sm, const struct element
     }
     if (!reaches(sm, place, address, mask, width))
         return false;
-    element->gather(to, place->host - place->first, address, mask);
+    element->gather(to, place, address, mask);
     return true;
 }
 
@@ -295,7 +295,7 @@ static inline bool store_apart(const struct executor_sm *sm, const struct elemen
     }
     if (!reaches(sm, place, address, mask, width))
         return false;
-    element->scatter(place->host - place->first, from, address, mask);
+    element->scatter(place, from, address, mask);
     return true;
 }
 

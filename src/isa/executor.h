@@ -239,8 +239,7 @@ bool access_store(struct corun_warp *warp, const struct operation *op, uint32_t 
 bool access_atomic(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result,
                    bool timed);
 /*
- * The same without timing, of what has op->quick. False: it is not that plain; access_load or access_store has to do all of it, though some lanes may
- * have stored already.
+ * The same without timing, of what has op->quick. False: it is not that plain, and nothing has been moved; access_load or access_store has to do it.
  */
 bool access_load_quick(struct corun_warp *warp, const struct operation *op, uint32_t mask);
 bool access_store_quick(struct corun_warp *warp, const struct operation *op, uint32_t mask);
