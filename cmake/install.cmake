@@ -25,7 +25,7 @@ if(library_objects)
     target_link_options(corun_shared PRIVATE -Wl,--no-undefined)
   endif()
   target_link_libraries(corun_shared PRIVATE PkgConfig::JANSSON PkgConfig::YAML PkgConfig::SQLITE PkgConfig::MD PkgConfig::GMP PkgConfig::ZSTD PkgConfig::ZLIB
-                                             PkgConfig::LZMA ${CMAKE_DL_LIBS} m Threads::Threads)
+                                             PkgConfig::LZMA ${CORUN_ENCODER} ${CMAKE_DL_LIBS} m Threads::Threads)
   add_custom_target(corun_libraries DEPENDS corun_archive corun_shared corun_split_shared)
   if(TARGET corun_cuda_libraries)
     add_dependencies(corun_libraries corun_cuda_libraries)

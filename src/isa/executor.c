@@ -238,6 +238,22 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
     simt_settle(&warp->stack);
 }
 
+bool executor_carry_out(struct corun_warp *warp, const struct operation *op, uint32_t mask)
+{
+    struct corun_issue result;
+    switch ((enum operation_kind)op->kind) {
+    case OPERATION_LOAD:
+        return (op->quick && access_load_quick(warp, op, mask)) || access_load(warp, op, mask, &result, false);
+    case OPERATION_STORE:
+        return (op->quick && access_store_quick(warp, op, mask)) || access_store(warp, op, mask, &result, false);
+    case OPERATION_ATOMIC:
+        return access_atomic(warp, op, mask, &result, false);
+    default:
+        special_register_read(warp, op, mask);
+        return true;
+    }
+}
+
 static inline void prefetch_slot(const void *slot)
 {
     __builtin_prefetch(slot);

@@ -335,6 +335,9 @@ void corun_module_instance_destroy(struct corun_module_instance *instance)
         executor_sm_destroy(instance->sms[i]);
     executor_sm_destroy(instance->functional);
     executor_tb_free_spares(instance);
+    for (uint32_t k = 0; instance->natives && k < instance->module->kernel_count; k++)
+        native_destroy(instance->natives[k].native);
+    free(instance->natives);
     for (uint32_t k = 0; instance->constants && k < instance->module->kernel_count; k++)
         free(instance->constants[k]);
     vector_free(&instance->freed_blocks.entries);
@@ -354,6 +357,7 @@ enum corun_status corun_module_instance_create(struct corun_module *module, stru
         return out_of_memory(list);
     instance->module = module;
     instance->memory = memory;
+    instance->native_after = NATIVE_AFTER;
     instance->variable_address = calloc(module->ptx->variable_count + 1, sizeof *instance->variable_address);
     instance->code_offset = calloc(module->kernel_count + 1, sizeof *instance->code_offset);
     enum corun_status status = CORUN_OK;

@@ -2,9 +2,10 @@
 /*
  * Runs the instructions of a warp without timing. What most kernels mostly do has a short way here: operations over lanes one after
  * the other as far as nobody can leave or meet (op->straight), branches that all lanes take or none, plain loads and
- * stores (access_quick.c). The rest goes the way that it goes with timing.
+ * stores (access_quick.c). Kernels that run for long get machine code for these (native.h). The rest goes the way that it goes with timing.
  */
 #include "isa/executor.h"
+#include "isa/native_frame.h"
 
 #include "base/bits.h"
 
@@ -72,6 +73,36 @@ static inline void run_straight(struct corun_warp *warp, const struct operation 
     simt_settle(&warp->stack);
 }
 
+/* Machine code from a block on. Gives how many instructions it ran. */
+static inline uint64_t run_code(struct corun_warp *warp, const struct native_code *code,
+                                const struct native_block *block, struct native_frame *frame, uint64_t left,
+                                struct tally *tally)
+{
+    uint64_t lanes = lane_count(warp->stack.mask);
+    frame->left = left;
+    frame->mask = warp->stack.mask;
+    frame->reconverge = warp->stack.reconverge;
+    frame->unguarded = frame->guarded_threads = 0;
+    frame->unguarded_merged = frame->guarded_merged = 0;
+    code->enter(frame, block->code);
+    tally->warps += left - frame->left;
+    tally->threads += lanes * frame->unguarded + frame->guarded_threads;
+    tally->merged += (int64_t)lanes * frame->unguarded_merged + frame->guarded_merged;
+    return left - frame->left;
+}
+
+/* The same for all code of a warp's turn. */
+static inline void fill_frame(struct native_frame *frame, struct corun_warp *warp)
+{
+    const struct corun_tb *tb = warp->tb;
+    const struct launch *launch = tb->launch;
+    frame->warp = warp;
+    frame->sm = tb->sm;
+    frame->faulted = 0;
+    frame->shared = (struct memory_cache){0, launch->grid.tb_shared_bytes, tb->shared};
+    frame->parameters = (struct memory_cache){0, launch->parameter_bytes, launch->parameters};
+}
+
 /* False: it takes a closer look, and nothing has been done. */
 static inline bool run_quickly(struct corun_warp *warp, const struct operation *op, uint32_t mask)
 {
@@ -103,11 +134,35 @@ enum corun_outcome executor_run(struct corun_warp *warp, uint64_t *budget, struc
                                 struct corun_issue *result)
 {
     struct tally tally = {0, 0, 0};
+    struct native_frame frame;
+    const struct native_code *code = &warp->tb->launch->code;
+    const bool native = code->enter && !warp->tb->sm->touch; /* code tells nobody what it touches */
+    if (native)
+        fill_frame(&frame, warp);
     uint64_t left = *budget;
     result->outcome = CORUN_OUTCOME_NEXT;
     while (left && result->outcome == CORUN_OUTCOME_NEXT) {
         const struct operation *op = &warp->code[warp->stack.pc];
         const uint32_t all = warp->stack.mask;
+        if (native && all && !warp->stack.apart && !warp->stack.looked_at) {
+            const struct native_block *block = &code->blocks[all != CORUN_FULL_MASK][warp->stack.pc];
+            uint64_t done = 0;
+            if (block->operations && block->operations <= left)
+                done = run_code(warp, code, block, &frame, left, &tally);
+            left -= done;
+            if (frame.faulted) {
+                op = &warp->code[warp->stack.pc];
+                result->active = active_lanes(warp, op);
+                result->outcome = CORUN_OUTCOME_FAULT;
+                count_lanes(&tally, op, result->active);
+                left--;
+                break;
+            }
+            if (done) {
+                simt_settle(&warp->stack);
+                continue;
+            }
+        }
         /* A whole warp meets wherever it comes; others may have to wait. */
         const uint32_t straight = all == CORUN_FULL_MASK ? op->straight : op->apart;
         if (straight && all && !warp->stack.apart) {

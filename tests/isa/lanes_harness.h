@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs one PTX instruction over lanes of edge values and random ones, on every level this processor has, with full and
+ * Runs one PTX instruction over lanes of edge values and random ones, on every level this processor has and as machine code, with full and
  * partial masks, and compares every lane with a scalar reference. The operands are laid out as isa/lanes.h tells the
  * decoder.
  */
@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "isa/lanes.h"
+#include "isa/native_frame.h"
 
 struct inputs {
     uint64_t value[4]; /* of this lane, as wide as its register */
@@ -242,6 +243,60 @@ static inline uint64_t get_lane(const uint8_t *slots, unsigned slot, unsigned la
     return value;
 }
 
+/* Machine code for the operation alone, which also has a guard, negated or not, or none. NULL: this processor runs none. */
+static inline struct native *make_code(const struct operation *op, struct corun_kernel *kernel)
+{
+    *kernel = (struct corun_kernel){.code = op, .code_length = 1};
+    return native_create(kernel);
+}
+
+/* The operation by its code, for the lanes of a mask: as those that run, or by a guard (predicate 7). */
+static inline void run_code(const struct operation *op, struct machine *machine, uint32_t mask, bool guarded,
+                            bool negated)
+{
+    static struct executor_sm sm;
+    struct operation own = *op;
+    struct corun_kernel kernel;
+    uint32_t kept = machine->predicates[7];
+    own.reconverge = UINT32_MAX;
+    if (guarded) {
+        own.guard = 7;
+        own.guard_negated = negated;
+        machine->predicates[7] = negated ? ~mask : mask;
+    }
+    struct native *native = make_code(&own, &kernel);
+    struct corun_warp warp = {.lanes = {machine->registers, machine->predicates, machine->constants}};
+    struct native_frame frame = {
+        .warp = &warp, .sm = &sm, .left = 1, .mask = guarded ? CORUN_FULL_MASK : mask, .reconverge = UINT32_MAX};
+    struct native_code code = native_code(native);
+    code.enter(&frame, code.blocks[frame.mask != CORUN_FULL_MASK][0].code);
+    assert_int_equal(warp.stack.pc, 1);
+    assert_int_equal(frame.left, 0);
+    assert_int_equal(frame.guarded_threads, guarded ? (uint32_t)__builtin_popcount(mask) : 0);
+    assert_int_equal(frame.unguarded, !guarded);
+    native_destroy(native);
+    machine->predicates[7] = kept;
+}
+
+/* What machine code does is what the functions do, bit for bit. */
+static inline void check_code(const char *name, const struct operation *op, const struct machine *start,
+                              const struct machine *expected, uint32_t mask, uint64_t random)
+{
+    struct corun_kernel kernel;
+    struct native *native = make_code(op, &kernel);
+    if (!native)
+        return;
+    native_destroy(native);
+    for (unsigned way = 0; way < 2; way++) {
+        struct machine found = *start;
+        run_code(op, &found, mask, way == 1, random & 1);
+        if (memcmp(found.registers, expected->registers, sizeof found.registers) != 0 ||
+            memcmp(found.predicates, expected->predicates, sizeof found.predicates) != 0)
+            fail_msg("%s: machine code for the lanes %08x%s does something else", name, mask,
+                     way == 1 ? " by a guard" : "");
+    }
+}
+
 static inline void check_round(const struct lanes_case *test, const struct ptx_instruction *instruction,
                                enum lanes_level levels, bool has_d, unsigned predicate_count, const char *sources,
                                bool carries, uint64_t *state)
@@ -251,6 +306,7 @@ static inline void check_round(const struct lanes_case *test, const struct ptx_i
                reads_carry = carries && (instruction->opcode == PTX_OP_ADDC || instruction->opcode == PTX_OP_SUBC ||
                                          instruction->opcode == PTX_OP_MADC);
     uint64_t random = next_random(state), values[4][32];
+    const bool by_code = (random >> 40 & 3) == 0; /* too: it counts on constants that are the same for all lanes */
     uint32_t mask = random & 3 ? (uint32_t)next_random(state) | 1u << (random >> 8 & 31) : 0xffffffffu;
     struct machine start, after[LANES_LEVEL_COUNT];
     struct operation op = {
@@ -268,7 +324,7 @@ static inline void check_round(const struct lanes_case *test, const struct ptx_i
         unsigned slot = constant ? 2 * s : same ? 0 : 4 + 2 * s;
         op.source[s] = (uint16_t)(constant ? OPERAND_CONSTANT | slot : slot);
         for (unsigned lane = 0; lane < 32; lane++) {
-            values[s][lane] = draw(sources[s], state);
+            values[s][lane] = by_code && constant && lane ? values[s][0] : draw(sources[s], state);
             put_lane(constant ? start.constants : start.registers, slot, lane, class_bytes(sources[s]),
                      values[s][lane]);
         }
@@ -290,6 +346,8 @@ static inline void check_round(const struct lanes_case *test, const struct ptx_i
         struct lanes lanes = {after[level].registers, after[level].predicates, start.constants};
         run(&op, &lanes, mask);
     }
+    if (levels == LANES_V4 && by_code)
+        check_code(test->name, &op, &start, &after[LANES_V4], mask, random >> 41);
     struct inputs in = {.mask = mask, .all = (const uint64_t(*)[32])values};
     uint32_t incoming = op.predicate_in == NO_PREDICATE ? 0 : start.predicates[op.predicate_in];
     in.predicates = op.predicate_in_negated ? ~incoming : incoming;

@@ -17,6 +17,7 @@
 
 #include "corun/memory.h"
 #include "corun/module.h"
+#include "isa/executor.h"
 
 #define HEAD ".version 7.0\n.target sm_75\n.address_size 64\n"
 /* A kernel of one parameter: a pointer in %out; %t is tid.x. */
@@ -60,6 +61,8 @@ static inline enum corun_status runner_try_load(struct runner *runner, const cha
     enum corun_status status = corun_module_load("test.ptx", text, strlen(text), runner->list, &runner->module);
     if (status == CORUN_OK)
         status = corun_module_instance_create(runner->module, runner->memory, runner->list, &runner->instance);
+    if (status == CORUN_OK && getenv("CORUN_TEST_NATIVE"))
+        runner->instance->native_after = 0; /* the whole test by machine code: tests/CMakeLists.txt */
     return status;
 }
 
@@ -71,6 +74,12 @@ static inline void runner_load(struct runner *runner, const char *text)
     assert_int_equal(status, CORUN_OK);
     runner->out_bytes = 65536;
     assert_int_equal(corun_memory_allocate(runner->memory, runner->out_bytes, &runner->out), CORUN_OK);
+}
+
+/* From its first instruction on the kernel runs by machine code, where the processor has any; or it never does. */
+static inline void runner_use_code(struct runner *runner, bool use)
+{
+    runner->instance->native_after = use ? 0 : UINT32_MAX;
 }
 
 static inline void runner_free(struct runner *runner)
