@@ -20,7 +20,7 @@
 
 #define MEMORY_CACHES 64u /* per SM, by low bits of the pc: most instructions stay within one allocation */
 #define FAULT_BYTES 768u
-#define NATIVE_AFTER 2000u /* module_instance.native_after */
+#define NATIVE_AFTER 1000u /* module_instance.native_after */
 #define MAX_TB_WARPS 32u
 #define SPARE_STORAGES 64u /* as many thread blocks as an SM has at most */
 
@@ -107,13 +107,6 @@ struct spare_tb {
     size_t register_bytes, local_bytes, shared_bytes; /* of the launch that made it */
 };
 
-/* Machine code of a kernel, for runs without timing. */
-struct native_kernel {
-    uint64_t instructions; /* of warps, run so far */
-    struct native *native; /* NULL: none yet, or none at all */
-    bool tried;
-};
-
 struct corun_module_instance {
     struct corun_module *module;
     struct corun_memory *memory;
@@ -126,10 +119,10 @@ struct corun_module_instance {
     struct executor_sm **sms;
     uint32_t sm_count;
     struct executor_sm *functional;
-    struct spare_tb *spares;       /* [kernel]; NULL as long as there is none */
-    struct native_kernel *natives; /* [kernel]; NULL as long as nothing was run without timing */
-    uint32_t native_after;         /* warp instructions for each operation of a kernel, before it gets machine code */
-    uint32_t checks;               /* enum corun_check */
+    struct spare_tb *spares; /* [kernel]; NULL as long as there is none */
+    struct native **natives; /* [kernel]: machine code; NULL as long as nothing was run without timing */
+    uint32_t native_after;   /* runs of a block by a warp, after which it gets machine code */
+    uint32_t checks;         /* enum corun_check */
     enum matrix_unit matrix_unit;
     uint32_t compute_capability; /* of the GPU; 0: there is none */
     bool told[NOTES];
@@ -167,7 +160,7 @@ struct launch {
     struct launch_sm *sms;
     uint32_t sm_count;
     struct launch_sm functional;
-    struct native_code code; /* of a run without timing; NULL: none */
+    struct native_code *code; /* of a run without timing; NULL: none */
 };
 
 struct corun_warp {

@@ -439,6 +439,21 @@ static enum corun_status run_in_order(struct flight *flight, struct launch *laun
     return status == CORUN_OK ? run_flight(flight, launch, how->watchdog, list, result) : status;
 }
 
+/* The machine code of the launch's kernel, if this host has any. False when out of memory. */
+static bool find_code(struct launch *launch)
+{
+    struct corun_module_instance *instance = launch->instance;
+    if (!instance->natives)
+        instance->natives = calloc(instance->module->kernel_count, sizeof *instance->natives);
+    if (!instance->natives)
+        return false;
+    struct native **native = &instance->natives[launch->kernel->index];
+    if (!*native)
+        *native = native_create(launch->kernel, instance->native_after);
+    launch->code = *native ? native_code(*native) : NULL;
+    return true;
+}
+
 static enum corun_status begin_run(struct corun_functional_run *run)
 {
     const struct corun_untimed *how = &run->how;
@@ -446,9 +461,7 @@ static enum corun_status begin_run(struct corun_functional_run *run)
     struct corun_module_instance *instance = launch->instance;
     if (!instance->functional)
         instance->functional = executor_sm_create(instance, 0, true);
-    if (!instance->natives)
-        instance->natives = calloc(instance->module->kernel_count, sizeof *instance->natives);
-    if (!instance->functional || !instance->natives)
+    if (!instance->functional || !find_code(launch))
         return corun_report(run->list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     run->flight = (struct flight){.begun = how->first, .places = how->places};
     executor_tb_take_spare(launch);
@@ -456,20 +469,6 @@ static enum corun_status begin_run(struct corun_functional_run *run)
         !(run->turns = find_turns(&launch->grid)))
         return corun_report(run->list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     return CORUN_OK;
-}
-
-/* A kernel that has run for a while gets machine code; what it has already, the launch uses. */
-static void settle_native(struct corun_functional_run *run)
-{
-    struct launch *launch = run->launch;
-    struct corun_module_instance *instance = launch->instance;
-    struct native_kernel *kernel = &instance->natives[launch->kernel->index];
-    uint64_t instructions = kernel->instructions + run->count.warp_instructions;
-    if (!kernel->tried && instructions >= (uint64_t)instance->native_after * launch->kernel->code_length) {
-        kernel->tried = true;
-        kernel->native = native_create(launch->kernel);
-    }
-    launch->code = native_code(kernel->native);
 }
 
 static bool has_ended(const struct corun_functional_run *run)
@@ -494,7 +493,6 @@ static enum corun_status continue_run(struct corun_functional_run *run, uint64_t
     flight->came_on = run->count.warp_instructions;
     while (status == CORUN_OK && !has_ended(run) && run->count.warp_instructions - flight->came_on < patience) {
         sm->touch = flight->begun >= how->touch_from ? how->touch : NULL;
-        settle_native(run);
         status = run->turns && sm->touch ? run_side_by_side(flight, launch, run->turns, how, run->list, &run->count)
                                          : run_in_order(flight, launch, how, run->list, &run->count);
         flush_text(sm, how->print, how->print_user);
@@ -510,8 +508,6 @@ static void end_run(struct corun_functional_run *run)
     for (uint32_t i = 0; i < run->flight.count; i += size)
         end_tbs(run->launch, &run->flight.states[i]);
     executor_tb_leave_spare(run->launch);
-    if (run->launch->instance->natives)
-        run->launch->instance->natives[run->launch->kernel->index].instructions += run->count.warp_instructions;
     free(run->flight.states);
     free(run->turns);
 }

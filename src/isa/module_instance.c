@@ -336,7 +336,7 @@ void corun_module_instance_destroy(struct corun_module_instance *instance)
     executor_sm_destroy(instance->functional);
     executor_tb_free_spares(instance);
     for (uint32_t k = 0; instance->natives && k < instance->module->kernel_count; k++)
-        native_destroy(instance->natives[k].native);
+        native_destroy(instance->natives[k]);
     free(instance->natives);
     for (uint32_t k = 0; instance->constants && k < instance->module->kernel_count; k++)
         free(instance->constants[k]);

@@ -14,11 +14,18 @@
 #include <sys/mman.h>
 
 #define MOST_OPERATIONS 512u /* of a block */
+#define MOST_CODE 1024u      /* bytes for an operation, on the average */
 
+/* Code is made in a buffer, and copied to where it can run as soon as a block is complete: the same offsets here and there. */
 struct native {
-    struct native_block *blocks[2]; /* for whole warps, for any lanes: [operation] */
-    uint8_t *code;
-    size_t code_bytes;
+    struct native_code code; /* first: that is what others have of it */
+    const struct corun_kernel *kernel;
+    bool *meets,
+        *begins; /* [operation]: where lanes meet; where a block begins, as control may come there from elsewhere */
+    struct assembler made;
+    uint8_t *runs;
+    size_t most; /* bytes that there is room for */
+    size_t exit, carry_out;
 };
 
 static const struct native_numbers numbers __attribute__((aligned(64))) = {
@@ -48,8 +55,8 @@ static void load_pointer(struct assembler *to, ZydisRegister where, ZydisRegiste
     ASSEMBLE(to, MOV, at_register(where), at_memory(base, (int64_t)offset, 8));
 }
 
-/* native_code.enter, which goes to a block, and where blocks leave to. Gives the latter's place. */
-static size_t make_frame(struct assembler *to)
+/* native_code.enter: goes to a block. */
+static void make_entry(struct assembler *to)
 {
     for (size_t i = 0; i < SAVED; i++)
         ASSEMBLE(to, PUSH, at_register(saved[i]));
@@ -62,6 +69,11 @@ static size_t make_frame(struct assembler *to)
     load_pointer(to, OWN_SM, FRAME, offsetof(struct native_frame, sm));
     ASSEMBLE(to, MOV, at_register(NUMBERS), at_number((int64_t)(uintptr_t)&numbers));
     ASSEMBLE(to, JMP, at_register(ZYDIS_REGISTER_RSI));
+}
+
+/* Where blocks leave to, with the next operation in ecx. */
+static size_t make_exit(struct assembler *to)
+{
     size_t exit = to->length;
     load_pointer(to, ZYDIS_REGISTER_RAX, FRAME, offsetof(struct native_frame, warp));
     ASSEMBLE(to, MOV, at_memory(ZYDIS_REGISTER_RAX, offsetof(struct corun_warp, stack.pc), 4),
@@ -72,6 +84,31 @@ static size_t make_frame(struct assembler *to)
     assemble(to, ZYDIS_MNEMONIC_VZEROUPPER, 0, &(operand){0});
     assemble(to, ZYDIS_MNEMONIC_RET, 0, &(operand){0});
     return exit;
+}
+
+/* What detours call: executor_carry_out for the operation in esi and the lanes in edx, with all vector registers as they are. */
+static size_t make_carry_out(struct assembler *to)
+{
+    size_t place = to->length, held = offsetof(struct native_frame, held);
+    const operand operation = at_register(ZYDIS_REGISTER_RSI);
+    for (uint32_t i = 0; i < VECTOR_REGISTERS; i++)
+        assemble_two(to, ZYDIS_MNEMONIC_VMOVDQA32, at_memory(FRAME, (int64_t)(held + i * PART_BYTES), PART_BYTES),
+                     at_zmm(i));
+    load_pointer(to, ZYDIS_REGISTER_RDI, FRAME, offsetof(struct native_frame, warp));
+    ASSEMBLE(to, MOV, at_memory(ZYDIS_REGISTER_RDI, offsetof(struct corun_warp, stack.pc), 4),
+             at_register(ZYDIS_REGISTER_ESI));
+    _Static_assert(sizeof(struct operation) == 64, "a shift by 6");
+    ASSEMBLE(to, SHL, operation, at_number(6));
+    ASSEMBLE(to, ADD, operation, at_memory(ZYDIS_REGISTER_RDI, offsetof(struct corun_warp, code), 8));
+    ASSEMBLE(to, SUB, at_register(ZYDIS_REGISTER_RSP), at_number(8));
+    assemble_call(to, (const void *)(uintptr_t)executor_carry_out);
+    ASSEMBLE(to, ADD, at_register(ZYDIS_REGISTER_RSP), at_number(8));
+    for (uint32_t i = 0; i < VECTOR_REGISTERS; i++)
+        assemble_two(to, ZYDIS_MNEMONIC_VMOVDQA32, at_zmm(i),
+                     at_memory(FRAME, (int64_t)(held + i * PART_BYTES), PART_BYTES));
+    ASSEMBLE(to, TEST, at_register(ZYDIS_REGISTER_AL), at_register(ZYDIS_REGISTER_AL));
+    assemble(to, ZYDIS_MNEMONIC_RET, 0, &(operand){0});
+    return place;
 }
 
 /* ---- blocks ---- */
@@ -112,59 +149,47 @@ static bool belongs(const struct operation *op, bool masked)
     }
 }
 
-/* Where lanes meet, and where a block begins: where control may come to from elsewhere. */
-struct marks {
-    bool *meets, *begins;
-};
-
-static bool find_marks(const struct corun_kernel *kernel, struct marks *marks)
+static void find_marks(struct native *native)
 {
+    const struct corun_kernel *kernel = native->kernel;
     uint32_t length = kernel->code_length;
-    marks->meets = calloc((size_t)length + 1, sizeof(bool));
-    marks->begins = calloc((size_t)length + 1, sizeof(bool));
-    if (!marks->meets || !marks->begins)
-        return false;
-    marks->begins[0] = true;
+    native->begins[0] = true;
     for (uint32_t i = 0; i < length; i++) {
         const struct operation *op = &kernel->code[i];
         if (op->reconverge < length)
-            marks->meets[op->reconverge] = marks->begins[op->reconverge] = true;
+            native->meets[op->reconverge] = native->begins[op->reconverge] = true;
         if (op->kind == OPERATION_BRANCH && op->target < length)
-            marks->begins[op->target] = true;
+            native->begins[op->target] = true;
         if (!belongs(op, true))
-            marks->begins[i + 1] = true;
+            native->begins[i + 1] = true;
     }
     for (uint32_t i = 0; i < kernel->branch_target_count; i++)
         if (kernel->branch_targets[i] < length)
-            marks->begins[kernel->branch_targets[i]] = true;
-    return true;
+            native->begins[kernel->branch_targets[i]] = true;
 }
 
-/* How many operations a block from there on has, a branch at its end not counted. It goes on over places where another one begins. */
-static uint32_t block_length(const struct corun_kernel *kernel, const struct marks *marks, uint32_t first, bool masked)
+/* How many operations a block from there on has: up to where another one begins, or with a branch. */
+static uint32_t block_length(const struct native *native, uint32_t first, bool masked)
 {
-    uint32_t count = 0;
-    while (count < MOST_OPERATIONS && first + count < kernel->code_length &&
-           belongs(&kernel->code[first + count], masked) && !(count && marks->meets[first + count]))
-        count++;
-    return count;
+    const struct corun_kernel *kernel = native->kernel;
+    uint32_t end = first;
+    while (end < kernel->code_length && end - first < MOST_OPERATIONS && belongs(&kernel->code[end], masked) &&
+           (end == first || !native->begins[end]))
+        end++;
+    if (end < kernel->code_length && kernel->code[end].kind == OPERATION_BRANCH &&
+        (end == first || !native->begins[end]))
+        end++;
+    else if (end - first == MOST_OPERATIONS)
+        native->begins[end] = true;
+    return end - first;
 }
 
-static bool ends_with_branch(const struct corun_kernel *kernel, const struct marks *marks, uint32_t first, uint32_t end)
+static void find_blocks(struct native *native)
 {
-    return end < kernel->code_length && kernel->code[end].kind == OPERATION_BRANCH &&
-           (end == first || !marks->meets[end]);
-}
-
-/* Fills in how many operations blocks have. */
-static void find_blocks(const struct corun_kernel *kernel, const struct marks *marks, bool masked,
-                        struct native_block *blocks)
-{
-    for (uint32_t first = 0; first < kernel->code_length; first++) {
-        uint32_t count = marks->begins[first] ? block_length(kernel, marks, first, masked) : 0;
-        if (marks->begins[first])
-            blocks[first].operations = count + ends_with_branch(kernel, marks, first, first + count);
-    }
+    for (uint32_t masked = 0; masked < 2; masked++)
+        for (uint32_t first = 0; first < native->kernel->code_length; first++)
+            if (native->begins[first])
+                native->code.blocks[masked][first].operations = block_length(native, first, masked);
 }
 
 static void make_operation(struct block_maker *maker)
@@ -180,14 +205,13 @@ static void make_operation(struct block_maker *maker)
     maker_unpin(maker);
 }
 
-static void make_block(struct block_maker *maker, uint32_t first)
+static void make_block(struct block_maker *maker, uint32_t count)
 {
     const struct operation *code = maker->kernel->code;
-    uint32_t end = first + maker->blocks[first].operations;
+    uint32_t end = maker->first + count;
     bool branch = code[end - 1].kind == OPERATION_BRANCH;
     maker_forget(maker);
-    maker->first = first;
-    for (maker->at = first; maker->at < end - branch && !maker->to->failed; maker->at++)
+    for (maker->at = maker->first; maker->at < end - branch && !maker->to->failed; maker->at++)
         make_operation(maker);
     if (branch)
         maker_end_with_branch(maker, end - 1);
@@ -195,101 +219,104 @@ static void make_block(struct block_maker *maker, uint32_t first)
         maker_end(maker, end);
     for (size_t i = 0; i < maker->detours.count && !maker->to->failed; i++)
         native_make_detour(maker, &maker->detours.data[i]);
-    maker->detours.count = 0;
-}
-
-/* Code of all blocks; where that of each begins goes to `offsets`. */
-static void make_blocks(struct block_maker *maker, size_t *offsets)
-{
-    for (uint32_t first = 0; first < maker->kernel->code_length && !maker->to->failed; first++) {
-        if (!maker->blocks[first].operations)
-            continue;
-        offsets[first] = maker->to->length;
-        make_block(maker, first);
-    }
-    for (size_t i = 0; i < maker->links.count; i++)
-        assemble_lead(maker->to, maker->links.data[i].jump, offsets[maker->links.data[i].target]);
     vector_free(&maker->detours);
-    vector_free(&maker->links);
 }
 
-/* The code to where it can run. */
-static bool publish(struct native *native, const struct assembler *to)
+/* What was made from `from` on to where it can run. */
+static bool publish(struct native *native, size_t from)
 {
-    void *code =
-        to->failed ? MAP_FAILED : mmap(NULL, to->length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (code == MAP_FAILED)
+    const struct assembler *made = &native->made;
+    if (made->failed || made->length > native->most || mprotect(native->runs, native->most, PROT_READ | PROT_WRITE))
         return false;
-    native->code = code;
-    native->code_bytes = to->length;
-    memcpy(code, to->code, to->length);
-    return !mprotect(code, to->length, PROT_READ | PROT_EXEC);
+    memcpy(native->runs + from, made->code + from, made->length - from);
+    return !mprotect(native->runs, native->most, PROT_READ | PROT_EXEC);
 }
 
-static bool make_code(struct native *native, const struct corun_kernel *kernel)
+const void *native_make(struct native_code *code, bool masked, uint32_t first)
 {
-    struct marks marks = {NULL, NULL};
-    struct assembler to = {NULL, 0, 0, false};
-    size_t places = (size_t)kernel->code_length + 1, exit = make_frame(&to);
-    size_t *offsets = calloc(2 * places, sizeof *offsets);
-    native->blocks[0] = calloc(2 * places, sizeof(struct native_block));
-    native->blocks[1] = native->blocks[0] + places;
-    bool made = offsets && native->blocks[0] && find_marks(kernel, &marks);
-    for (uint32_t masked = 0; made && masked < 2; masked++) {
-        struct block_maker maker = {.to = &to,
-                                    .kernel = kernel,
-                                    .meets = marks.meets,
-                                    .blocks = native->blocks[masked],
-                                    .masked = masked,
-                                    .exit = exit};
-        find_blocks(kernel, &marks, masked, native->blocks[masked]);
-        make_blocks(&maker, &offsets[masked * places]);
+    struct native *native = (struct native *)code;
+    struct native_block *block = &code->blocks[masked][first];
+    size_t from = native->made.length;
+    struct block_maker maker = {.to = &native->made,
+                                .kernel = native->kernel,
+                                .meets = native->meets,
+                                .blocks = code->blocks[masked],
+                                .masked = masked,
+                                .first = first,
+                                .exit = native->exit,
+                                .carry_out = native->carry_out};
+    make_block(&maker, block->operations);
+    if (publish(native, from)) {
+        block->code = native->runs + from;
+    } else {
+        block->operations = 0;
+        native->made.length = from;
+        native->made.failed = false;
     }
-    made = made && publish(native, &to);
-    for (size_t i = 0; made && i < 2 * places; i++)
-        native->blocks[0][i].code = native->code + offsets[i];
-    free(to.code);
-    free(offsets);
-    free(marks.meets);
-    free(marks.begins);
-    return made;
+    return block->code;
 }
 
-struct native *native_create(const struct corun_kernel *kernel)
+/* Room for the code of all blocks, of which only what is used takes memory. */
+static bool make_room(struct native *native)
+{
+    size_t places = (size_t)native->kernel->code_length + 1;
+    native->meets = calloc(places, sizeof(bool));
+    native->begins = calloc(places, sizeof(bool));
+    native->code.blocks[0] = calloc(2 * places, sizeof(struct native_block));
+    native->code.blocks[1] = native->code.blocks[0] + places;
+    native->most = (2 * places * MOST_CODE + 4095) / 4096 * 4096;
+    void *runs = mmap(NULL, native->most, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    native->runs = runs == MAP_FAILED ? NULL : runs;
+    return native->meets && native->begins && native->code.blocks[0] && native->runs;
+}
+
+struct native *native_create(const struct corun_kernel *kernel, uint32_t after)
 {
     if (lanes_level_best() != LANES_V4)
         return NULL;
     struct native *native = calloc(1, sizeof *native);
-    if (native && !make_code(native, kernel)) {
-        native_destroy(native);
+    if (!native)
         return NULL;
+    native->kernel = kernel;
+    native->code.after = after;
+    if (make_room(native)) {
+        make_entry(&native->made);
+        native->exit = make_exit(&native->made);
+        native->carry_out = make_carry_out(&native->made);
+        find_marks(native);
+        find_blocks(native);
+        native->code.enter = (void (*)(struct native_frame *, const void *))(uintptr_t)native->runs;
+        if (publish(native, 0))
+            return native;
     }
-    return native;
+    native_destroy(native);
+    return NULL;
 }
 
 void native_destroy(struct native *native)
 {
     if (!native)
         return;
-    if (native->code)
-        munmap(native->code, native->code_bytes);
-    free(native->blocks[0]);
+    if (native->runs)
+        munmap(native->runs, native->most);
+    free(native->code.blocks[0]);
+    free(native->meets);
+    free(native->begins);
+    free(native->made.code);
     free(native);
 }
 
-struct native_code native_code(const struct native *native)
+struct native_code *native_code(struct native *native)
 {
-    struct native_code none = {NULL, {NULL, NULL}};
-    return native ? (struct native_code){(void (*)(struct native_frame *, const void *))(uintptr_t)native->code,
-                                         {native->blocks[0], native->blocks[1]}}
-                  : none;
+    return &native->code;
 }
 
 #else
 
-struct native *native_create(const struct corun_kernel *kernel)
+struct native *native_create(const struct corun_kernel *kernel, uint32_t after)
 {
     (void)kernel;
+    (void)after;
     return NULL;
 }
 
@@ -298,10 +325,18 @@ void native_destroy(struct native *native)
     (void)native;
 }
 
-struct native_code native_code(const struct native *native)
+struct native_code *native_code(struct native *native)
 {
     (void)native;
-    return (struct native_code){NULL, {NULL, NULL}};
+    return NULL;
+}
+
+const void *native_make(struct native_code *code, bool masked, uint32_t first)
+{
+    (void)code;
+    (void)masked;
+    (void)first;
+    return NULL;
 }
 
 #endif

@@ -303,8 +303,8 @@ static void load_uniform(struct block_maker *maker, const struct operation *op, 
 /* Only by a call. */
 static void make_far_access(struct block_maker *maker, const struct operation *op)
 {
-    maker_store(maker, maker->held);
-    maker_call_executor(maker, maker->at);
+    maker_store(maker);
+    maker_call_executor(maker, maker->at, false);
     maker_forget(maker);
     if (op->guard != NO_PREDICATE)
         maker_count_guard(maker, op);
@@ -600,11 +600,12 @@ void native_make_detour(struct block_maker *maker, const struct detour *planned)
         try_anywhere(maker, op, &detour);
     for (uint32_t i = 0; i < detour.far_count; i++)
         assemble_target(to, detour.far[i]);
-    maker_store(maker, detour.held);
-    maker_call_executor(maker, detour.operation);
-    for (uint32_t i = 0; i < VECTOR_REGISTERS; i++)
-        if (detour.held[i].part != NO_PART)
-            maker_load(maker, i, detour.held[i].part);
+    maker_store_operand(maker, detour.held, op->source[0], op->source[0] & OPERAND_CONSTANT ? 0 : address_parts(op));
+    if (op->kind == OPERATION_STORE)
+        maker_store_operand(maker, detour.held, op->source[1], element_codes[op->quick].parts);
+    else if (maker_is_masked(maker, op)) /* other lanes keep what they have */
+        maker_store_operand(maker, detour.held, op->destination, detour.results);
+    maker_call_executor(maker, detour.operation, true);
     for (uint32_t part = 0; part < detour.results; part++)
         maker_load(maker, detour.result[part], part_of(op->destination, part));
     assemble_jump_back(to, ZYDIS_MNEMONIC_JMP, detour.back);

@@ -19,6 +19,7 @@ struct native_frame {
     struct memory_cache shared, parameters; /* as a cache has an allocation */
     _Alignas(
         64) uint64_t addresses[CORUN_WARP_LANES]; /* of the operation at hand; of 32 bits each if they are narrow */
+    _Alignas(64) uint8_t held[32][64];            /* vector registers, while a function of C runs */
 };
 
 #endif

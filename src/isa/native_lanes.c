@@ -15,7 +15,8 @@ enum recipe_kind {
     NOT,
     NEGATE,
     LOGIC_THREE,
-    FUNNEL,       /* mnemonic d, other, c where d was a or b */
+    FUNNEL, /* mnemonic d, other, c where d was a or b */
+    UPPER_PRODUCT,
     SHIFT_WIDE,   /* the number of bits has half the width */
     WIDE_PRODUCT, /* of two of 32 bits, perhaps and a sum with one of 64 */
     EXTEND,       /* 32 bits to 64 */
@@ -26,6 +27,7 @@ enum recipe_kind {
     FLOAT_BINARY,
     FLOAT_FUSED,       /* mnemonic t, b, c where t was a */
     FLOAT_PRODUCT_SUM, /* the product rounded, then mnemonic: product and c; number: c and product */
+    FLOAT_EXTREME,     /* number: of zeros the one without a sign is taken */
     FLOAT_NEGATE,
     FLOAT_ABSOLUTE,
     FLOAT_TO_INTEGER,
@@ -113,10 +115,36 @@ static void float_to_integer(struct assembler *to, const struct recipe *recipe, 
     ASSEMBLE(to, VPXORD, at_zmm(vector), at_mask(ODD), at_zmm(vector), at_zmm(vector));
 }
 
-/* Vector registers with the operands of one part, and the one for its results. */
+/* Vector registers with the operands of one part, and the one for its results. UPPER_PRODUCT: c is one to use. */
 struct part {
     uint32_t a, b, c, d;
 };
+
+/* Products of 64 bits of the lanes with even numbers, then of those with odd ones; the upper halves of both. */
+static void upper_product(struct assembler *to, const struct recipe *recipe, const struct part *part)
+{
+    const operand a = at_zmm(part->a), b = at_zmm(part->b), other = at_zmm(part->c), d = at_zmm(part->d);
+    const operand half = at_number(32), odd = at_register(ZYDIS_REGISTER_EAX);
+    ASSEMBLE(to, VPSRLQ, d, at_mask(0), a, half);
+    ASSEMBLE(to, VPSRLQ, other, at_mask(0), b, half);
+    assemble_three(to, recipe->mnemonic, other, other, d);
+    assemble_three(to, recipe->mnemonic, d, a, b);
+    ASSEMBLE(to, VPSRLQ, d, at_mask(0), d, half);
+    ASSEMBLE(to, MOV, odd, at_number(0xaaaa));
+    ASSEMBLE(to, KMOVD, at_mask(ODD), odd);
+    ASSEMBLE(to, VMOVDQA32, d, at_mask(ODD), other);
+}
+
+/* The instruction gives b for zeros and where either is NaN. */
+static void float_extreme(struct assembler *to, const struct recipe *recipe, const struct part *part)
+{
+    const operand a = at_zmm(part->a), b = at_zmm(part->b), d = at_zmm(part->d);
+    assemble_three(to, recipe->mnemonic, d, a, b);
+    ASSEMBLE(to, VCMPPS, at_mask(ODD), at_mask(0), a, b, at_number(0));
+    assemble(to, recipe->number ? ZYDIS_MNEMONIC_VPANDD : ZYDIS_MNEMONIC_VPORD, 4, (operand[]){d, at_mask(ODD), a, b});
+    ASSEMBLE(to, VCMPPS, at_mask(ODD), at_mask(0), b, b, at_number(3));
+    ASSEMBLE(to, VMOVDQA32, d, at_mask(ODD), a);
+}
 
 static void compute_integers(struct assembler *to, const struct operation *op, const struct recipe *recipe,
                              const struct part *part)
@@ -152,6 +180,9 @@ static void compute_integers(struct assembler *to, const struct operation *op, c
         copy(to, part->d, recipe->number ? part->b : part->a);
         assemble_three(to, recipe->mnemonic, d, recipe->number ? a : b, c);
         break;
+    case UPPER_PRODUCT:
+        upper_product(to, recipe, part);
+        break;
     default: /* MOVE */
         copy(to, part->d, part->a);
         break;
@@ -175,6 +206,9 @@ static void compute_floats(struct assembler *to, const struct recipe *recipe, co
     case FLOAT_PRODUCT_SUM:
         assemble_three(to, ZYDIS_MNEMONIC_VMULPS, d, a, b);
         assemble_three(to, recipe->mnemonic, d, recipe->number ? c : d, recipe->number ? d : c);
+        break;
+    case FLOAT_EXTREME:
+        float_extreme(to, recipe, part);
         break;
     case FLOAT_NEGATE:
         assemble_three(to, ZYDIS_MNEMONIC_VPXORD, d, a, number_at(offsetof(struct native_numbers, sign)));
@@ -201,7 +235,9 @@ static uint32_t operand_count(uint8_t kind)
     case FLOAT_PRODUCT_SUM:
         return 3;
     case BINARY:
+    case UPPER_PRODUCT:
     case FLOAT_BINARY:
+    case FLOAT_EXTREME:
         return 2;
     default:
         return 1;
@@ -218,6 +254,8 @@ static void make_parts(struct block_maker *maker, const struct operation *op, co
             part.b = source(maker, op, 1, i);
         if (operands > 2)
             part.c = source(maker, op, 2, i);
+        else if (recipe->kind == UPPER_PRODUCT)
+            part.c = maker_new(maker);
         part.d = maker_new(maker);
         if (recipe->kind >= FLOAT_UNARY)
             compute_floats(maker->to, recipe, &part);

@@ -74,11 +74,20 @@ void maker_unpin(struct block_maker *maker)
         maker->held[i].pinned = false;
 }
 
-void maker_store(struct block_maker *maker, const struct held *held)
+void maker_store(struct block_maker *maker)
 {
+    const struct held *held = maker->held;
     for (uint32_t i = 0; i < VECTOR_REGISTERS; i++)
         if (held[i].dirty)
             assemble_two(maker->to, ZYDIS_MNEMONIC_VMOVDQA32, home_of(held[i].part), at_zmm(i));
+}
+
+void maker_store_operand(struct block_maker *maker, const struct held *held, uint16_t source, uint32_t parts)
+{
+    for (uint32_t part = 0; part < parts; part++)
+        for (uint32_t i = 0; i < VECTOR_REGISTERS; i++)
+            if (held[i].dirty && held[i].part == part_of(source, part))
+                assemble_two(maker->to, ZYDIS_MNEMONIC_VMOVDQA32, home_of(held[i].part), at_zmm(i));
 }
 
 void maker_load(struct block_maker *maker, uint32_t vector, int32_t part)
@@ -169,7 +178,7 @@ static void count_operations(struct block_maker *maker, uint32_t end)
     add(maker, offsetof(struct native_frame, unguarded_merged), merged);
 }
 
-/* To the block that begins there, unless it has more operations than may be run, or lanes meet there. */
+/* To the block that begins there, unless it has no code yet or more operations than may be run, or lanes meet there. */
 static void go_on(struct block_maker *maker, uint32_t next)
 {
     struct assembler *to = maker->to;
@@ -186,9 +195,11 @@ static void go_on(struct block_maker *maker, uint32_t next)
                  at_memory(FRAME, offsetof(struct native_frame, reconverge), 4));
         assemble_jump_back(to, ZYDIS_MNEMONIC_JZ, maker->exit);
     }
-    struct link link = {assemble_jump(to, ZYDIS_MNEMONIC_JMP), next};
-    if (!vector_push(&maker->links, link))
-        to->failed = true;
+    ASSEMBLE(to, MOV, at_register(ZYDIS_REGISTER_RAX), at_number((int64_t)(uintptr_t)&maker->blocks[next].code));
+    ASSEMBLE(to, MOV, at_register(ZYDIS_REGISTER_RAX), at_memory(ZYDIS_REGISTER_RAX, 0, 8));
+    ASSEMBLE(to, TEST, at_register(ZYDIS_REGISTER_RAX), at_register(ZYDIS_REGISTER_RAX));
+    assemble_jump_back(to, ZYDIS_MNEMONIC_JZ, maker->exit);
+    ASSEMBLE(to, JMP, at_register(ZYDIS_REGISTER_RAX));
 }
 
 /* ---- functions of C ---- */
@@ -213,7 +224,7 @@ static size_t prepare_lanes(struct block_maker *maker, const struct operation *o
 void maker_call_function(struct block_maker *maker, const struct operation *op)
 {
     struct assembler *to = maker->to;
-    maker_store(maker, maker->held);
+    maker_store(maker);
     if (op->guard != NO_PREDICATE)
         maker_count_guard(maker, op);
     size_t none = prepare_lanes(maker, op);
@@ -226,16 +237,21 @@ void maker_call_function(struct block_maker *maker, const struct operation *op)
     maker_forget(maker);
 }
 
-void maker_call_executor(struct block_maker *maker, uint32_t at)
+void maker_call_executor(struct block_maker *maker, uint32_t at, bool keep)
 {
     struct assembler *to = maker->to;
     const struct operation *op = &maker->kernel->code[at];
     size_t none = prepare_lanes(maker, op);
-    ASSEMBLE(to, MOV, at_register(ZYDIS_REGISTER_RDI), at_memory(FRAME, offsetof(struct native_frame, warp), 8));
-    ASSEMBLE(to, MOV, at_memory(ZYDIS_REGISTER_RDI, offsetof(struct corun_warp, stack.pc), 4), at_number(at));
-    ASSEMBLE(to, MOV, at_register(ZYDIS_REGISTER_RSI), at_number((int64_t)(uintptr_t)op));
-    assemble_call(to, (const void *)(uintptr_t)executor_carry_out);
-    ASSEMBLE(to, TEST, at_register(ZYDIS_REGISTER_AL), at_register(ZYDIS_REGISTER_AL));
+    if (keep) {
+        ASSEMBLE(to, MOV, at_register(ZYDIS_REGISTER_ESI), at_number(at));
+        assemble_jump_back(to, ZYDIS_MNEMONIC_CALL, maker->carry_out);
+    } else {
+        ASSEMBLE(to, MOV, at_register(ZYDIS_REGISTER_RDI), at_memory(FRAME, offsetof(struct native_frame, warp), 8));
+        ASSEMBLE(to, MOV, at_memory(ZYDIS_REGISTER_RDI, offsetof(struct corun_warp, stack.pc), 4), at_number(at));
+        ASSEMBLE(to, MOV, at_register(ZYDIS_REGISTER_RSI), at_number((int64_t)(uintptr_t)op));
+        assemble_call(to, (const void *)(uintptr_t)executor_carry_out);
+        ASSEMBLE(to, TEST, at_register(ZYDIS_REGISTER_AL), at_register(ZYDIS_REGISTER_AL));
+    }
     size_t done = assemble_jump(to, ZYDIS_MNEMONIC_JNZ);
     ASSEMBLE(to, MOV, at_memory(FRAME, offsetof(struct native_frame, faulted), 4), at_number(1));
     count_operations(maker, at);
@@ -249,7 +265,7 @@ void maker_call_executor(struct block_maker *maker, uint32_t at)
 
 void maker_end(struct block_maker *maker, uint32_t end)
 {
-    maker_store(maker, maker->held);
+    maker_store(maker);
     count_operations(maker, end);
     go_on(maker, end);
 }
@@ -262,7 +278,7 @@ void maker_end_with_branch(struct block_maker *maker, uint32_t end)
 {
     struct assembler *to = maker->to;
     const struct operation *op = &maker->kernel->code[end];
-    maker_store(maker, maker->held);
+    maker_store(maker);
     if (op->guard != NO_PREDICATE) {
         maker_lanes_to_eax(maker, op);
         ASSEMBLE(to, TEST, at_register(ZYDIS_REGISTER_EAX), at_register(ZYDIS_REGISTER_EAX));

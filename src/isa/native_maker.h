@@ -63,12 +63,6 @@ struct detour {
     uint32_t operation;
 };
 
-/* A jump to the code of a block. */
-struct link {
-    size_t jump;
-    uint32_t target; /* operation */
-};
-
 struct block_maker {
     struct assembler *to;
     const struct corun_kernel *kernel;
@@ -76,11 +70,10 @@ struct block_maker {
     const struct native_block *blocks; /* of the kernel, for these lanes: [operation] */
     bool masked;                       /* for lanes that are not the whole warp */
     uint32_t first, at;                /* operations: the block's first one, and the one at hand */
-    size_t exit;                       /* code that leaves all blocks, with the next operation in ecx */
+    size_t exit, carry_out; /* code that leaves all blocks, with the next operation in ecx; that which detours call */
     struct held held[VECTOR_REGISTERS];
     uint32_t clock;
     VECTOR(struct detour) detours;
-    VECTOR(struct link) links;
 };
 
 /* The part of an operand: a slot, or OPERAND_CONSTANT | slot, all parts of which are the same. */
@@ -98,7 +91,9 @@ void maker_bind(struct block_maker *maker, uint32_t vector, int32_t part);
 /* The operation at hand is over. */
 void maker_unpin(struct block_maker *maker);
 /* Stores what is newer than the warp's; all stays at hand. */
-void maker_store(struct block_maker *maker, const struct held *held);
+void maker_store(struct block_maker *maker);
+/* The same of one operand of so many parts, if vector registers hold what `held` says. */
+void maker_store_operand(struct block_maker *maker, const struct held *held, uint16_t source, uint32_t parts);
 /* Loads a part into that vector register; what the registers hold is not looked at. */
 void maker_load(struct block_maker *maker, uint32_t vector, int32_t part);
 /* Nothing is at hand any more. */
@@ -117,8 +112,8 @@ void maker_blend(struct block_maker *maker, bool wide, uint32_t part, uint32_t v
 
 /* The operation by its function: what there is no code for. */
 void maker_call_function(struct block_maker *maker, const struct operation *op);
-/* The same by executor_carry_out. What is newer than the warp's has to be stored before. */
-void maker_call_executor(struct block_maker *maker, uint32_t at);
+/* The same by executor_carry_out. What is newer than the warp's has to be stored before; vector registers are lost, or kept. */
+void maker_call_executor(struct block_maker *maker, uint32_t at, bool keep);
 /* The block is over after its operations up to `end`: counts them, and goes on there. */
 void maker_end(struct block_maker *maker, uint32_t end);
 /* The same with a branch at `end`. */

@@ -74,9 +74,8 @@ static inline void run_straight(struct corun_warp *warp, const struct operation 
 }
 
 /* Machine code from a block on. Gives how many instructions it ran. */
-static inline uint64_t run_code(struct corun_warp *warp, const struct native_code *code,
-                                const struct native_block *block, struct native_frame *frame, uint64_t left,
-                                struct tally *tally)
+static inline uint64_t run_code(struct corun_warp *warp, const struct native_code *native, const void *code,
+                                struct native_frame *frame, uint64_t left, struct tally *tally)
 {
     uint64_t lanes = lane_count(warp->stack.mask);
     frame->left = left;
@@ -84,7 +83,7 @@ static inline uint64_t run_code(struct corun_warp *warp, const struct native_cod
     frame->reconverge = warp->stack.reconverge;
     frame->unguarded = frame->guarded_threads = 0;
     frame->unguarded_merged = frame->guarded_merged = 0;
-    code->enter(frame, block->code);
+    native->enter(frame, code);
     tally->warps += left - frame->left;
     tally->threads += lanes * frame->unguarded + frame->guarded_threads;
     tally->merged += (int64_t)lanes * frame->unguarded_merged + frame->guarded_merged;
@@ -135,8 +134,8 @@ enum corun_outcome executor_run(struct corun_warp *warp, uint64_t *budget, struc
 {
     struct tally tally = {0, 0, 0};
     struct native_frame frame;
-    const struct native_code *code = &warp->tb->launch->code;
-    const bool native = code->enter && !warp->tb->sm->touch; /* code tells nobody what it touches */
+    struct native_code *native =
+        warp->tb->sm->touch ? NULL : warp->tb->launch->code; /* code tells nobody what it touches */
     if (native)
         fill_frame(&frame, warp);
     uint64_t left = *budget;
@@ -145,10 +144,8 @@ enum corun_outcome executor_run(struct corun_warp *warp, uint64_t *budget, struc
         const struct operation *op = &warp->code[warp->stack.pc];
         const uint32_t all = warp->stack.mask;
         if (native && all && !warp->stack.apart && !warp->stack.looked_at) {
-            const struct native_block *block = &code->blocks[all != CORUN_FULL_MASK][warp->stack.pc];
-            uint64_t done = 0;
-            if (block->operations && block->operations <= left)
-                done = run_code(warp, code, block, &frame, left, &tally);
+            const void *code = native_find(native, all != CORUN_FULL_MASK, warp->stack.pc, left);
+            uint64_t done = code ? run_code(warp, native, code, &frame, left, &tally) : 0;
             left -= done;
             if (frame.faulted) {
                 op = &warp->code[warp->stack.pc];

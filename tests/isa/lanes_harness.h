@@ -247,7 +247,7 @@ static inline uint64_t get_lane(const uint8_t *slots, unsigned slot, unsigned la
 static inline struct native *make_code(const struct operation *op, struct corun_kernel *kernel)
 {
     *kernel = (struct corun_kernel){.code = op, .code_length = 1};
-    return native_create(kernel);
+    return native_create(kernel, 0);
 }
 
 /* The operation by its code, for the lanes of a mask: as those that run, or by a guard (predicate 7). */
@@ -268,8 +268,8 @@ static inline void run_code(const struct operation *op, struct machine *machine,
     struct corun_warp warp = {.lanes = {machine->registers, machine->predicates, machine->constants}};
     struct native_frame frame = {
         .warp = &warp, .sm = &sm, .left = 1, .mask = guarded ? CORUN_FULL_MASK : mask, .reconverge = UINT32_MAX};
-    struct native_code code = native_code(native);
-    code.enter(&frame, code.blocks[frame.mask != CORUN_FULL_MASK][0].code);
+    struct native_code *code = native_code(native);
+    code->enter(&frame, native_find(code, frame.mask != CORUN_FULL_MASK, 0, 1));
     assert_int_equal(warp.stack.pc, 1);
     assert_int_equal(frame.left, 0);
     assert_int_equal(frame.guarded_threads, guarded ? (uint32_t)__builtin_popcount(mask) : 0);

@@ -313,6 +313,57 @@ static void test_faults(void **state)
     }
 }
 
+/* Each float that is special in some way with each other one: in rows of 64 threads. */
+static void test_floats(void **state)
+{
+    (void)state;
+    static const uint32_t special[] = {0x00000000, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00001,
+                                       0x7f800001, 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x80800000,
+                                       0x7f7fffff, 0xff7fffff, 0x3f800000, 0xbf800000, 0x3f7fffff, 0x4f000000,
+                                       0xcf000000, 0x4f800000, 0x4effffff, 0xcf000001, 0x34000000, 0x42280000};
+    static const char *const operations[] = {"min.f32 %f3, %f1, %f2;\n",
+                                             "max.f32 %f3, %f1, %f2;\n",
+                                             "add.rn.f32 %f3, %f1, %f2;\n",
+                                             "mul.rn.f32 %f3, %f1, %f2;\n",
+                                             "sub.rn.f32 %f3, %f1, %f2;\n",
+                                             "div.rn.f32 %f3, %f1, %f2;\n",
+                                             "neg.f32 %f3, %f1;\n",
+                                             "abs.f32 %f3, %f1;\n",
+                                             "fma.rn.f32 %f3, %f1, %f2, %f1;\n",
+                                             "cvt.rzi.s32.f32 %r1, %f1;\nmov.b32 %f3, %r1;\n"};
+    const uint32_t count = sizeof special / sizeof *special;
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        char text[4096];
+        uint32_t found[2][64];
+        snprintf(
+            text, sizeof text, "%s%s%s",
+            HEAD
+            ".visible .entry k(.param .u64 p)\n{\n.reg .b32 %t, %r1;\n.reg .f32 %f<4>;\n.reg .b64 %out, %mine;\n"
+            "ld.param.u64 %out, [p];\nmov.u32 %t, %tid.x;\nmul.wide.u32 %mine, %t, 4;\nadd.u64 %mine, %out, %mine;\n"
+            "ld.global.f32 %f1, [%mine];\nld.global.f32 %f2, [%mine+256];\n",
+            operations[i], "st.global.f32 [%mine+512], %f3;\nret;\n}\n");
+        for (uint32_t a = 0; a < count; a++) {
+            for (uint32_t by_code = 0; by_code < 2; by_code++) {
+                struct runner runner;
+                runner_load(&runner, text);
+                runner_use_code(&runner, by_code);
+                uint32_t *words = corun_memory_pointer(runner.memory, runner.out, runner.out_bytes);
+                for (uint32_t lane = 0; lane < 64; lane++) {
+                    words[lane] = special[a];
+                    words[64 + lane] = special[lane % count];
+                }
+                assert_int_equal(runner_try(&runner, 64), CORUN_OK);
+                memcpy(found[by_code], words + 128, sizeof found[0]);
+                runner_free(&runner);
+            }
+            for (uint32_t lane = 0; lane < 64; lane++)
+                if (found[0][lane] != found[1][lane])
+                    fail_msg("%sof %08x and %08x: %08x by machine code, %08x without", operations[i], special[a],
+                             special[lane % count], found[1][lane], found[0][lane]);
+        }
+    }
+}
+
 /* What is stored is the address. */
 static void test_addresses(void **state)
 {
@@ -334,6 +385,7 @@ static void test_watchdog(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_kernels), cmocka_unit_test(test_faults),
-                                       cmocka_unit_test(test_addresses), cmocka_unit_test(test_watchdog)};
+                                       cmocka_unit_test(test_floats), cmocka_unit_test(test_addresses),
+                                       cmocka_unit_test(test_watchdog)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
