@@ -20,7 +20,7 @@
 
 #define MEMORY_CACHES 64u /* per SM, by low bits of the pc: most instructions stay within one allocation */
 #define FAULT_BYTES 768u
-#define NATIVE_AFTER 1000u /* module_instance.native_after */
+#define NATIVE_AFTER 400u /* module_instance.native_after */
 #define MAX_TB_WARPS 32u
 #define SPARE_STORAGES 64u /* as many thread blocks as an SM has at most */
 

@@ -17,6 +17,10 @@ enum recipe_kind {
     LOGIC_THREE,
     FUNNEL, /* mnemonic d, other, c where d was a or b */
     UPPER_PRODUCT,
+    LOW_BITS, /* number: of them, other bits are 0, or the sign */
+    LOW_SIGNED_BITS,
+    FIELD,        /* mnemonic shifts to the right; place and length are constants */
+    PERMUTE,      /* the selector is a constant */
     SHIFT_WIDE,   /* the number of bits has half the width */
     WIDE_PRODUCT, /* of two of 32 bits, perhaps and a sum with one of 64 */
     EXTEND,       /* 32 bits to 64 */
@@ -34,14 +38,16 @@ enum recipe_kind {
     PREDICATES /* number: as of enum predicate_rule */
 };
 
+enum extension { NOTHING, VBMI, VBMI2 };
+
 enum predicate_rule { BOTH, EITHER, ONE_OF, OPPOSITE, SAME };
 
 struct recipe {
     lane_function function;
     ZydisMnemonic mnemonic;
     uint8_t kind, number;
-    bool wide;    /* its result has 64 bits; of comparisons: its operands */
-    bool funnels; /* AVX512_VBMI2 */
+    bool wide; /* its result has 64 bits; of comparisons: its operands */
+    uint8_t extension;
 };
 
 #define RECIPE(name, ...) void lane_##name##_v4(const struct operation *op, const struct lanes *lanes, uint32_t mask);
@@ -49,8 +55,8 @@ struct recipe {
 #undef RECIPE
 
 static const struct recipe recipes[] = {
-#define RECIPE(name, kind, mnemonic, number, wide, funnels) \
-    {lane_##name##_v4, ZYDIS_MNEMONIC_##mnemonic, kind, number, wide, funnels},
+#define RECIPE(name, kind, mnemonic, number, wide, extension) \
+    {lane_##name##_v4, ZYDIS_MNEMONIC_##mnemonic, kind, number, wide, extension},
 #include "isa/native_lanes.def"
 #undef RECIPE
 };
@@ -146,6 +152,61 @@ static void float_extreme(struct assembler *to, const struct recipe *recipe, con
     ASSEMBLE(to, VMOVDQA32, d, at_mask(ODD), a);
 }
 
+/* What a constant is. False: it is a register, or not known. */
+static bool find_number(const struct block_maker *maker, uint16_t source, uint32_t *number)
+{
+    if (!(source & OPERAND_CONSTANT) || !maker->kernel->constants)
+        return false;
+    memcpy(number, maker->kernel->constants + (size_t)(source & ~OPERAND_CONSTANT) * SLOT_BYTES, sizeof *number);
+    return true;
+}
+
+/* `length` bits from `first` on, to the bottom; those above are 0 or, if the shift to the right is that of a signed number, the sign. */
+static void cut_bits(struct assembler *to, ZydisMnemonic right, const struct part *part, uint32_t first,
+                     uint32_t length)
+{
+    uint32_t taken = length < 32 - first ? length : 32 - first;
+    ASSEMBLE(to, VPSLLD, at_zmm(part->d), at_mask(0), at_zmm(part->a), at_number(32 - first - taken));
+    assemble(to, right, 4, (operand[]){at_zmm(part->d), at_mask(0), at_zmm(part->d), at_number(32 - taken)});
+}
+
+/* Bytes of a and b of each lane: what is in d says which, those of b are 64 further on. */
+static void permute(struct assembler *to, const struct part *part, uint32_t selector)
+{
+    uint32_t places = 0;
+    for (uint32_t byte = 0; byte < 4; byte++) {
+        uint32_t place = selector >> 4 * byte & 7;
+        places |= ((place & 3) | (place & 4 ? 64u : 0)) << 8 * byte;
+    }
+    ASSEMBLE(to, MOV, at_register(ZYDIS_REGISTER_EAX), at_number(places));
+    assemble_two(to, ZYDIS_MNEMONIC_VPBROADCASTD, at_zmm(part->d), at_register(ZYDIS_REGISTER_EAX));
+    assemble_three(to, ZYDIS_MNEMONIC_VPADDB, at_zmm(part->d), at_zmm(part->d),
+                   number_at(offsetof(struct native_numbers, bytes)));
+    assemble_three(to, ZYDIS_MNEMONIC_VPERMI2B, at_zmm(part->d), at_zmm(part->a), at_zmm(part->b));
+}
+
+static void compute_bits(struct block_maker *maker, const struct operation *op, const struct recipe *recipe,
+                         const struct part *part)
+{
+    uint32_t first = 0, length = recipe->number;
+    switch ((enum recipe_kind)recipe->kind) {
+    case LOW_BITS:
+        cut_bits(maker->to, ZYDIS_MNEMONIC_VPSRLD, part, 0, length);
+        break;
+    case LOW_SIGNED_BITS:
+        cut_bits(maker->to, ZYDIS_MNEMONIC_VPSRAD, part, 0, length);
+        break;
+    case FIELD:
+        (void)(find_number(maker, op->source[1], &first) && find_number(maker, op->source[2], &length));
+        cut_bits(maker->to, recipe->mnemonic, part, first, length);
+        break;
+    default: /* PERMUTE */
+        (void)find_number(maker, op->source[2], &first);
+        permute(maker->to, part, first);
+        break;
+    }
+}
+
 static void compute_integers(struct assembler *to, const struct operation *op, const struct recipe *recipe,
                              const struct part *part)
 {
@@ -236,6 +297,7 @@ static uint32_t operand_count(uint8_t kind)
         return 3;
     case BINARY:
     case UPPER_PRODUCT:
+    case PERMUTE:
     case FLOAT_BINARY:
     case FLOAT_EXTREME:
         return 2;
@@ -257,7 +319,9 @@ static void make_parts(struct block_maker *maker, const struct operation *op, co
         else if (recipe->kind == UPPER_PRODUCT)
             part.c = maker_new(maker);
         part.d = maker_new(maker);
-        if (recipe->kind >= FLOAT_UNARY)
+        if (recipe->kind >= LOW_BITS && recipe->kind <= PERMUTE)
+            compute_bits(maker, op, recipe, &part);
+        else if (recipe->kind >= FLOAT_UNARY)
             compute_floats(maker->to, recipe, &part);
         else
             compute_integers(maker->to, op, recipe, &part);
@@ -414,10 +478,23 @@ static void make_selection(struct block_maker *maker, const struct operation *op
     }
 }
 
+static bool is_supported(const struct recipe *recipe, const struct block_maker *maker, const struct operation *op)
+{
+    uint32_t first, second;
+    if ((recipe->extension == VBMI && !__builtin_cpu_supports("avx512vbmi")) ||
+        (recipe->extension == VBMI2 && !__builtin_cpu_supports("avx512vbmi2")))
+        return false;
+    if (recipe->kind == FIELD)
+        return find_number(maker, op->source[1], &first) && find_number(maker, op->source[2], &second) && first < 32 &&
+               second && second < 256;
+    /* The fourth bit of a place asks for a sign. */
+    return recipe->kind != PERMUTE || (find_number(maker, op->source[2], &first) && !(first & 0x8888));
+}
+
 bool native_make_lanes(struct block_maker *maker, const struct operation *op)
 {
     const struct recipe *recipe = find_recipe(op->run);
-    if (!recipe || (recipe->funnels && !__builtin_cpu_supports("avx512vbmi2")))
+    if (!recipe || !is_supported(recipe, maker, op))
         return false;
     if (recipe->kind == COMPARE && op->predicate_out[1] != NO_PREDICATE)
         return false;

@@ -244,9 +244,10 @@ static inline uint64_t get_lane(const uint8_t *slots, unsigned slot, unsigned la
 }
 
 /* Machine code for the operation alone, which also has a guard, negated or not, or none. NULL: this processor runs none. */
-static inline struct native *make_code(const struct operation *op, struct corun_kernel *kernel)
+static inline struct native *make_code(const struct operation *op, const struct machine *machine,
+                                       struct corun_kernel *kernel)
 {
-    *kernel = (struct corun_kernel){.code = op, .code_length = 1};
+    *kernel = (struct corun_kernel){.code = op, .code_length = 1, .constants = machine->constants};
     return native_create(kernel, 0);
 }
 
@@ -264,7 +265,7 @@ static inline void run_code(const struct operation *op, struct machine *machine,
         own.guard_negated = negated;
         machine->predicates[7] = negated ? ~mask : mask;
     }
-    struct native *native = make_code(&own, &kernel);
+    struct native *native = make_code(&own, machine, &kernel);
     struct corun_warp warp = {.lanes = {machine->registers, machine->predicates, machine->constants}};
     struct native_frame frame = {
         .warp = &warp, .sm = &sm, .left = 1, .mask = guarded ? CORUN_FULL_MASK : mask, .reconverge = UINT32_MAX};
@@ -283,7 +284,7 @@ static inline void check_code(const char *name, const struct operation *op, cons
                               const struct machine *expected, uint32_t mask, uint64_t random)
 {
     struct corun_kernel kernel;
-    struct native *native = make_code(op, &kernel);
+    struct native *native = make_code(op, start, &kernel);
     if (!native)
         return;
     native_destroy(native);

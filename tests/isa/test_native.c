@@ -313,6 +313,36 @@ static void test_faults(void **state)
     }
 }
 
+/* Fields of bits and bytes whose places are constants. */
+static void test_places(void **state)
+{
+    (void)state;
+    static const unsigned places[] = {0, 1, 7, 8, 15, 16, 24, 31, 32, 40},
+                          lengths[] = {0, 1, 2, 8, 16, 24, 31, 32, 33, 255};
+    static const unsigned selectors[] = {0x3210, 0x0123, 0x7654, 0x4567, 0x7531, 0x6240,
+                                         0x1111, 0x5555, 0x3333, 0x7777, 0xba98, 0x3218};
+    struct text text = {.text = malloc(TEXT_BYTES)};
+    assert_non_null(text.text);
+    for (unsigned i = 0; i < sizeof places / sizeof *places; i++) {
+        unsigned offset = 8192;
+        text.length = 0;
+        put(&text,
+            HEAD ".visible .entry k(.param .u64 p)\n{\n.reg .b32 %%t, %%r<4>;\n.reg .b64 %%out, %%mine;\n"
+                 "ld.param.u64 %%out, [p];\nmov.u32 %%t, %%tid.x;\nmul.wide.u32 %%mine, %%t, 4;\n"
+                 "add.u64 %%mine, %%out, %%mine;\nld.global.u32 %%r0, [%%mine];\nld.global.u32 %%r1, [%%mine+1024];\n");
+        for (unsigned l = 0; l < sizeof lengths / sizeof *lengths; l++, offset += 1024)
+            put(&text,
+                "bfe.u32 %%r2, %%r0, %u, %u;\nst.global.u32 [%%mine+%u], %%r2;\nbfe.s32 %%r2, %%r1, %u, %u;\n"
+                "st.global.u32 [%%mine+%u], %%r2;\n",
+                places[i], lengths[l], offset, places[i], lengths[l], offset + 512);
+        for (unsigned s = 0; s < sizeof selectors / sizeof *selectors; s++, offset += 512)
+            put(&text, "prmt.b32 %%r2, %%r0, %%r1, %u;\nst.global.u32 [%%mine+%u], %%r2;\n", selectors[s], offset);
+        put(&text, "ret;\n}\n");
+        compare(text.text, 1 + i);
+    }
+    free(text.text);
+}
+
 /* Each float that is special in some way with each other one: in rows of 64 threads. */
 static void test_floats(void **state)
 {
@@ -385,7 +415,7 @@ static void test_watchdog(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_kernels), cmocka_unit_test(test_faults),
-                                       cmocka_unit_test(test_floats), cmocka_unit_test(test_addresses),
-                                       cmocka_unit_test(test_watchdog)};
+                                       cmocka_unit_test(test_places),         cmocka_unit_test(test_floats),
+                                       cmocka_unit_test(test_addresses),      cmocka_unit_test(test_watchdog)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
