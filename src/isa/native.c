@@ -42,9 +42,15 @@ static const struct native_numbers numbers __attribute__((aligned(64))) = {
     { \
         x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x \
     }
+#define EIGHT(x) \
+    { \
+        x, x, x, x, x, x, x, x \
+    }
     .nan = SIXTEEN(0x7fffffffu),
     .sign = SIXTEEN(0x80000000u),
     .beyond = SIXTEEN(0x4f000000u),
+    .one = EIGHT(1.0),
+    .half = EIGHT(0.5),
     .bytes = {0x00000000, 0x04040404, 0x08080808, 0x0c0c0c0c, 0x10101010, 0x14141414, 0x18181818, 0x1c1c1c1c,
               0x20202020, 0x24242424, 0x28282828, 0x2c2c2c2c, 0x30303030, 0x34343434, 0x38383838, 0x3c3c3c3c}};
 

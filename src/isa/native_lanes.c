@@ -34,6 +34,7 @@ enum recipe_kind {
     FLOAT_EXTREME,     /* number: of zeros the one without a sign is taken */
     FLOAT_NEGATE,
     FLOAT_ABSOLUTE,
+    FLOAT_RECIPROCAL_ROOT,
     FLOAT_TO_INTEGER,
     PREDICATES /* number: as of enum predicate_rule */
 };
@@ -250,6 +251,45 @@ static void compute_integers(struct assembler *to, const struct operation *op, c
     }
 }
 
+/*
+ * 1 / root of eight doubles x: two steps of Newton, y (1 + (1 - x y^2) / 2), from the instruction's estimate y, which is good to 2^-14. As a float the
+ * result has the same bits as a root and a division of doubles, for each float that there is (tests/isa/test_native.c). Where it is NaN, as for
+ * zeros and infinities, the estimate is exact. x is lost.
+ */
+static void reciprocal_root(struct assembler *to, const operand x, const operand y, const operand e, const operand t)
+{
+    const operand one = number_at(offsetof(struct native_numbers, one));
+    const operand half = number_at(offsetof(struct native_numbers, half));
+    assemble_two(to, ZYDIS_MNEMONIC_VRSQRT14PD, y, x);
+    assemble_three(to, ZYDIS_MNEMONIC_VMULPD, e, x, y);
+    assemble_three(to, ZYDIS_MNEMONIC_VFNMADD213PD, e, y, one);
+    assemble_three(to, ZYDIS_MNEMONIC_VMULPD, t, e, half);
+    assemble_three(to, ZYDIS_MNEMONIC_VFMADD213PD, t, y, y);
+    assemble_three(to, ZYDIS_MNEMONIC_VMULPD, x, x, t);
+    assemble_three(to, ZYDIS_MNEMONIC_VFNMADD213PD, x, t, one);
+    assemble_three(to, ZYDIS_MNEMONIC_VMULPD, x, x, half);
+    assemble_three(to, ZYDIS_MNEMONIC_VFMADD213PD, x, t, t);
+    ASSEMBLE(to, VCMPPD, at_mask(ODD), at_mask(0), x, x, at_number(3));
+    ASSEMBLE(to, VMOVAPD, x, at_mask(ODD), y);
+}
+
+static void reciprocal_roots(struct block_maker *maker, const struct part *part)
+{
+    struct assembler *to = maker->to;
+    uint32_t y = maker_new(maker), e = maker_new(maker), t = maker_new(maker), x = maker_new(maker);
+    for (uint32_t upper = 0; upper < 2; upper++) {
+        if (upper)
+            ASSEMBLE(to, VEXTRACTI64X4, at_ymm(x), at_mask(0), at_zmm(part->a), at_number(1));
+        assemble_two(to, ZYDIS_MNEMONIC_VCVTPS2PD, at_zmm(x), at_ymm(upper ? x : part->a));
+        reciprocal_root(to, at_zmm(x), at_zmm(y), at_zmm(e), at_zmm(t));
+        assemble_two(to, ZYDIS_MNEMONIC_VCVTPD2PS, at_ymm(upper ? x : part->d), at_zmm(x));
+    }
+    ASSEMBLE(to, VINSERTI64X4, at_zmm(part->d), at_mask(0), at_zmm(part->d), at_ymm(x), at_number(1));
+    settle_nan(to, part->d);
+    for (uint32_t i = 0; i < 4; i++)
+        maker->held[(const uint32_t[]){y, e, t, x}[i]].pinned = false;
+}
+
 static void compute_floats(struct assembler *to, const struct recipe *recipe, const struct part *part)
 {
     const operand a = at_zmm(part->a), b = at_zmm(part->b), c = at_zmm(part->c), d = at_zmm(part->d);
@@ -321,6 +361,8 @@ static void make_parts(struct block_maker *maker, const struct operation *op, co
         part.d = maker_new(maker);
         if (recipe->kind >= LOW_BITS && recipe->kind <= PERMUTE)
             compute_bits(maker, op, recipe, &part);
+        else if (recipe->kind == FLOAT_RECIPROCAL_ROOT)
+            reciprocal_roots(maker, &part);
         else if (recipe->kind >= FLOAT_UNARY)
             compute_floats(maker->to, recipe, &part);
         else

@@ -41,7 +41,8 @@ struct native_numbers {
     uint32_t nan[16];    /* also the largest integer with a sign, and all bits but the sign */
     uint32_t sign[16];   /* also the smallest integer */
     uint32_t beyond[16]; /* 2^31 as a float */
-    uint32_t bytes[16];  /* [lane] → bytes before it, in each byte */
+    double one[8], half[8];
+    uint32_t bytes[16]; /* [lane] → bytes before it, in each byte */
 };
 
 /* What a vector register holds. */

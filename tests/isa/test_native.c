@@ -360,7 +360,8 @@ static void test_floats(void **state)
                                              "neg.f32 %f3, %f1;\n",
                                              "abs.f32 %f3, %f1;\n",
                                              "fma.rn.f32 %f3, %f1, %f2, %f1;\n",
-                                             "cvt.rzi.s32.f32 %r1, %f1;\nmov.b32 %f3, %r1;\n"};
+                                             "cvt.rzi.s32.f32 %r1, %f1;\nmov.b32 %f3, %r1;\n",
+                                             "rsqrt.approx.f32 %f3, %f1;\n"};
     const uint32_t count = sizeof special / sizeof *special;
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
         char text[4096];
@@ -394,6 +395,36 @@ static void test_floats(void **state)
     }
 }
 
+/* All floats from 1 to 4; all others are these times a power of four. */
+static void test_reciprocal_roots(void **state)
+{
+    (void)state;
+    struct runner runners[2];
+    uint32_t *words[2];
+    const uint32_t threads = 1024;
+    for (uint32_t by_code = 0; by_code < 2; by_code++) {
+        runner_load(&runners[by_code],
+                    KERNEL("ld.global.u32 %r1, [%out+65532];\nadd.u32 %r1, %r1, %t;\nAGAIN:\nmov.b32 %f1, %r1;\n"
+                           "rsqrt.approx.f32 %f2, %f1;\nst.global.f32 [%mine], %f2;\n"
+                           "add.u32 %r1, %r1, 1024;\nadd.u64 %mine, %mine, 4096;\nadd.u32 %r2, %r2, 1;\n"
+                           "setp.lt.u32 %p1, %r2, 15;\n@%p1 bra AGAIN;\n"));
+        runner_use_code(&runners[by_code], by_code);
+        words[by_code] =
+            corun_memory_pointer(runners[by_code].memory, runners[by_code].out, runners[by_code].out_bytes);
+    }
+    for (uint32_t first = 0x3f800000; first < 0x40800000; first += 15 * threads) {
+        for (uint32_t by_code = 0; by_code < 2; by_code++) {
+            words[by_code][16383] = first;
+            assert_int_equal(runner_try(&runners[by_code], threads), CORUN_OK);
+        }
+        for (uint32_t i = 0; i < 15 * threads; i++)
+            if (words[0][i] != words[1][i])
+                fail_msg("of %08x: %08x by machine code, %08x without", first + i, words[1][i], words[0][i]);
+    }
+    runner_free(&runners[0]);
+    runner_free(&runners[1]);
+}
+
 /* What is stored is the address. */
 static void test_addresses(void **state)
 {
@@ -414,8 +445,9 @@ static void test_watchdog(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_kernels), cmocka_unit_test(test_faults),
-                                       cmocka_unit_test(test_places),         cmocka_unit_test(test_floats),
-                                       cmocka_unit_test(test_addresses),      cmocka_unit_test(test_watchdog)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_kernels),   cmocka_unit_test(test_faults),
+                                       cmocka_unit_test(test_places),           cmocka_unit_test(test_floats),
+                                       cmocka_unit_test(test_reciprocal_roots), cmocka_unit_test(test_addresses),
+                                       cmocka_unit_test(test_watchdog)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
