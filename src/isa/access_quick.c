@@ -320,3 +320,46 @@ bool access_store_quick(struct corun_warp *warp, const struct operation *op, uin
     note_moved(warp, op, &place, mask, address, shape);
     return true;
 }
+
+static bool adds_words(const struct operation *op)
+{
+    return op->extra[0] == ATOMIC_ADD && op->width_bytes == 4 && !(op->extend & EXTEND_WIDE) &&
+           (op->extra[1] == PTX_TYPE_U32 || op->extra[1] == PTX_TYPE_S32);
+}
+
+/* Lane by lane, in the order of lanes: they may change one word. */
+bool access_atomic_quick(struct corun_warp *warp, const struct operation *op, uint32_t mask)
+{
+    const struct lanes *lanes = &warp->lanes;
+    struct executor_sm *sm = warp->tb->sm;
+    uint64_t address[CORUN_WARP_LANES];
+    struct place place;
+    if (op->vector != 1 || op->width_bytes > 8 || op->source[0] & OPERAND_CONSTANT || sm->touch ||
+        !find_place(warp, op, &place))
+        return false;
+    addresses_of(warp, op, mask, address);
+    if (!reaches(sm, &place, address, mask, op->width_bytes))
+        return false;
+    const bool words = adds_words(op);
+    const uint32_t *added = lanes_source(lanes, op->source[1]);
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        uint32_t lane = lowest_bit(rest);
+        uint8_t *host = place.host + (address[lane] - place.first);
+        struct atomic_value old = {0, 0}, c = {0, 0};
+        if (words) {
+            uint32_t value;
+            memcpy(&value, host, sizeof value);
+            old.low = value;
+            value += added[lane];
+            memcpy(host, &value, sizeof value);
+        } else {
+            if (op->extra[0] == ATOMIC_COMPARE)
+                c = element_operand(lanes, op, 2, lane);
+            old = atomic_apply_any(op, host, element_operand(lanes, op, 1, lane), c, place.counts);
+        }
+        element_result(lanes, op, lane, old);
+    }
+    if (place.counts)
+        sm->global_bytes += (uint64_t)count_bits(mask) * 2 * op->width_bytes; /* read and written */
+    return true;
+}

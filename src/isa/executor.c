@@ -247,7 +247,7 @@ bool executor_carry_out(struct corun_warp *warp, const struct operation *op, uin
     case OPERATION_STORE:
         return (op->quick && access_store_quick(warp, op, mask)) || access_store(warp, op, mask, &result, false);
     case OPERATION_ATOMIC:
-        return access_atomic(warp, op, mask, &result, false);
+        return access_atomic_quick(warp, op, mask) || access_atomic(warp, op, mask, &result, false);
     default:
         special_register_read(warp, op, mask);
         return true;

@@ -248,6 +248,8 @@ bool access_atomic(struct corun_warp *warp, const struct operation *op, uint32_t
  */
 bool access_load_quick(struct corun_warp *warp, const struct operation *op, uint32_t mask);
 bool access_store_quick(struct corun_warp *warp, const struct operation *op, uint32_t mask);
+/* Of any atomic. */
+bool access_atomic_quick(struct corun_warp *warp, const struct operation *op, uint32_t mask);
 /*
  * An access or the read of a special register without timing, by the lanes `mask` (not 0); the pc is that of the operation, and stays there. False: a
  * fault was raised.

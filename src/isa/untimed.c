@@ -122,6 +122,11 @@ static inline bool run_quickly(struct corun_warp *warp, const struct operation *
             return false;
         stack->pc++;
         break;
+    case OPERATION_ATOMIC:
+        if (!mask || !access_atomic_quick(warp, op, mask))
+            return false;
+        stack->pc++;
+        break;
     default:
         return false;
     }
