@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libFuzzer: any bytes as PTX that is run, without timing and on a GPU of one SM. What follows the first NUL is what
- * the kernels find in memory. Whatever they do, they end or are stopped, and touch nothing that is not theirs.
+ * libFuzzer: any bytes as PTX that is run, without timing, by machine code and without it, and on a GPU of one SM. What follows the first NUL is
+ * what the kernels find in memory. Whatever they do, they end or are stopped, and touch nothing that is not theirs; machine code does what is
+ * done without it.
  */
 #include "corun/gpu.h"
 #include "corun/module.h"
+#include "isa/executor.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +21,8 @@ struct run {
     const uint8_t *content;
     size_t content_bytes;
     uint64_t buffer;
+    bool by_code;
+    FILE *outcome; /* of kernels that run without timing */
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -88,31 +93,55 @@ static void run_timed(struct run *run, struct corun_grid *grid)
     corun_gpu_destroy(gpu);
 }
 
+static void print(void *user, const char *text, size_t bytes)
+{
+    fwrite(text, 1, bytes, user);
+}
+
+static void run_untimed(struct run *run, struct corun_grid *grid)
+{
+    struct corun_functional_result count = {0};
+    struct corun_diagnostics *list = corun_diagnostics_create();
+    check(list);
+    enum corun_status status = corun_run_functional(grid, MOST_INSTRUCTIONS, list, print, run->outcome, &count);
+    fprintf(run->outcome, "status %d, %llu %llu %llu, %s\n", (int)status, (unsigned long long)count.warp_instructions,
+            (unsigned long long)count.thread_instructions, (unsigned long long)count.global_bytes,
+            corun_diagnostics_count(list) ? corun_diagnostics_get(list, 0)->message : "");
+    fwrite(corun_memory_pointer(run->memory, run->buffer, BUFFER_BYTES), 1, BUFFER_BYTES, run->outcome);
+    corun_diagnostics_destroy(list);
+}
+
 static void run_kernel(struct run *run, const struct corun_kernel *kernel)
 {
     struct corun_grid *grid = launch(run, kernel);
     if (!grid)
         return;
     fill_buffer(run);
-    (void)corun_run_functional(grid, MOST_INSTRUCTIONS, run->list, NULL, NULL, NULL);
+    run_untimed(run, grid);
     corun_grid_destroy(grid);
-    fill_buffer(run);
     corun_module_instance_reset(run->instance);
+    if (run->by_code)
+        return;
+    fill_buffer(run);
     grid = launch(run, kernel);
     check(grid);
     run_timed(run, grid);
     corun_grid_destroy(grid);
+    corun_module_instance_reset(run->instance);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* What came out of all kernels; owned by the caller. */
+static char *run_module(const uint8_t *data, size_t size, bool by_code, size_t *bytes)
 {
     const uint8_t *end = memchr(data, 0, size);
     size_t length = end ? (size_t)(end - data) : size;
+    char *outcome = NULL;
     struct corun_module *module;
-    struct run run = {.list = corun_diagnostics_create(), .memory = corun_memory_create(0)};
+    struct run run = {.list = corun_diagnostics_create(), .memory = corun_memory_create(0), .by_code = by_code};
     run.content = end ? end + 1 : NULL;
     run.content_bytes = end ? size - length - 1 : 0;
-    check(run.list && run.memory);
+    run.outcome = open_memstream(&outcome, bytes);
+    check(run.list && run.memory && run.outcome);
     /* How strict memory and barriers are is up to the input, too. */
     if (run.content_bytes & 1)
         corun_memory_map_pages(run.memory);
@@ -120,6 +149,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(corun_memory_allocate(run.memory, BUFFER_BYTES, &run.buffer) == CORUN_OK);
     if (corun_module_load("fuzz.ptx", (const char *)data, length, run.list, &module) == CORUN_OK) {
         if (corun_module_instance_create(module, run.memory, run.list, &run.instance) == CORUN_OK) {
+            run.instance->native_after = by_code ? 0 : UINT32_MAX;
             corun_module_instance_check(run.instance, checks);
             for (size_t i = 0; i < corun_module_kernel_count(module) && i < MOST_KERNELS; i++)
                 run_kernel(&run, corun_module_kernel_at(module, i));
@@ -128,7 +158,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         corun_module_destroy(module);
     }
+    fclose(run.outcome);
     corun_memory_destroy(run.memory);
     corun_diagnostics_destroy(run.list);
+    return outcome;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    size_t bytes, code_bytes;
+    char *outcome = run_module(data, size, false, &bytes), *code_outcome = run_module(data, size, true, &code_bytes);
+    check(bytes == code_bytes && memcmp(outcome, code_outcome, bytes) == 0);
+    free(outcome);
+    free(code_outcome);
     return 0;
 }
