@@ -122,6 +122,7 @@ struct corun_module_instance {
     struct spare_tb *spares; /* [kernel]; NULL as long as there is none */
     struct native **natives; /* [kernel]: machine code; NULL as long as nothing was run without timing */
     uint32_t native_after;   /* runs of a block by a warp, after which it gets machine code */
+    bool no_native;          /* this host has none */
     uint32_t checks;         /* enum corun_check */
     enum matrix_unit matrix_unit;
     uint32_t compute_capability; /* of the GPU; 0: there is none */

@@ -448,8 +448,9 @@ static bool find_code(struct launch *launch)
     if (!instance->natives)
         return false;
     struct native **native = &instance->natives[launch->kernel->index];
-    if (!*native)
+    if (!*native && !instance->no_native)
         *native = native_create(launch->kernel, instance->native_after);
+    instance->no_native = !*native;
     launch->code = *native ? native_code(*native) : NULL;
     return true;
 }
