@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-THESIS = "strategy=cap,patience=1e9,extrapolate=0,fill=0"
+THESIS = "strategy=cap,patience=1e9,extrapolate=0,fill=0,ahead=0"
 CASES = {"CPU alone": "strategy=static,cpu_share=1", "GPU alone": "strategy=static,cpu_share=0", "static": "strategy=static",
          "quick": "strategy=quick", "split": "strategy=split", "thesis' CAP": THESIS, "our CAP": "strategy=cap", "meet": "strategy=meet"}
 COLUMNS = ("program", "threads", "case", "status", "seconds", "first_seconds", "rounds", "steps", "cpu_iterations", "gpu_iterations",

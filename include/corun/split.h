@@ -148,8 +148,16 @@ struct corun_split_view {
         [CORUN_SPLIT_MAX_DEVICES]; /* seconds that results of fed parts took to go back the last time; 0: not known */
     double handing
         [CORUN_SPLIT_MAX_DEVICES]; /* the least seconds that the host has needed to enqueue a part; 0: not known */
+    /*
+     * Of GPUs: seconds that the bytes of `kept` buffers take to one, for any iterations at all and for each (0: not known). The rates of a run that has
+     * `learned` do not have them. And iterations, from the end of what `learned` gives a GPU, whose bytes it had when the run began.
+     */
+    double moving_start[CORUN_SPLIT_MAX_DEVICES], moving[CORUN_SPLIT_MAX_DEVICES];
+    uint64_t held[CORUN_SPLIT_MAX_DEVICES];
+    bool fetches[CORUN_SPLIT_MAX_DEVICES]; /* it has been told to fetch in this run */
     double given[CORUN_SPLIT_MAX_DEVICES]; /* when its last part had been enqueued; 0: it has had none in this run */
     double usual;                          /* seconds of the shortest run since the split was learned; 0: not known */
+    bool keeps;    /* parts read bytes of `kept` buffers, which the next run finds where they are */
     bool may_race; /* what GPUs have not computed may be computed by the CPU as well: no buffer is READ_WRITE */
     uint32_t step_count;
     const struct corun_split_step *steps;
@@ -161,6 +169,10 @@ struct corun_split_view {
 struct corun_split_decision {
     /* Iterations for devices that have room for a part (queued < most), 0 is nothing; at most `left` together. */
     uint64_t parts[CORUN_SPLIT_MAX_DEVICES];
+    /*
+     * Iterations before those that a GPU has been given whose bytes of `kept` buffers it moves in for later runs, while others compute. Once in a run.
+     */
+    uint64_t fetch[CORUN_SPLIT_MAX_DEVICES];
     /* Mask of busy devices: what they have not begun goes back to what is left, and they become idle soon. The CPU obeys. */
     uint32_t recall;
     /*

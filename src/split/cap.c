@@ -175,20 +175,37 @@ static double shortest_part(const struct corun_split_view *view)
     return shortest;
 }
 
+static double idle_rate(const struct corun_split_view *view, uint32_t device)
+{
+    return view->busy[device] || !view->usable[device] ? 0 : corun_split_rate(view, device);
+}
+
+/* Iterations per second of the idle GPUs, with what they have to move, if they divide `open` iterations with the CPU. */
+static double further_rate(const struct corun_split_view *view, double own, double open, double *moving)
+{
+    double sum = own, others = 0;
+    for (uint32_t d = 1; d < view->device_count; d++)
+        sum += idle_rate(view, d);
+    for (uint32_t d = 1; d < view->device_count; d++) {
+        double rate = idle_rate(view, d), part = open * rate / sum;
+        double moves = strategy_moving(view, d, strategy_unheld(view, d, part));
+        others += part > 0 ? part / (part / rate + moves) : 0;
+        *moving = fmax(*moving, moves);
+    }
+    return others;
+}
+
 /* The CPU still computes its last part: is it worth dividing what it has not begun? */
 static void shorten_tail(const struct corun_split_view *view, struct corun_split_decision *decision)
 {
-    const struct corun_split_part *part = NULL;
-    double others = 0, own = corun_split_rate(view, CPU);
-    for (uint32_t i = view->step_count; i-- > 0 && !part;)
-        part = view->steps[i].part[CPU].busy ? &view->steps[i].part[CPU] : NULL;
-    for (uint32_t d = 1; d < view->device_count; d++)
-        others += view->busy[d] || !view->usable[d] ? 0 : corun_split_rate(view, d);
-    if (!part || !(own > 0) || !(others > 0))
+    const struct corun_split_part *part = strategy_cpu_part(view);
+    double own = corun_split_rate(view, CPU);
+    if (!part || !(own > 0))
         return;
-    double rest = (double)(part->end - part->begin - part->done) / own;
-    double saved = fmin(rest * others / (others + own), rest - shortest_part(view));
-    if (saved > patience_seconds(view))
+    double open = (double)(part->end - part->begin - part->done), rest = open / own, moving = 0;
+    double others = further_rate(view, own, open, &moving);
+    double saved = fmin(rest * others / (others + own), rest - moving - shortest_part(view));
+    if (others > 0 && saved > patience_seconds(view))
         decision->recall = 1u << CPU;
 }
 
@@ -207,4 +224,5 @@ void strategy_cap(const struct corun_split_view *view, struct corun_split_decisi
         wait_for_step(view, decision);
     else if (idle && view->busy[CPU])
         shorten_tail(view, decision);
+    strategy_fetch(view, decision);
 }

@@ -35,17 +35,25 @@ struct device_account {
     double kept_seconds, moved; /* those copies; iterations whose bytes they were */
 };
 
+/* How long `kept` bytes take to a GPU: seconds for any number of iterations, and for each; and the last that was measured. 0: not known. */
+struct moves {
+    double start, each;
+    double iterations, seconds;
+};
+
 struct corun_split {
     struct corun_split_task task; /* a copy, with its buffers */
     struct corun_split_parameters parameters;
     char *strategy_name;
     corun_split_strategy *strategy;
     const void *strategy_user;
+    bool ahead;                           /* the strategy has GPUs fetch ahead */
     struct corun_split_rate_table *rates; /* owned; NULL unless deterministic */
     bool simulated;
     uint32_t threads, gpu_count, device_count;
     char *names[CORUN_SPLIT_MAX_DEVICES];
     bool has_cpu;
+    bool keeps;    /* parts read bytes of `kept` buffers */
     bool may_race; /* no buffer is READ_WRITE */
     bool *pinned;  /* per buffer */
     struct driver *driver;
@@ -75,16 +83,22 @@ struct corun_split {
     double stale_before[CORUN_SPLIT_MAX_DEVICES]; /* so long a device has had stale parts at the end of runs */
     bool knows;                                   /* `learned` holds */
     double learned[CORUN_SPLIT_MAX_DEVICES], last_imbalance;
-    double lost; /* seconds, by a learned split that was not corrected */
-    double
-        moving[CORUN_SPLIT_MAX_DEVICES]; /* seconds that the `kept` bytes of an iteration take to a GPU; 0: not known */
-    double best_seconds;                 /* of the slowest device in the shortest run since the split was learned */
-    double usual;                        /* the shortest run since the split was learned */
+    double lost;                                 /* seconds, by a learned split that was not corrected */
+    struct moves moves[CORUN_SPLIT_MAX_DEVICES]; /* of `kept` bytes to GPUs */
+    uint64_t held[CORUN_SPLIT_MAX_DEVICES];  /* iterations from the end of what `learned` gives it that it has kept */
+    bool was_stale[CORUN_SPLIT_MAX_DEVICES]; /* when the run began */
+    bool fetches[CORUN_SPLIT_MAX_DEVICES];   /* in this run */
+    double best_seconds;                     /* of the slowest device in the shortest run since the split was learned */
+    double usual;                            /* the shortest run since the split was learned */
 };
 
 enum corun_status run_task(struct corun_split *split, struct corun_diagnostics *diagnostics);
 /* After a run: what its times say about the next one. */
 void learn(struct corun_split *split);
+/* The end of the iterations that `learned` gives a GPU: GPUs take theirs from the back, the first one first. */
+uint64_t learned_end(const struct corun_split *split, uint32_t device);
+/* Looks up what GPUs have of the iterations that `learned` gives them, and before. Between runs. */
+void find_held(struct corun_split *split);
 /* Adds a line to the record. */
 enum corun_status record_run(const struct corun_split *split, struct corun_diagnostics *diagnostics);
 

@@ -43,6 +43,11 @@ struct executor_operations {
     /* `fed` for the CPU: it races, and somebody may wait for it. */
     void (*start)(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end, bool fed);
     void (*deliver)(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end);
+    /* A GPU moves in what it will need for iterations that it may be given in later runs; nobody waits for that. At most once in a run. One that still fetches what an earlier run has
+     * told it does not. */
+    void (*fetch)(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end);
+    /* The last fetch, told once: its iterations, and the seconds from when the GPU began to move in something. false: it has not ended, or there was none. Between runs. */
+    bool (*fetched)(struct executor *executor, uint32_t device, double *iterations, double *seconds);
     /* The CPU begins nothing more; returns how many iterations of its part will have been done, from its beginning. */
     uint64_t (*recall)(struct executor *executor);
     /* The same, and what it has begun is given up where the CPU's function asks whether it is needed. */

@@ -2,6 +2,8 @@
 /* A fixed time and a time for each iteration are fitted to what was measured of a GPU. */
 #include "split/extrapolate.h"
 
+#include "split/strategy.h"
+
 #include <math.h>
 
 static const double noise = 0.05; /* of a measured time */
@@ -39,6 +41,17 @@ struct line extrapolate_line(const struct corun_split_view *view, uint32_t devic
         return line;
     }
     return line;
+}
+
+/* What is not there yet has to be moved, which the times of the run do not have in them; and then the size does matter. */
+static void add_moving(const struct corun_split_view *view, uint32_t device, double part, struct line *line)
+{
+    double unheld = strategy_unheld(view, device, part);
+    if (!(unheld > 0))
+        return;
+    line->fixed += view->moving_start[device];
+    line->each += view->moving[device] > 0 ? view->moving[device] * unheld / part : INFINITY;
+    line->size = line->seconds = 0;
 }
 
 /* The time at which all that take part end together; who would not even have begun by then takes no part. */
@@ -98,6 +111,12 @@ bool extrapolate(const struct corun_split_view *view, struct extrapolation *resu
     if (!any || !view->left)
         return false;
     double end = common_end(view, lines, takes_part);
+    for (uint32_t d = 1; d < view->device_count; d++)
+        if (takes_part[d] && end > lines[d].fixed)
+            add_moving(view, d, (end - lines[d].fixed) / lines[d].each, &lines[d]);
+    for (uint32_t d = 1; d < view->device_count; d++)
+        takes_part[d] = takes_part[d] && !isinf(lines[d].each);
+    end = common_end(view, lines, takes_part);
     for (uint32_t d = 0; d < view->device_count; d++) {
         if (!takes_part[d])
             continue;

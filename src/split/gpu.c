@@ -158,8 +158,9 @@ static void **event_at(struct corun_split_gpu *gpu, uint32_t index)
     struct flight *flight = &gpu->flights[index / EACH % MOST_PARTS];
     void **alone[] = {&flight->base, &flight->set, &flight->final};
     struct delivery *delivery = &gpu->deliveries[index / 2 % MOST_DELIVERIES];
+    void **of_gpu[] = {&gpu->origin, &gpu->fetch_begin, &gpu->fetch_end, NULL};
     if (index >= OF_PARTS + OF_DELIVERIES)
-        return index == OF_PARTS + OF_DELIVERIES ? &gpu->origin : NULL;
+        return of_gpu[index - OF_PARTS - OF_DELIVERIES];
     if (index >= OF_PARTS)
         return index % 2 ? &delivery->base : &delivery->final;
     uint32_t own = index % EACH, chunk = own / 3 - 1;
@@ -350,6 +351,7 @@ void gpu_close(struct corun_split_gpu *gpu)
     if (gpu->retained) { /* where the GPU has failed, all of these fail, and nothing can be done about it */
         void *outside = gpu_enter(gpu);
         void **place;
+        (void)(gpu->fetched_bytes && driver->event_synchronize(gpu->fetch_end)); /* nobody has waited for it */
         for (uint32_t i = 0; (place = event_at(gpu, i)); i++)
             (void)(*place && driver->event_destroy(*place));
         for (uint32_t i = 0; (place = stream_at(gpu, i)); i++)
@@ -373,6 +375,7 @@ void gpu_close(struct corun_split_gpu *gpu)
 void gpu_begin_run(struct corun_split_gpu *gpu)
 {
     gpu->set_up = false;
+    gpu->run_base = NULL;
     for (uint32_t i = 0; i < gpu->task->buffer_count; i++)
         if (!gpu->task->buffers[i].kept)
             ranges_clear(&gpu->mirrors[i].valid);

@@ -54,6 +54,17 @@ void gpu_end_part(struct corun_split_gpu *gpu, struct executor_event *event);
  */
 bool gpu_part_over(struct corun_split_gpu *gpu);
 bool gpu_delivery_over(struct corun_split_gpu *gpu);
+/*
+ * Enqueues what [begin, end) needs of `kept` buffers that parts only read, behind all that is to be moved in. gpu_fetched: whether that is
+ * there, or has failed; with the seconds from when the GPU began to move in something in that run, 0 if nothing was fetched. At most one at a time.
+ */
+void gpu_fetch(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end);
+bool gpu_fetched(struct corun_split_gpu *gpu, double *seconds);
+/*
+ * Iterations before `end`, in whole granules, whose bytes of these buffers are there or on their way; 0 if there are no such buffers. Nobody may be
+ * enqueuing.
+ */
+uint64_t gpu_held(const struct corun_split_gpu *gpu, uint64_t end);
 /* Moves the results of fed parts back: enqueues that, and waits for the oldest. At most MOST_DELIVERIES at a time. */
 void gpu_begin_delivery(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end);
 void gpu_end_delivery(struct corun_split_gpu *gpu, struct executor_event *event);

@@ -71,6 +71,7 @@ static bool set_up(struct corun_split_gpu *gpu, struct flight *flight)
     flight->sets_up = true;
     flight->setup_bytes = traffic.in;
     flight->setup_kept = traffic.kept;
+    gpu->run_base = flight->base;
     return TRY(gpu, event_record(flight->set, gpu->in), "an event");
 }
 
@@ -387,4 +388,70 @@ bool gpu_delivery_over(struct corun_split_gpu *gpu)
     bool over = !delivery->ok || gpu->driver->event_query(delivery->final) != NOT_READY;
     gpu_leave(gpu, outside);
     return over;
+}
+
+/* What is fetched, or is there, beyond parts: bytes of `kept` buffers that parts only read. */
+static bool is_fetchable(const struct corun_split_buffer *buffer)
+{
+    return buffer->kept && buffer->access == CORUN_SPLIT_READ && !buffer_is_whole(buffer);
+}
+
+void gpu_fetch(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
+{
+    struct traffic traffic = {0};
+    void *outside = gpu_enter(gpu);
+    bool ok = TRY(gpu, event_record(gpu->fetch_begin, gpu->in), "an event");
+    for (uint32_t i = 0; i < gpu->task->buffer_count && ok; i++) {
+        size_t offset, bytes;
+        if (!is_fetchable(&gpu->task->buffers[i]))
+            continue;
+        buffer_range(gpu->task, i, begin, end, &offset, &bytes);
+        ok = move_in(gpu, i, offset, bytes, &traffic);
+    }
+    (void)(ok && TRY(gpu, event_record(gpu->fetch_end, gpu->in), "an event"));
+    gpu->fetched_bytes = traffic.in;
+    gpu->fetched_from = gpu->run_base ? gpu->run_base : gpu->fetch_begin;
+    gpu_leave(gpu, outside);
+}
+
+bool gpu_fetched(struct corun_split_gpu *gpu, double *seconds)
+{
+    void *outside = gpu_enter(gpu);
+    float milliseconds = 0;
+    int result = gpu->driver->event_elapsed(&milliseconds, gpu->fetched_from, gpu->fetch_end);
+    *seconds = result || !gpu->fetched_bytes ? 0 : 1e-3 * (double)milliseconds;
+    gpu_leave(gpu, outside);
+    return result != NOT_READY;
+}
+
+static bool is_held(const struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
+{
+    for (uint32_t i = 0; i < gpu->task->buffer_count; i++) {
+        size_t offset, bytes;
+        struct range gap;
+        if (!is_fetchable(&gpu->task->buffers[i]))
+            continue;
+        buffer_range(gpu->task, i, begin, end, &offset, &bytes);
+        uint64_t from = offset;
+        if (ranges_next_gap(&gpu->mirrors[i].valid, &from, offset + bytes, &gap))
+            return false;
+    }
+    return true;
+}
+
+uint64_t gpu_held(const struct corun_split_gpu *gpu, uint64_t end)
+{
+    uint64_t granule = gpu->task->granularity, low = 0, high = (end + granule - 1) / granule; /* granules */
+    bool any = false;
+    for (uint32_t i = 0; i < gpu->task->buffer_count; i++)
+        any = any || is_fetchable(&gpu->task->buffers[i]);
+    for (uint64_t last = high; any && low < high;) {
+        uint64_t middle = low + (high - low + 1) / 2;
+        if (is_held(gpu, (last - middle) * granule, end))
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    uint64_t ragged = (granule - end % granule) % granule; /* that the last granule lacks */
+    return any && low ? low * granule - ragged : 0;
 }

@@ -8,6 +8,8 @@
  */
 #include "split/engine.h"
 
+#include "split/gpu.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -30,21 +32,76 @@ static double seconds_next_time(const struct corun_split *split, uint32_t device
     return result->seconds; /* only in profiling steps: better than nothing */
 }
 
-/* Seconds that the bytes of a further iteration took to a GPU, when any were last moved. */
-static void learn_moving(struct corun_split *split)
+/* A copy has a latency: two measurements of different sizes tell it. */
+static void note_moves(struct moves *moves, double iterations, double seconds)
 {
-    for (uint32_t d = 1; d < split->device_count; d++)
-        if (split->accounts[d].kept_seconds > 0 && split->accounts[d].moved > 0)
-            split->moving[d] = split->accounts[d].kept_seconds / split->accounts[d].moved;
+    double more = iterations - moves->iterations, each = (seconds - moves->seconds) / more;
+    bool apart = moves->iterations > 0 && fabs(more) > 0.1 * iterations;
+    if (apart && each > 0 && seconds - each * iterations >= 0) {
+        moves->each = each;
+        moves->start = seconds - each * iterations;
+    } else if (apart || !(moves->each > 0) || seconds <= moves->start) {
+        moves->each = seconds / iterations;
+        moves->start = 0;
+    } else {
+        moves->each = (seconds - moves->start) / iterations;
+    }
+    moves->iterations = iterations;
+    moves->seconds = seconds;
 }
 
-/* What it costs to move the bytes of those iterations that a GPU gets more than now. */
+/* How long the bytes of iterations took to a GPU, when any were last moved: by parts, until something was fetched. */
+static void learn_moving(struct corun_split *split)
+{
+    double iterations, seconds;
+    for (uint32_t d = 1; d < split->device_count; d++) {
+        const struct device_account *account = &split->accounts[d];
+        if (split->executor && split->executor->operations->fetched(split->executor, d, &iterations, &seconds)) {
+            note_moves(&split->moves[d], iterations, seconds);
+        } else if (account->kept_seconds > 0 && account->moved > 0 && !(split->moves[d].start > 0)) {
+            split->moves[d] = (struct moves){.each = account->kept_seconds / account->moved};
+        }
+    }
+}
+
+uint64_t learned_end(const struct corun_split *split, uint32_t device)
+{
+    double before = 0, all = (double)split->result.iterations;
+    for (uint32_t d = 1; d < device; d++)
+        before += split->knows ? floor(split->learned[d] * all) : 0;
+    return before < all ? split->result.iterations - (uint64_t)before : 0;
+}
+
+void find_held(struct corun_split *split)
+{
+    for (uint32_t d = 1; d < split->device_count; d++)
+        split->held[d] = split->keeps && !split->rates ? gpu_held(split->gpus[d - 1], learned_end(split, d)) : 0;
+}
+
+/* What it costs to move the bytes of those iterations that a GPU gets more than now, and does not have. Infinite if nothing is known of that. */
 static double moving_seconds(const struct corun_split *split, const double *share)
 {
-    double most = 0;
-    for (uint32_t d = 1; d < split->device_count; d++)
-        most = fmax(most, split->moving[d] * (share[d] - split->learned[d]) * (double)split->result.iterations);
+    double most = 0, all = (double)split->result.iterations;
+    for (uint32_t d = 1; d < split->device_count; d++) {
+        double held = split->ahead ? (double)split->held[d] : 0;
+        double more = share[d] * all - fmax(split->learned[d] * all, held);
+        bool unknown = held > 0 && !(split->moves[d].each > 0); /* a fetch will tell */
+        most = more > 0 ? fmax(most, unknown ? INFINITY : split->moves[d].each * more) : most;
+    }
     return most;
+}
+
+/* Goes as far from the learned split towards `share` as moves no bytes. What was lost until then does not count, if that is any way. */
+static void correct_freely(struct corun_split *split, const double *share)
+{
+    double gpus = 0, all = (double)split->result.iterations, granule = (double)split->task.granularity;
+    for (uint32_t d = 1; d < split->device_count; d++) {
+        double there = fmin(share[d], fmax(split->learned[d], (double)split->held[d] / all));
+        split->lost = (there - split->learned[d]) * all >= granule ? 0 : split->lost;
+        split->learned[d] = there;
+        gpus += there;
+    }
+    split->learned[CPU] = fmax(0, 1 - gpus);
 }
 
 static void give_up(struct corun_split *split)
@@ -60,6 +117,24 @@ static bool overtaken(const struct corun_split *split)
     for (uint32_t d = 0; d < split->device_count; d++)
         if (split->knows && split->result.reused && split->usable[d] && !(computed(split, d) > 0) &&
             split->learned[d] * (double)split->result.iterations >= 2 * (double)split->task.granularity)
+            return true;
+    return false;
+}
+
+static bool any_was_stale(const struct corun_split *split)
+{
+    for (uint32_t d = 1; d < split->device_count; d++)
+        if (split->was_stale[d])
+            return true;
+    return false;
+}
+
+/* A device has done nothing because it still worked for an earlier run: that tells nothing of the split. */
+static bool was_held_up(const struct corun_split *split)
+{
+    for (uint32_t d = 1; d < split->device_count; d++)
+        if (split->knows && split->usable[d] && split->was_stale[d] && !(computed(split, d) > 0) &&
+            split->learned[d] * (double)split->result.iterations >= (double)split->task.granularity)
             return true;
     return false;
 }
@@ -82,6 +157,9 @@ void learn(struct corun_split *split)
     double share[CORUN_SPLIT_MAX_DEVICES] = {0}, sum = 0, least = INFINITY, most = 0;
     uint32_t known = 0;
     learn_moving(split);
+    find_held(split);
+    if (was_held_up(split))
+        return;
     for (uint32_t d = 0; d < split->device_count; d++) {
         double seconds = split->usable[d] ? seconds_next_time(split, d) : 0;
         if (!(seconds > 0))
@@ -103,7 +181,8 @@ void learn(struct corun_split *split)
     double imbalance = most > 0 ? (most - least) / most : 0, limit = split->parameters.drift;
     /* Where one side has computed what was the other's, both end together, and yet too late. */
     imbalance = most > together ? fmax(imbalance, 1 - together / most) : imbalance;
-    bool learned_now = !split->result.reused, late = imbalance > limit, was_late = split->last_imbalance > limit;
+    bool learned_now = !split->knows || (!split->result.reused && !any_was_stale(split)), late = imbalance > limit,
+         was_late = split->last_imbalance > limit;
     if (!learned_now && late && was_late && imbalance > split->last_imbalance / 2 &&
         most > split->best_seconds * (1 + limit)) {
         give_up(split);
@@ -111,9 +190,14 @@ void learn(struct corun_split *split)
         return;
     }
     split->lost += late && !learned_now ? fmax(0, most - together) : 0;
-    if (learned_now || (late && split->lost >= moving_seconds(split, share))) {
+    if (!split->knows && split->keeps && split->ahead) { /* the rest follows behind the CPU's parts */
+        memset(split->learned, 0, sizeof split->learned);
+        correct_freely(split, share);
+    } else if (learned_now || (late && split->lost >= moving_seconds(split, share))) {
         memcpy(split->learned, share, sizeof share);
         split->lost = 0;
+    } else if (late && split->ahead && share[CPU] > 0) {
+        correct_freely(split, share);
     }
     split->last_imbalance = learned_now ? 0 : imbalance;
     split->best_seconds = learned_now ? most : fmin(most, split->best_seconds);

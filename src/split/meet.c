@@ -243,7 +243,13 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
     double shared, others = rate_of_others(view, device, &line, open, &shared);
     if (!(others > 0))
         return open;
-    double balanced = balanced_part(&line, shared, others, 0);
+    double balanced = balanced_part(&line, shared, others, 0), unheld = strategy_unheld(view, device, balanced);
+    if (unheld > 0) { /* it has to be moved before */
+        line.fixed += strategy_moving(view, device, unheld);
+        balanced = isinf(line.fixed) ? 0 : balanced_part(&line, shared, others, 0);
+        if (balanced < (double)view->granularity)
+            return 0;
+    }
     if (alone)
         return record->ended > 1 ? balanced : cautious_part(&line, shared, others, record->shortest);
     double back = line.fixed + balanced * line.each, shortest = record->shortest + view->delivery[device];
@@ -272,6 +278,12 @@ static double wanted_part(const struct corun_split_view *view, uint32_t device, 
 {
     struct record record = record_of(view, device);
     if (!view->usable[device] || view->queued[device] >= view->most[device] || view->stale[device] || record.raced)
+        return 0;
+    /*
+     * Until something is known of it: one that is computed, one that is moved behind it. The bytes are kept, but as long as parts are under way that
+     * nobody needs, the GPU does nothing for the next run.
+     */
+    if (view->keeps && !record.ended && view->queued[device] >= 2)
         return 0;
     return record.ended ? further_part(view, device, &record, open) : first_part(view, device, &record);
 }
@@ -395,6 +407,7 @@ void strategy_meet(const struct corun_split_view *view, struct corun_split_decis
     const struct corun_split_part *own = cpu_part(view, &races);
     if (view->usable[CPU] && !decision->parts[CPU] && races && !gpus_first && !(view->now < look))
         race_or_hold(view, own, decision);
+    strategy_fetch(view, decision);
     decision->feed = true;
     decision->again = given > 0;
     bool learned = false;

@@ -77,6 +77,7 @@ static void fill_view(struct corun_split *split, struct corun_split_view *view)
                                       .learned = split->knows ? split->learned : NULL,
                                       .parameters = &split->parameters,
                                       .user = split->strategy_user};
+    view->keeps = split->keeps;
     view->may_race = split->may_race;
     view->usual = split->knows ? split->usual : 0;
     for (uint32_t d = 0; d < split->device_count; d++) {
@@ -87,6 +88,10 @@ static void fill_view(struct corun_split *split, struct corun_split_view *view)
         view->most[d] = gpu ? MOST_PARTS : split->rates && split->rates[d].most ? split->rates[d].most : 1;
         view->stale[d] = split->executor->operations->stale(split->executor, d) > 0;
         view->handing[d] = split->handing[d];
+        view->moving[d] = split->moves[d].each;
+        view->moving_start[d] = split->moves[d].start;
+        view->held[d] = split->held[d];
+        view->fetches[d] = split->fetches[d];
         view->given[d] = split->given[d];
         view->delivery[d] = split->deliveries[d].seconds;
         view->flat[d] = split->rates ? split->rates[d].flat : gpu ? gpu_flat(gpu) : 0;
@@ -386,6 +391,32 @@ static void drain(struct corun_split *split)
     }
 }
 
+/* Where the iterations begin that a GPU has been given in this run, or has kept. */
+static uint64_t first_held(const struct corun_split *split, uint32_t device)
+{
+    uint64_t end = learned_end(split, device), first = end - split->held[device];
+    for (size_t i = 0; i < split->steps.count; i++) {
+        const struct corun_split_part *part = &split->steps.data[i].part[device];
+        if (part->end > part->begin && part->begin < first)
+            first = part->begin;
+    }
+    return first;
+}
+
+/* GPUs move in what is before that. */
+static void begin_fetches(struct corun_split *split, const struct corun_split_decision *decision)
+{
+    for (uint32_t d = 1; d < split->device_count; d++) {
+        uint64_t end = first_held(split, d), count = decision->fetch[d] < end ? decision->fetch[d] : end;
+        uint64_t begin = end - count, ragged = begin % split->task.granularity;
+        begin += ragged ? split->task.granularity - ragged : 0;
+        if (begin >= end || split->fetches[d] || !split->usable[d])
+            continue;
+        split->fetches[d] = true;
+        split->executor->operations->fetch(split->executor, d, begin, end);
+    }
+}
+
 static enum corun_status ask(struct corun_split *split, struct asking *asked, struct corun_diagnostics *diagnostics)
 {
     double before = clock_thread_seconds();
@@ -402,8 +433,10 @@ static enum corun_status ask(struct corun_split *split, struct asking *asked, st
         asked->decision.again = false;
     if (status == CORUN_OK && asked->decision.recall >> CPU & 1u && is_busy(split, CPU))
         (void)split->executor->operations->recall(split->executor);
-    if (status == CORUN_OK)
+    if (status == CORUN_OK) {
         begin_deliveries(split);
+        begin_fetches(split, &asked->decision);
+    }
     split->result.deciding_seconds += clock_thread_seconds() - before;
     return status;
 }
@@ -516,6 +549,8 @@ enum corun_status run_task(struct corun_split *split, struct corun_diagnostics *
     memset(split->deliveries, 0, sizeof split->deliveries);
     memset(split->given, 0, sizeof split->given);
     memset(split->last_end, 0, sizeof split->last_end);
+    memset(split->fetches, 0, sizeof split->fetches);
+    find_held(split);
     memset(split->patient_until, 0, sizeof split->patient_until);
     split->raced_device = CPU;
     result->run++;
@@ -530,6 +565,8 @@ enum corun_status run_task(struct corun_split *split, struct corun_diagnostics *
     if (!ranges_add(&split->left, 0, result->iterations))
         return CORUN_MEMORY;
     split->executor->operations->begin_run(split->executor);
+    for (uint32_t d = 0; d < split->device_count; d++)
+        split->was_stale[d] = split->executor->operations->stale(split->executor, d) > 0;
     enum corun_status status = run_steps(split, diagnostics);
     if (status != CORUN_OK)
         drain(split);

@@ -4,6 +4,7 @@
 #include "split/gpu.h"
 #include "split/repeat.h"
 #include "split/settings.h"
+#include "split/strategy.h"
 #include "split/team.h"
 
 #include <sched.h>
@@ -74,6 +75,9 @@ static enum corun_status copy_task(struct corun_split *split, const struct corun
     split->may_race = true;
     for (uint32_t i = 0; i < task->buffer_count; i++)
         split->may_race = split->may_race && task->buffers[i].access != CORUN_SPLIT_READ_WRITE;
+    for (uint32_t i = 0; i < task->buffer_count; i++)
+        split->keeps = split->keeps || (task->buffers[i].kept && task->buffers[i].access != CORUN_SPLIT_WRITE &&
+                                        !buffer_is_whole(&task->buffers[i]));
     if (buffers && task->buffer_count)
         memcpy(buffers, task->buffers, task->buffer_count * sizeof *buffers);
     return buffers ? CORUN_OK : CORUN_MEMORY;
@@ -209,6 +213,7 @@ static enum corun_status create(struct corun_split *split, const struct corun_sp
                                                       : "own");
     split->strategy = *settings.strategy ? corun_split_strategy_find(settings.strategy) : options->function;
     split->strategy_user = options->strategy_user;
+    split->ahead = split->parameters.ahead > 0 && strategy_fetches(split->strategy);
     split->pinned = calloc(task->buffer_count ? task->buffer_count : 1, sizeof *split->pinned);
     if (!split->strategy_name || !split->pinned || (record && *record && !split->record))
         return CORUN_MEMORY;

@@ -8,8 +8,9 @@
 static const struct {
     const char *name;
     corun_split_strategy *function;
+    bool fetches;
 } strategies[] = {
-#define STRATEGY_ROW(name, function, meaning) {name, function},
+#define STRATEGY_ROW(name, function, fetches, meaning) {name, function, fetches},
     SPLIT_STRATEGIES(STRATEGY_ROW)
 #undef STRATEGY_ROW
 };
@@ -25,6 +26,14 @@ corun_split_strategy *corun_split_strategy_find(const char *name)
 const char *corun_split_strategy_name(uint32_t index)
 {
     return index < sizeof strategies / sizeof strategies[0] ? strategies[index].name : NULL;
+}
+
+bool strategy_fetches(corun_split_strategy *function)
+{
+    bool fetches = false;
+    for (size_t i = 0; i < sizeof strategies / sizeof strategies[0]; i++)
+        fetches = fetches || (strategies[i].function == function && strategies[i].fetches);
+    return fetches;
 }
 
 double corun_split_rate(const struct corun_split_view *view, uint32_t device)
@@ -156,10 +165,53 @@ bool strategy_give_only(const struct corun_split_view *view, struct corun_split_
     return true;
 }
 
+double strategy_unheld(const struct corun_split_view *view, uint32_t device, double iterations)
+{
+    uint64_t given = 0;
+    if (!view->learned || !view->keeps)
+        return 0;
+    for (uint32_t i = 0; i < view->step_count; i++)
+        given += view->steps[i].part[device].end - view->steps[i].part[device].begin;
+    return fmax(0, iterations - (view->held[device] > given ? (double)(view->held[device] - given) : 0));
+}
+
+double strategy_moving(const struct corun_split_view *view, uint32_t device, double unheld)
+{
+    double each = view->moving[device];
+    return !(unheld > 0) ? 0 : each > 0 ? view->moving_start[device] + each * unheld : INFINITY;
+}
+
 bool strategy_busy(const struct corun_split_view *view)
 {
     for (uint32_t d = 0; d < view->device_count; d++)
         if (view->busy[d])
             return true;
     return false;
+}
+
+const struct corun_split_part *strategy_cpu_part(const struct corun_split_view *view)
+{
+    for (uint32_t i = view->step_count; i-- > 0;)
+        if (view->steps[i].part[0].busy)
+            return &view->steps[i].part[0];
+    return NULL;
+}
+
+void strategy_fetch(const struct corun_split_view *view, struct corun_split_decision *decision)
+{
+    const struct corun_split_part *part = strategy_cpu_part(view);
+    double own = corun_split_rate(view, 0), first = view->parameters->patience * view->usual;
+    if (!view->learned || !view->keeps || !(view->parameters->ahead > 0) || decision->recall)
+        return;
+    if (view->now < first * (1 - 1e-9)) { /* then the CPU's rate is known */
+        decision->wake = decision->wake > 0 ? fmin(decision->wake, first) : first;
+        return;
+    }
+    double open = part && own > 0 ? (double)(part->end - part->begin - part->done) : 0;
+    for (uint32_t d = 1; d < view->device_count && open > 0; d++) {
+        double seconds = open / own - view->moving_start[d], each = view->moving[d];
+        double count = each > 0 ? seconds / each : (double)view->piece[d]; /* a first time tells */
+        if (view->usable[d] && !view->stale[d] && !view->fetches[d] && count > 0)
+            decision->fetch[d] = (uint64_t)fmin(open, count);
+    }
 }

@@ -36,9 +36,12 @@ struct desk {
     uint32_t count, stale; /* the first of them are stale */
     struct place deliveries[MOST_DELIVERIES];
     uint32_t delivery_count;
-    double origin; /* from which a simulated GPU counts */
-    double worked; /* until then it has been simulated */
-    double free;   /* a table's device has done all its parts */
+    double origin;     /* from which a simulated GPU counts */
+    double worked;     /* until then it has been simulated */
+    double free;       /* a table's device has done all its parts */
+    uint64_t fetching; /* iterations of a fetch that may be under way on a simulated GPU */
+    uint64_t fetched;  /* of the last one that has ended, if nobody has been told; */
+    double fetched_seconds;
 };
 
 struct virtual
@@ -133,11 +136,27 @@ static bool work_until(struct virtual *v, uint32_t device, double time)
 static void catch_up(struct virtual *v, uint32_t device)
 {
     struct desk *desk = &v->desks[device];
-    if ((!desk->count && !desk->delivery_count) || !v->split->driver->simulated)
+    if ((!desk->count && !desk->delivery_count && !desk->fetching) || !v->split->driver->simulated)
         return;
     if (v->now - desk->worked > 1e-9)
         gpu_work_for(v->split->gpus[device - 1], v->now - desk->worked);
     desk->worked = fmax(desk->worked, v->now);
+}
+
+/* A GPU with nothing to do need not be simulated: its time begins anew with what it is given now. */
+static void take_up(struct virtual *v, uint32_t device)
+{
+    struct desk *desk = &v->desks[device];
+    struct corun_split_gpu *gpu = v->split->gpus[device - 1];
+    catch_up(v, device);
+    if (desk->fetching && gpu_fetched(gpu, &desk->fetched_seconds)) {
+        desk->fetched = desk->fetching;
+        desk->fetching = 0;
+    }
+    if (desk->count || desk->delivery_count || desk->fetching)
+        return;
+    gpu_set_origin(gpu);
+    desk->origin = desk->worked = v->now;
 }
 
 static void start(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end, bool fed)
@@ -150,13 +169,8 @@ static void start(struct executor *executor, uint32_t device, uint64_t begin, ui
     if (v->split->rates) {
         start_by_table(v, device, place);
     } else if (device != CPU) {
-        struct corun_split_gpu *gpu = v->split->gpus[device - 1];
-        if (!desk->count && !desk->delivery_count) {
-            gpu_set_origin(gpu);
-            desk->origin = desk->worked = v->now;
-        }
-        catch_up(v, device);
-        gpu_begin_part(gpu, begin, end, fed);
+        take_up(v, device);
+        gpu_begin_part(v->split->gpus[device - 1], begin, end, fed);
     }
     desk->count++;
 }
@@ -174,6 +188,27 @@ static void deliver(struct executor *executor, uint32_t device, uint64_t begin, 
         place->event.part = (struct corun_split_part){.begin = begin, .end = end, .done = end - begin};
     else
         gpu_begin_delivery(v->split->gpus[device - 1], begin, end);
+}
+
+static void fetch(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end)
+{
+    struct virtual *v = virtual_of(executor);
+    if (v->split->rates)
+        return;
+    take_up(v, device);
+    if (v->desks[device].fetching) /* it is late: what comes next would be later */
+        return;
+    gpu_fetch(v->split->gpus[device - 1], begin, end);
+    v->desks[device].fetching = end - begin;
+}
+
+static bool fetched(struct executor *executor, uint32_t device, double *iterations, double *seconds)
+{
+    struct desk *desk = &virtual_of(executor)->desks[device];
+    *iterations = (double)desk->fetched;
+    *seconds = desk->fetched_seconds;
+    desk->fetched = 0;
+    return *iterations > 0 && *seconds > 0;
 }
 
 /* The most whole granules that a table's CPU completes in a time. */
@@ -489,9 +524,9 @@ static bool destroy(struct executor *executor)
 
 struct executor *virtual_create(struct corun_split *split)
 {
-    static const struct executor_operations operations = {begin_run, virtual_now, start,    deliver, recall,
-                                                          stop,      take,        progress, stale,   wait_event,
-                                                          more,      give_up,     release,  destroy};
+    static const struct executor_operations operations = {begin_run, virtual_now, start,   deliver,  fetch, fetched,
+                                                          recall,    stop,        take,    progress, stale, wait_event,
+                                                          more,      give_up,     release, destroy};
     struct virtual *v = calloc(1, sizeof *v);
     if (!v)
         return NULL;

@@ -20,10 +20,10 @@
 
 struct order {
     uint64_t begin, end;
-    bool fed, delivery;
+    bool fed, delivery, fetch;
 };
 
-enum { MOST_ORDERS = MOST_PARTS + MOST_DELIVERIES, MOST_NEWS = MOST_ORDERS + 1 };
+enum { MOST_ORDERS = MOST_PARTS + MOST_DELIVERIES + 1, MOST_NEWS = MOST_ORDERS + 1 };
 
 struct desk { /* what lies on a device's desk */
     struct order orders[MOST_ORDERS];
@@ -32,8 +32,10 @@ struct desk { /* what lies on a device's desk */
     uint32_t begun;                    /* parts that are enqueued and have not ended */
     uint32_t delivering;               /* deliveries that the program's thread has enqueued and that have not ended */
     bool awaits_part, awaits_delivery; /* the GPU's threads have gone to sleep in the driver */
-    uint32_t stale;                    /* of the parts that are ordered or begun: so many of the oldest */
-    bool silent;                       /* it has been given up: whatever it still says is not heard */
+    uint64_t fetching, fetched; /* iterations of a fetch: enqueued; ended, and nobody has been told. Of who enqueues */
+    double fetched_seconds;
+    uint32_t stale; /* of the parts that are ordered or begun: so many of the oldest */
+    bool silent;    /* it has been given up: whatever it still says is not heard */
     struct executor_event news[MOST_NEWS];
     uint32_t news_count;
 };
@@ -81,6 +83,26 @@ static struct order next_order(struct desk *desk)
     return order;
 }
 
+/* Whether what was last fetched is there. */
+static void end_fetch(struct wall *wall, uint32_t device)
+{
+    struct desk *desk = &wall->desks[device];
+    if (!desk->fetching || !gpu_fetched(wall->split->gpus[device - 1], &desk->fetched_seconds))
+        return;
+    desk->fetched = desk->fetching;
+    desk->fetching = 0;
+}
+
+static void begin_fetch(struct wall *wall, uint32_t device, const struct order *order)
+{
+    struct desk *desk = &wall->desks[device];
+    end_fetch(wall, device);
+    if (desk->fetching) /* it is late: what comes next would be later */
+        return;
+    gpu_fetch(wall->split->gpus[device - 1], order->begin, order->end);
+    desk->fetching = order->end - order->begin;
+}
+
 /* Carries one order out; the mutex is free meanwhile. */
 static void carry_out(struct wall *wall, uint32_t device, const struct order *order)
 {
@@ -91,13 +113,15 @@ static void carry_out(struct wall *wall, uint32_t device, const struct order *or
         gpu_begin_delivery(gpu, order->begin, order->end);
         gpu_end_delivery(gpu, &event);
         event.time = clock_seconds() - wall->start;
+    } else if (order->fetch) {
+        begin_fetch(wall, device, order);
     } else {
         gpu_begin_part(gpu, order->begin, order->end, order->fed);
     }
     pthread_mutex_lock(&wall->mutex);
     if (order->delivery)
         tell(wall, event);
-    else
+    else if (!order->fetch)
         wall->desks[device].begun++;
 }
 
@@ -250,6 +274,30 @@ static void deliver(struct executor *executor, uint32_t device, uint64_t begin, 
     pthread_mutex_lock(&wall->mutex);
     wall->desks[device].delivering++;
     pthread_mutex_unlock(&wall->mutex);
+}
+
+static void fetch(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end)
+{
+    struct wall *wall = wall_of(executor);
+    struct order fetch = {.begin = begin, .end = end, .fetch = true};
+    if (wall->direct)
+        begin_fetch(wall, device, &fetch);
+    else
+        order(wall, device, fetch);
+}
+
+/* Between runs: nobody enqueues. */
+static bool fetched(struct executor *executor, uint32_t device, double *iterations, double *seconds)
+{
+    struct wall *wall = wall_of(executor);
+    struct desk *desk = &wall->desks[device];
+    if (desk->silent)
+        return false;
+    end_fetch(wall, device);
+    *iterations = (double)desk->fetched;
+    *seconds = desk->fetched_seconds;
+    desk->fetched = 0;
+    return *iterations > 0 && *seconds > 0;
 }
 
 static uint64_t recall(struct executor *executor)
@@ -447,9 +495,9 @@ static bool create_thread(struct wall *wall, uint32_t device, void *(*function)(
 
 struct executor *wall_create(struct corun_split *split)
 {
-    static const struct executor_operations operations = {begin_run, wall_now, start,    deliver, recall,
-                                                          stop,      take,     progress, stale,   wait_event,
-                                                          more,      give_up,  release,  destroy};
+    static const struct executor_operations operations = {begin_run, wall_now, start,   deliver,  fetch, fetched,
+                                                          recall,    stop,     take,    progress, stale, wait_event,
+                                                          more,      give_up,  release, destroy};
     struct wall *wall = calloc(1, sizeof *wall);
     pthread_condattr_t attributes;
     bool ok = true;

@@ -220,6 +220,51 @@ static void results_stay_where_they_were_made(void **state)
     end(&world);
 }
 
+/* The CPU has all of the first run, and the GPU fetches 8000 iterations; in the second run it has these, and 1000 before. */
+static void fetch_then_use(const struct corun_split_view *view, struct corun_split_decision *decision)
+{
+    uint64_t *held = (uint64_t *)view->user;
+    if (view->step_count)
+        return;
+    *held = view->held[1];
+    assert_true(view->keeps);
+    decision->fetch[1] = *held ? 0 : 8000;
+    decision->parts[1] = *held ? *held + 1000 : 0;
+    decision->parts[0] = COUNT - decision->parts[1];
+    decision->share[*held ? 1 : 0] = 1;
+}
+
+/* By the program's thread, and by one of the library (memory that cannot be pinned needs that, and so do two GPUs). */
+static void what_is_fetched_is_there(void **state)
+{
+    (void)state;
+    for (int threads = 0; threads < 2; threads++) {
+        struct world world;
+        uint64_t held = 1;
+        prepare(&world, NULL);
+        world.options.function = fetch_then_use;
+        world.options.strategy_user = &held;
+        world.task.granularity = 100;
+        if (threads)
+            setenv("FAKE_CUDA_DEVICES", "2", 1);
+        go(&world);
+        assert_int_equal(held, 0);
+        check(&world, 1);
+        uint64_t moved = world.fake->bytes_in; /* a thread of the library may not have come to it */
+        assert_true(threads ? moved == 0 || moved == 8000 * 4 : moved == 8000 * 4);
+        go(&world);
+        check(&world, 2);
+        assert_true(threads ? held == moved / 4 : held == 8000);
+        if (held)
+            assert_int_equal(world.fake->bytes_in - moved, 1000 * 4 + 9000 * 4 + sizeof world.problem.weights);
+        corun_split_changed(world.split, 1, COUNT * 4 - 400, 400);
+        go(&world);
+        check(&world, 3);
+        end(&world);
+        unsetenv("FAKE_CUDA_DEVICES");
+    }
+}
+
 static void much_is_moved_in_chunks(void **state)
 {
     struct world world;
@@ -713,6 +758,7 @@ int main(void)
         cmocka_unit_test(cpu_or_gpu_can_be_alone),
         cmocka_unit_test(only_what_a_part_needs_is_moved),
         cmocka_unit_test(results_stay_where_they_were_made),
+        cmocka_unit_test(what_is_fetched_is_there),
         cmocka_unit_test(much_is_moved_in_chunks),
         cmocka_unit_test(a_part_that_is_fed_is_one_launch),
         cmocka_unit_test(the_cpu_finishes_what_a_gpu_does_not),

@@ -639,6 +639,83 @@ static void strategies_have_names(void **state)
     assert_null(corun_split_strategy_find("none"));
 }
 
+/* A learned round: the CPU computes [0, 900) in 1 us each, 450 are done; a GPU has computed its 100 in 50 us. */
+static void late_cpu(struct world *world, struct corun_split_view *view, struct corun_split_step *step)
+{
+    static const double learned[] = {0.9, 0.1};
+    *world = (struct world){.parameters = defaults};
+    *step = (struct corun_split_step){.iterations = 1000, .share = {0.9, 0.1}};
+    step->part[0] = (struct corun_split_part){.end = 900, .done = 450, .seconds = 450e-6, .busy = true};
+    step->part[1] = (struct corun_split_part){.begin = 900, .end = 1000, .done = 100, .seconds = 50e-6};
+    *view = (struct corun_split_view){.iterations = 1000, .granularity = 1, .now = 450e-6, .threads = 1};
+    view->device_count = 2;
+    view->usable[0] = view->usable[1] = view->busy[0] = view->keeps = true;
+    view->queued[0] = view->most[0] = view->most[1] = 1;
+    view->usual = 900e-6;
+    view->learned = learned;
+    view->parameters = &world->parameters;
+    view->step_count = 1;
+    view->steps = step;
+    view->piece[1] = 64;
+    view->held[1] = 100;
+}
+
+/* What is left is divided anew where its bytes are there, or arrive soon enough; else they are moved for later rounds. */
+static void cap_counts_what_has_to_be_moved(void **state)
+{
+    const struct {
+        uint64_t held;
+        double start, each;
+        bool ahead, divided;
+        uint64_t fetched;
+    } cases[] = {
+        {1000, 0, 3e-6, true, true, 0},       /* all is there */
+        {100, 0, 1e-7, true, true, 0},        /* at once */
+        {100, 50e-6, 3e-6, true, false, 133}, /* (450 - 50) / 3; the 300 that the GPU would get take 900 us */
+        {100, 0, 0, true, false, 64},         /* nothing is known: a piece */
+        {100, 50e-6, 3e-6, false, false, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct world world;
+        struct corun_split_view view;
+        struct corun_split_step step;
+        struct corun_split_decision decision = {.variance = -1};
+        late_cpu(&world, &view, &step);
+        view.held[1] = cases[i].held;
+        view.moving_start[1] = cases[i].start;
+        view.moving[1] = cases[i].each;
+        world.parameters.ahead = cases[i].ahead;
+        corun_split_strategy_find("cap")(&view, &decision);
+        assert_int_equal(decision.recall, cases[i].divided);
+        assert_int_equal(decision.fetch[1], cases[i].fetched);
+        view.fetches[1] = true; /* once in a run */
+        decision = (struct corun_split_decision){.variance = -1};
+        corun_split_strategy_find("cap")(&view, &decision);
+        assert_int_equal(decision.fetch[1], 0);
+    }
+}
+
+/* meet gives such a GPU nothing more, and its CPU goes on. */
+static void meet_gives_what_is_there(void **state)
+{
+    struct world world;
+    struct corun_split_view view;
+    struct corun_split_step step;
+    (void)state;
+    for (int held = 0; held < 2; held++) {
+        struct corun_split_decision decision = {.variance = -1};
+        late_cpu(&world, &view, &step);
+        view.moving[1] = 3e-6;
+        view.moving_start[1] = 450e-6;
+        view.held[1] = held ? 1000 : 100;
+        view.may_race = true;
+        corun_split_strategy_find("meet")(&view, &decision);
+        assert_true(held ? decision.parts[1] > 100 : decision.parts[1] == 0);
+        assert_int_equal(decision.recall, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -671,6 +748,8 @@ int main(void)
         cmocka_unit_test(meet_survives_a_failure),
         cmocka_unit_test(users_bring_their_own),
         cmocka_unit_test(strategies_have_names),
+        cmocka_unit_test(cap_counts_what_has_to_be_moved),
+        cmocka_unit_test(meet_gives_what_is_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
