@@ -261,6 +261,10 @@ static void check_machine(const struct run_options *run, struct argp_state *stat
     if (run->for_software && !run->in_software)
         argp_error(state, "--epoch, --launching, --load, --streams, --start-at, --check, --driver-calls, --fence and "
                           "--native are for --machine software");
+    if (run->software.load > 0 && run->in_hardware)
+        argp_error(state, "--load is for --machine software: requests do not come to the hardware machine, whose first "
+                          "application runs "
+                          "without a pause");
     if (run->software.start_at > 0 && !run->software.native)
         argp_error(state, "--start-at is for --native: a simulated GPU has a time of its own");
     if (observed && !run->in_hardware)

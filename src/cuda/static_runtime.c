@@ -121,6 +121,7 @@ static struct {
     void *(*look_up)(void *library, const char *name);
     char folder[PATH_BYTES]; /* of this library and of ours, with a slash behind it; "" before it is known */
     void *opened[MAJORS];
+    uint32_t said;           /* rows of the table of libraries of machine code, of which one was opened */
     int16_t bucket[BUCKETS]; /* index into entries + 1, chained by open addressing */
 } state;
 void *slots[SLOTS] __attribute__((visibility("hidden")));
@@ -461,7 +462,15 @@ static bool holds_stripped_runtime(const struct elf_view *view)
     return false;
 }
 
-static bool is_machine_code(const char *path)
+enum {
+#define L(beginning) ROW_##beginning,
+#include "cuda/machine_code_libraries.def"
+#undef L
+    MACHINE_CODE_ROWS
+};
+
+/* The row of the table; the number of rows if there is none. */
+static uint32_t machine_code_row(const char *path)
 {
     static const char *const names[] = {
 #define L(beginning) #beginning,
@@ -469,19 +478,23 @@ static bool is_machine_code(const char *path)
 #undef L
     };
     const char *name = path;
+    uint32_t row = 0;
     for (const char *at = path; *at; at++)
         if (*at == '/')
             name = at + 1;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (begins(name, names[i]))
-            return true;
-    return false;
+    while (row < MACHINE_CODE_ROWS && !begins(name, names[row]))
+        row++;
+    return row;
 }
 
-/* Calls of such an object fail, and nothing else says why. */
+/* Calls of such an object fail, and nothing else says why. What consists of several libraries is said once. */
 static void note_object(const struct elf_view *view, const char *path)
 {
-    if (is_machine_code(path))
+    uint32_t row = machine_code_row(path);
+    if (row < MACHINE_CODE_ROWS && state.said >> row & 1u)
+        return;
+    state.said |= row < MACHINE_CODE_ROWS ? 1u << row : 0;
+    if (row < MACHINE_CODE_ROWS)
         say((const char *const[]){"corun: note: ", path,
                                   " was opened: its kernels are machine code only, and do not run here\n", NULL});
     else if (holds_stripped_runtime(view))

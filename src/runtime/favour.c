@@ -5,6 +5,8 @@
  */
 #include "runtime/state.h"
 
+#include <stdio.h>
+
 enum { STREAM_ON_ITS_OWN = 1, GREEN_DEFAULT = 1 };
 
 static const enum driver_entry of_priority[] = {DRIVER_stream_priorities, DRIVER_stream_create_priority};
@@ -51,7 +53,7 @@ static bool make_parts(struct runtime *runtime)
     unsigned groups = 1;
     void *description;
     if (!CALL(runtime, device_resource(runtime->device, &all, DRIVER_RESOURCE_SMS)) ||
-        !CALL(runtime, resource_split(&own, &groups, &all, &rest, 0, runtime->options.own_sms)))
+        !CALL(runtime, resource_split(&own, &groups, &all, &rest, 0, runtime->options.own_sms)) || !rest.sms)
         return false;
     for (uint32_t i = 0; i < 2; i++)
         if (!CALL(runtime, resource_describe(&description, parts[i], 1)) ||
@@ -85,9 +87,40 @@ bool favour_make_streams(struct runtime *runtime)
     return good;
 }
 
-bool favour_failed(const struct runtime *runtime)
+/* The least and the most SMs that the driver divides off so that any are left, and the step between these numbers if it is the same; 0: there are none. */
+static void find_divisions(const struct runtime *runtime, unsigned *least, unsigned *most, unsigned *step)
 {
-    return runtime->options.favour == RUNTIME_OWN_SMS && runtime->context && !runtime->info.own_sms;
+    struct driver_resource all = {0};
+    *least = *most = *step = 0;
+    if (runtime->driver.device_resource(runtime->device, &all, DRIVER_RESOURCE_SMS))
+        return;
+    for (unsigned wanted = 1; wanted < all.sms; wanted++) {
+        struct driver_resource own = {0}, rest = {0};
+        unsigned groups = 1;
+        if (runtime->driver.resource_split(&own, &groups, &all, &rest, 0, wanted) || !rest.sms || own.sms <= *most)
+            continue;
+        *step = *most ? own.sms - *most : 0;
+        *least = *least ? *least : own.sms;
+        *most = own.sms;
+    }
+}
+
+enum corun_status favour_refuse(const struct runtime *runtime, struct corun_diagnostics *list, bool *refused)
+{
+    unsigned least, most, step, wanted = runtime->options.own_sms;
+    *refused = runtime->options.favour == RUNTIME_OWN_SMS && runtime->context && !runtime->info.own_sms;
+    if (!*refused)
+        return CORUN_OK;
+    find_divisions(runtime, &least, &most, &step);
+    if (!most)
+        return CORUN_OK;
+    char numbers[64];
+    if (least == most)
+        snprintf(numbers, sizeof numbers, "%u can", least);
+    else
+        snprintf(numbers, sizeof numbers, "%u to %u can, in steps of %u", least, most, step);
+    return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s has %u SMs, of which %u cannot be divided off: %s",
+                        runtime->info.device, runtime->info.sms, wanted, numbers);
 }
 
 /* Streams of green contexts would outlive the primary context's user. */

@@ -132,8 +132,13 @@ static enum corun_status open_device(struct runtime *runtime, struct corun_diagn
     runtime->pinned = (struct blocks){.driver = &runtime->driver, .of_host = true, .most_bytes = UINT64_MAX / 2};
     bool good = runtime_make_context(runtime) && CALL(runtime, memory_info(&free_bytes, &all_bytes));
     runtime_leave(runtime);
-    if (!good)
-        return runtime_fault(runtime, list, favour_failed(runtime) ? "streams with SMs of their own" : "the context");
+    if (!good) {
+        bool refused;
+        status = favour_refuse(runtime, list, &refused);
+        return status != CORUN_OK
+                   ? status
+                   : runtime_fault(runtime, list, refused ? "streams with SMs of their own" : "the context");
+    }
     uint64_t most = free_bytes - free_bytes / 16;
     if (runtime->options.memory_bytes && runtime->options.memory_bytes < most)
         most = runtime->options.memory_bytes;

@@ -239,8 +239,9 @@ enum corun_status runtime_trouble(const struct runtime *runtime);
 enum corun_status favour_check(const struct runtime *runtime, struct corun_diagnostics *list);
 bool favour_make_streams(struct runtime *runtime); /* those of slices */
 void favour_drop(struct runtime *runtime);
-/* Has the driver refused to divide the SMs? Else something else of the context has failed. */
-bool favour_failed(const struct runtime *runtime);
+/* After a failure. *refused: the SMs could not be divided, else something else of the context has failed. ARGUMENT: other numbers of SMs can be, and the
+ * report says which; OK: none can. */
+enum corun_status favour_refuse(const struct runtime *runtime, struct corun_diagnostics *list, bool *refused);
 
 /* table.c */
 bool table_create(struct runtime *runtime); /* if one is wanted; false: runtime->error, or out of memory */

@@ -150,6 +150,10 @@ class Machine(unittest.TestCase):
         self.fails(POLICY, "the simulated GPU does not", "-p", "turns", *PAIR)
         self.fails(USAGE, "--launching: expected workers, slices or whole", "--launching", "half", *software)
         self.fails(USAGE, "--load: expected a share of the time", "--load", "2", *software)
+        self.fails(USAGE, "requests do not come to the hardware machine", "--load", "50%", "-m", "both", *PAIR)
+        self.fails(ARGUMENT, "has 4 SMs, of which 3 cannot be divided off: 2 can", "--gpu", "quadro-v100:sms=4", "--streams", "sms=3", *software)
+        self.fails(ARGUMENT, "has 80 SMs, of which 79 cannot be divided off: 2 to 78 can, in steps of 2", "--gpu", "quadro-v100", "--streams", "sms=79",
+                   *software)
         self.fails(USAGE, "--streams: expected plain, priority or sms=N", "--streams", "more", *software)
         self.fails(USAGE, "--streams sms: expected a whole number from 1", "--streams", "sms=0", *software)
         self.fails(FAULT, "streams with SMs of their own: CUDA_ERROR_NOT_SUPPORTED", "--streams", "sms=2", *software)

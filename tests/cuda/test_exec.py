@@ -567,6 +567,22 @@ class Programs(unittest.TestCase):
                 self.assertEqual([text for text in (stripped, code) if text in done.stderr], [told] if told else [], done.stderr)
                 self.assertEqual(f"corun: note: {path} " in done.stderr, bool(told))
 
+    def test_a_library_of_several(self):
+        """cuBLAS is two libraries, one of which brings the other: said once; what else is opened is said, too."""
+        source = 'const char name[] = "cudaErrorCudartUnloading";\n__attribute__((section(".nv_fatbin"))) const char code[] = "code";\n'
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "code.c"), "w", encoding="utf-8") as file:
+                file.write(source)
+            names = ("libcublasLt.so.13", "libcublas.so.13", "libcufft.so.12")
+            for name in names:
+                needed = [f"-L{folder}", "-Wl,--no-as-needed", "-l:libcublasLt.so.13", f"-Wl,-rpath,{folder}"] if name == names[1] else []
+                subprocess.run(["cc", "-shared", "-o", os.path.join(folder, name), os.path.join(folder, "code.c"), *needed], check=True)
+            opened = "; ".join(f"ctypes.CDLL('{os.path.join(folder, name)}')" for name in names[1:])
+            done = run("-q", "--", sys.executable, "-c", f"import ctypes; {opened}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr.count("its kernels are machine code only"), 2, done.stderr)
+        self.assertIn("libcufft.so.12 was opened", done.stderr)
+
     def test_a_program_without_a_dynamic_linker(self):
         """Nothing can bring it our runtime: said before it starts. One that has nothing to do with CUDA starts."""
         with tempfile.TemporaryDirectory() as folder:
