@@ -78,16 +78,12 @@ void find_held(struct corun_split *split)
         split->held[d] = split->keeps && !split->rates ? gpu_held(split->gpus[d - 1], learned_end(split, d)) : 0;
 }
 
-/* What it costs to move the bytes of those iterations that a GPU gets more than now, and does not have. Infinite if nothing is known of that. */
+/* What it costs to move the bytes of those iterations that a GPU gets more than now. */
 static double moving_seconds(const struct corun_split *split, const double *share)
 {
     double most = 0, all = (double)split->result.iterations;
-    for (uint32_t d = 1; d < split->device_count; d++) {
-        double held = split->ahead ? (double)split->held[d] : 0;
-        double more = share[d] * all - fmax(split->learned[d] * all, held);
-        bool unknown = held > 0 && !(split->moves[d].each > 0); /* a fetch will tell */
-        most = more > 0 ? fmax(most, unknown ? INFINITY : split->moves[d].each * more) : most;
-    }
+    for (uint32_t d = 1; d < split->device_count; d++)
+        most = fmax(most, split->moves[d].each * (share[d] - split->learned[d]) * all);
     return most;
 }
 
@@ -190,14 +186,14 @@ void learn(struct corun_split *split)
         return;
     }
     split->lost += late && !learned_now ? fmax(0, most - together) : 0;
-    if (!split->knows && split->keeps && split->ahead) { /* the rest follows behind the CPU's parts */
-        memset(split->learned, 0, sizeof split->learned);
-        correct_freely(split, share);
+    if (split->keeps && split->ahead) { /* the rest follows behind the CPU's parts */
+        if (!split->knows)
+            memset(split->learned, 0, sizeof split->learned);
+        if (!split->knows || late)
+            correct_freely(split, share);
     } else if (learned_now || (late && split->lost >= moving_seconds(split, share))) {
         memcpy(split->learned, share, sizeof share);
         split->lost = 0;
-    } else if (late && split->ahead && share[CPU] > 0) {
-        correct_freely(split, share);
     }
     split->last_imbalance = learned_now ? 0 : imbalance;
     split->best_seconds = learned_now ? most : fmin(most, split->best_seconds);

@@ -349,7 +349,10 @@ static enum corun_status note_delivery(struct corun_split *split, const struct e
     return CORUN_OK;
 }
 
-/* Results go back when enough of them have gathered, or their GPU has nothing else to do. */
+/*
+ * Results go back when enough of them have gathered, or their GPU has nothing else to do; or nothing is on its way back, where other parts may be moving
+ * `kept` bytes, which takes longer than the way back.
+ */
 static void begin_deliveries(struct corun_split *split)
 {
     for (uint32_t d = 1; d < split->device_count; d++) {
@@ -361,7 +364,9 @@ static void begin_deliveries(struct corun_split *split)
         if (back->count == MOST_DELIVERIES || !computed->list.count)
             continue;
         struct range first = computed->list.data[0];
-        if (!idle && bytes_written(&split->task, first.begin, first.end) < GATHERED * split->parameters.copy_bytes)
+        bool moves = split->keeps && split->ahead && !back->count;
+        if (!idle && !moves &&
+            bytes_written(&split->task, first.begin, first.end) < GATHERED * split->parameters.copy_bytes)
             continue;
         (void)ranges_take(computed, first.end - first.begin, false);
         back->starts[back->count] = now(split);
