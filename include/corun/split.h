@@ -157,6 +157,8 @@ struct corun_split_view {
     bool fetches[CORUN_SPLIT_MAX_DEVICES]; /* it has been told to fetch in this run */
     double given[CORUN_SPLIT_MAX_DEVICES]; /* when its last part had been enqueued; 0: it has had none in this run */
     double usual;                          /* seconds of the shortest run since the split was learned; 0: not known */
+    double spent,
+        wasted; /* seconds of all runs; of these, what they took longer than the CPU alone would have, less what others took less */
     bool keeps;    /* parts read bytes of `kept` buffers, which the next run finds where they are */
     bool may_race; /* what GPUs have not computed may be computed by the CPU as well: no buffer is READ_WRITE */
     uint32_t step_count;

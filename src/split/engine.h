@@ -88,6 +88,7 @@ struct corun_split {
     uint64_t held[CORUN_SPLIT_MAX_DEVICES];  /* iterations from the end of what `learned` gives it that it has kept */
     bool was_stale[CORUN_SPLIT_MAX_DEVICES]; /* when the run began */
     bool fetches[CORUN_SPLIT_MAX_DEVICES];   /* in this run */
+    double spent, wasted;                    /* seconds of all runs, and what was lost by not leaving them to the CPU */
     double best_seconds;                     /* of the slowest device in the shortest run since the split was learned */
     double usual;                            /* the shortest run since the split was learned */
 };

@@ -148,10 +148,21 @@ static double leave_out_cpu(const struct corun_split *split, double *rate, doubl
     return others;
 }
 
+/* What the run took longer than the CPU alone would have taken. A gain makes up for earlier losses. */
+static void note_waste(struct corun_split *split)
+{
+    const struct corun_split_device_result *cpu = &split->result.devices[CPU];
+    double alone =
+        cpu->iterations ? cpu->seconds / (double)cpu->iterations * (double)split->result.iterations : INFINITY;
+    split->spent += split->result.seconds;
+    split->wasted = fmax(0, split->wasted + split->result.seconds - alone);
+}
+
 void learn(struct corun_split *split)
 {
     double share[CORUN_SPLIT_MAX_DEVICES] = {0}, sum = 0, least = INFINITY, most = 0;
     uint32_t known = 0;
+    note_waste(split);
     learn_moving(split);
     find_held(split);
     if (was_held_up(split))

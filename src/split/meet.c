@@ -279,6 +279,10 @@ static double wanted_part(const struct corun_split_view *view, uint32_t device, 
     struct record record = record_of(view, device);
     if (!view->usable[device] || view->queued[device] >= view->most[device] || view->stale[device] || record.raced)
         return 0;
+    /* One that others have done without is tried again when the tries before have cost no more than `patience` of all runs. */
+    bool learned = view->learned && view->learned[device] * (double)view->iterations >= (double)view->granularity;
+    if (view->keeps && view->learned && !learned && view->wasted > view->parameters->patience * view->spent)
+        return 0;
     /*
      * Until something is known of it: one that is computed, one that is moved behind it. The bytes are kept, but as long as parts are under way that
      * nobody needs, the GPU does nothing for the next run.

@@ -78,6 +78,8 @@ static void fill_view(struct corun_split *split, struct corun_split_view *view)
                                       .parameters = &split->parameters,
                                       .user = split->strategy_user};
     view->keeps = split->keeps;
+    view->spent = split->spent;
+    view->wasted = split->wasted;
     view->may_race = split->may_race;
     view->usual = split->knows ? split->usual : 0;
     for (uint32_t d = 0; d < split->device_count; d++) {

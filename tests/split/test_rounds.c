@@ -194,6 +194,29 @@ static void a_cpu_that_saves_less_than_handing_out_costs_is_left_out(void **stat
     assert_true(share_of_cpu(2000, 30e-6) == 0);
 }
 
+/* 1 ms beside a CPU that has computed some of 100000 iterations in as long: what it would have needed for all is more, or as much; then 1.5 ms. */
+static void what_the_cpu_would_have_done_sooner_is_waste(void **state)
+{
+    struct corun_split split = {.device_count = 2, .usable = {true, true}};
+    (void)state;
+    split.parameters.drift = 0.1;
+    split.result.iterations = 100000;
+    split.result.seconds = 1e-3;
+    split.result.devices[0] = (struct corun_split_device_result){.iterations = 50000, .seconds = 1e-3};
+    split.result.devices[1] = (struct corun_split_device_result){.iterations = 50000, .seconds = 1e-3};
+    learn(&split);
+    assert_float_equal(split.spent, 1e-3, 1e-12);
+    assert_true(split.wasted == 0);
+    split.result.devices[0] = (struct corun_split_device_result){.iterations = 90000, .seconds = 0.9e-3};
+    split.result.seconds = 1.5e-3;
+    learn(&split);
+    assert_float_equal(split.wasted, 0.5e-3, 1e-12);
+    split.result.seconds = 0.8e-3;
+    learn(&split);
+    assert_float_equal(split.wasted, 0.3e-3, 1e-12);
+    assert_float_equal(split.spent, 3.3e-3, 1e-12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +227,7 @@ int main(void)
         cmocka_unit_test(cap_divides_the_rest_of_a_late_cpu),
         cmocka_unit_test(rounds_may_be_shorter),
         cmocka_unit_test(a_learned_split_survives_a_failure),
+        cmocka_unit_test(what_the_cpu_would_have_done_sooner_is_waste),
         cmocka_unit_test(a_cpu_that_saves_less_than_handing_out_costs_is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -716,6 +716,31 @@ static void meet_gives_what_is_there(void **state)
     }
 }
 
+/* A GPU that the CPU has done without is tried again when its tries have cost no more than 1 % of all runs. */
+static void meet_tries_a_gpu_as_often_as_it_pays(void **state)
+{
+    static const double alone[] = {1, 0};
+    struct world world;
+    struct corun_split_view view;
+    struct corun_split_step step;
+    (void)state;
+    for (int tried = 0; tried < 2; tried++) {
+        struct corun_split_decision decision = {.variance = -1};
+        late_cpu(&world, &view, &step);
+        view.step_count = 0;
+        view.left = 1000;
+        view.busy[0] = false;
+        view.queued[0] = 0;
+        view.learned = alone;
+        view.now = 0;
+        view.spent = 1e-3;
+        view.wasted = tried ? 9e-6 : 11e-6;
+        corun_split_strategy_find("meet")(&view, &decision);
+        assert_true(tried ? decision.parts[1] > 0 : decision.parts[1] == 0);
+        assert_int_equal(decision.parts[0] + decision.parts[1], 1000);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -750,6 +775,7 @@ int main(void)
         cmocka_unit_test(strategies_have_names),
         cmocka_unit_test(cap_counts_what_has_to_be_moved),
         cmocka_unit_test(meet_gives_what_is_there),
+        cmocka_unit_test(meet_tries_a_gpu_as_often_as_it_pays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
