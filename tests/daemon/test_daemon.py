@@ -31,6 +31,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 import json_page  # noqa: E402  # pylint: disable=wrong-import-position
+from python_with_numpy import find_python_with_numpy, needs_numpy  # noqa: E402  # pylint: disable=wrong-import-position
 
 PYTHON = str(pathlib.Path(__file__).resolve().parents[2] / "python")
 CORUN, PROGRAMS = (pathlib.Path(word).absolute() for word in sys.argv[1:3])
@@ -39,9 +40,6 @@ PLAIN = """vector_add reduction symbols streams host_memory managed pitched erro
 graph capture cooperative cooperative_pair pools wild threads forked priorities polling device_heap driver driver_link textures surfaces heat
 driver_texture behind_atomics waiting_blocks edges structures elimination graph_memory mistakes per_thread_stream replayed two_files heaps""".split()
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "corund"
-# A python with what the package needs.
-NUMPY = next((python for python in (sys.executable, "/usr/bin/python3")
-              if subprocess.run([python, "-c", "import numpy"], capture_output=True, check=False).returncode == 0), None)
 
 
 def holds_writers():
@@ -1085,18 +1083,18 @@ class Goals(Daemon):
         done = subprocess.run([CORUN, "exec", "-q", "--", PROGRAMS / "own_goal", "1", "1", "0.5"], capture_output=True, timeout=300, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, b"3 3 good\n"), done.stderr)
 
-    @unittest.skipUnless(NUMPY, "no python has numpy")
+    @needs_numpy
     def test_from_python(self):
         self.start_daemon()
         program = pathlib.Path(__file__).resolve().with_name("own_goal.py")
-        status, out, said = self.end(self.share(NUMPY, "--isolated", "400", words=(program, PYTHON)))
+        status, out, said = self.end(self.share(find_python_with_numpy(), "--isolated", "400", words=(program, PYTHON)))
         self.assertEqual((status, out.decode().splitlines()),
                          (0, ["UNSUPPORTED", "OK OK OK ARGUMENT OK OK",
                               "a goal is 90%, ipc=300, ms=20, fps=30, none, or a fraction of the rate alone, not 'much'"]), said)
         script = ("import sys; sys.path.insert(0, sys.argv[1]); import corun; node = corun.Node(command=sys.argv[2]); node.set_policy('smk');"
                   "print(node.policy, node.list()['gpu'], node.list()['clients'])\n"
                   "try: node.set_goal(1, '50%')\nexcept corun.CorunError as error: print(error.status, error)")
-        done = subprocess.run([NUMPY, "-c", script, PYTHON, CORUN], env=self.environment, capture_output=True, text=True, timeout=300,
+        done = subprocess.run([find_python_with_numpy(), "-c", script, PYTHON, CORUN], env=self.environment, capture_output=True, text=True, timeout=300,
                               check=False)
         self.assertEqual((done.returncode, done.stdout), (0, "smk gtx980 []\nNOT_FOUND corun: process 1 is no client\n"), done.stderr)
         self.stop_daemon()
@@ -1152,11 +1150,11 @@ class Runs(Daemon):
         done = subprocess.run([CORUN, "exec", "-q", "--", PROGRAMS / "own_runs", "2", "1", "1"], capture_output=True, timeout=300, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, b"3 3 1\n"), done.stderr)
 
-    @unittest.skipUnless(NUMPY, "no python has numpy")
+    @needs_numpy
     def test_from_python(self):
         script = "import sys; sys.path.insert(0, sys.argv[1]); import corun\nwith corun.one_run(): print('in it')"
         self.start_daemon()
-        self.assertEqual(self.end(self.share(NUMPY, words=("-c", script, PYTHON)))[:2], (0, b"in it\n"))
+        self.assertEqual(self.end(self.share(find_python_with_numpy(), words=("-c", script, PYTHON)))[:2], (0, b"in it\n"))
         self.stop_daemon()
 
 

@@ -24,6 +24,8 @@ import tempfile
 import time
 import unittest
 
+from python_with_numpy import find_python_with_numpy, needs_numpy
+
 CORUN, PROGRAMS = (pathlib.Path(word).absolute() for word in sys.argv[1:3])
 LIBRARIES, SHIM = CORUN.parent / "cuda", CORUN.parent / "shim"
 # Programs that call the driver: all that the shim sees. Runtime calls of corun's libcudart do not go through libcuda.
@@ -103,9 +105,6 @@ class Shimmed(unittest.TestCase):
             time.sleep(0.02)
 
 
-# A python with what the package needs.
-NUMPY = next((python for python in (sys.executable, "/usr/bin/python3")
-              if subprocess.run([python, "-c", "import numpy"], capture_output=True, check=False).returncode == 0), None)
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MESSAGES = re.findall(r"^FROM_\w+\((\w+), struct (\w+)", (ROOT / "src" / "wire" / "messages.def").read_text(), re.MULTILINE)
 NUMBER = {name: number for number, (name, _) in enumerate(MESSAGES)}
@@ -558,14 +557,14 @@ class Goals(Shimmed):
         runs.kill()
         self.assertEqual(self.end(runs)[1:], (b"5 5 1\n", b""))
 
-    @unittest.skipUnless(NUMPY, "no python has numpy")
+    @needs_numpy
     def test_own_goals_of_python(self):
         self.start_daemon("--policy", "goal")
         script = "\n".join(["import ctypes, sys", f"sys.path.insert(0, {str(ROOT / 'python')!r})", "import corun", "ctypes.CDLL('libcuda.so.1')",
                             "corun.set_goal('fps=30')", "print([client['goal'] for client in corun.Node().list()['clients']])",
                             "with corun.one_run(): pass", "print([client['runs'] for client in corun.Node().list()['clients']])"])
         self.environment["PATH"] = f"{CORUN.parent}:{os.environ['PATH']}"
-        status, out, err = self.end(self.share(NUMPY, "--name", "python", words=["-c", script]))
+        status, out, err = self.end(self.share(find_python_with_numpy(), "--name", "python", words=["-c", script]))
         self.assertEqual((status, out, err), (0, b"['fps']\n[1]\n", b""))
 
     def test_goals_that_are_none(self):
