@@ -2,10 +2,11 @@
 /*
  * module_variables LAUNCHES: kernels that use variables of their module in every way, between reads and writes of the program. Whatever form they run in, each thread
  * block counts once, in the variables that the program sees: of a module, of the same one loaded twice, of one that was unloaded and loaded again, of a library, and in two contexts.
+ * A launch has more thread blocks than four SMs hold.
  */
 #include "driver_test.h"
 
-enum { BLOCKS = 600, DIGITS = 8, SUMS = 4, FLOATS = 0x20 };
+enum { BLOCKS = 150, DIGITS = 8, SUMS = 4, FLOATS = 0x20 };
 
 int cuModuleGetGlobal_v2(address_t *address, size_t *bytes, void *module, const char *name);
 int cuCtxSetCurrent(void *context);
