@@ -33,7 +33,7 @@ class Microbenchmarks(unittest.TestCase):
         self.assertAlmostEqual(rows["throughput of fp32 multiply-add", ""], 1, delta=0.05)
 
     def test_memories_are_as_configured(self):
-        first, second = (run(f"h100:l1_latency={a},l2_latency={b},shared_latency={c}", "memories") for a, b, c in ((30, 200, 20), (40, 260, 35)))
+        first, second = (run(f"h100:sms=4,l1_latency={a},l2_latency={b},shared_latency={c}", "memories") for a, b, c in ((30, 200, 20), (40, 260, 35)))
         # the L1's own latency is in the way of what misses it, too
         for key, more in ((("latency of a load", "8 KiB"), 10), (("latency of a load past the L1", "1 MiB, a buffer"), 70), (("latency of shared memory", ""), 15)):
             self.assertAlmostEqual(second[key] - first[key], more, delta=1, msg=key)
