@@ -3,6 +3,7 @@
 
 Each warp computes one product: 256 products a shape, in flavours (see FLAVOURS) that change with the warp.
 """
+import functools
 import random
 import re
 from collections import namedtuple
@@ -115,40 +116,50 @@ def tables_of(product):
     return [(product.a, "a"), (product.b, "b"), (product.c, "zero" if product.name.endswith(ZERO) else "c")] + ([("sparse", product.a)] if product.sparse else [])
 
 
-def draw_float(generator, kind, flavour, role):
+def draw_below(bits, count):
+    """A number less than count from a generator's getrandbits: what its randrange and the index of its choice are, without what these look at first."""
+    length = count.bit_length()
+    drawn = bits(length)
+    while drawn >= count:
+        drawn = bits(length)
+    return drawn
+
+
+def draw_float(draw_bits, kind, flavour, role):
     exponent_bits, fraction_bits = FLOATS[kind]
     bias, top = (1 << exponent_bits - 1) - 1, (1 << exponent_bits) - 1
     if kind in EIGHTHS:
         top += kind == "e4m3"  # its largest exponent is not that of infinities
-    bits = generator.getrandbits(1 + exponent_bits + fraction_bits)
+    bits = draw_bits(1 + exponent_bits + fraction_bits)
     fraction = bits & (1 << fraction_bits) - 1
     sign = bits >> exponent_bits + fraction_bits
     way = FLAVOURS[flavour]
     if way == "any bits":
         return bits
-    if way == "few specials" and generator.randrange(40) == 0:
+    if way == "few specials" and draw_below(draw_bits, 40) == 0:
         last = (1 << exponent_bits) - 1
-        exponent, fraction = generator.choice([(last, 0), (last, fraction), (0, fraction), (0, 0), (last - 1, (1 << fraction_bits) - 1)])
+        exponent, fraction = ((last, 0), (last, fraction), (0, fraction), (0, 0), (last - 1, (1 << fraction_bits) - 1))[draw_below(draw_bits, 5)]
     elif way == "whole":
-        exponent, fraction = bias + generator.randrange(3), fraction >> max(0, fraction_bits - 2) << max(0, fraction_bits - 2)
+        exponent, fraction = bias + draw_below(draw_bits, 3), fraction >> max(0, fraction_bits - 2) << max(0, fraction_bits - 2)
     elif way == "wide":
         spread = min(bias - 1, 24)
-        exponent = bias + generator.randrange(-spread, spread + 1)
+        exponent = bias - spread + draw_below(draw_bits, 2 * spread + 1)
     elif way == "tiny":
-        exponent = generator.randrange(max(2, bias // 2)) if role == "a" else bias // 2 + generator.randrange(3)
+        exponent = draw_below(draw_bits, max(2, bias // 2)) if role == "a" else bias // 2 + draw_below(draw_bits, 3)
     elif way == "cancel":
-        exponent = bias + generator.choice([0, 0, 0, 6 if bias > 7 else 3, -6 if bias > 7 else -3])
+        exponent = bias + (0, 0, 0, 6 if bias > 7 else 3, -6 if bias > 7 else -3)[draw_below(draw_bits, 5)]
         fraction = fraction >> fraction_bits // 2 << fraction_bits // 2
     elif way == "narrow":
-        exponent = bias + generator.randrange(-1, 2)
+        exponent = bias - 1 + draw_below(draw_bits, 3)
     else:
-        exponent = bias + generator.randrange(-3, 2)
+        exponent = bias - 3 + draw_below(draw_bits, 5)
     if role == "c" and way in ("cancel", "near one", "wide"):
-        exponent += generator.randrange(-4, 5) if bias > 20 else 0
+        exponent += draw_below(draw_bits, 9) - 4 if bias > 20 else 0
     exponent = max(0, min(exponent, top - 1 if way != "few specials" else (1 << exponent_bits) - 1))
     return sign << exponent_bits + fraction_bits | exponent << fraction_bits | fraction
 
 
+@functools.cache
 def table_of(key):
     """Words of MOST_REGISTERS registers of all lanes of all warps; packed: whole words of elements."""
     if len(key) == 3:
@@ -167,23 +178,23 @@ def table_of(key):
                 words.append(0)
                 continue
             if kind == "sparse":
-                words.append(metadata(generator, role))
+                words.append(metadata(generator.getrandbits, role))
                 continue
             if kind not in FLOATS:
                 words.append(generator.getrandbits(32) if role != "c" or flavour % 2 else generator.choice([0x7fffff00, 0x80000100, 0]) ^ generator.getrandbits(7))
                 continue
             bits, word = BITS[kind], 0
             for shift in range(0, max(bits, 32), bits):
-                word |= draw_float(generator, kind, flavour, role) << shift
+                word |= draw_float(generator.getrandbits, kind, flavour, role) << shift
             words.append(word)
     return words
 
 
-def metadata(generator, kind):
+def metadata(draw_bits, kind):
     """Of each four (of tf32: two) elements, which are there; indices rise, as PTX asks."""
     word = 0
     for shift in range(0, 32, 4):
-        nibble = generator.choice((0x4, 0xe)) if kind == "tf32" else generator.choice((0x4, 0x8, 0xc, 0x9, 0xd, 0xe))
+        nibble = (0x4, 0xe)[draw_below(draw_bits, 2)] if kind == "tf32" else (0x4, 0x8, 0xc, 0x9, 0xd, 0xe)[draw_below(draw_bits, 6)]
         word |= nibble << shift
     return word
 

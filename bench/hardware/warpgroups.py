@@ -129,7 +129,7 @@ def table_of(key):
             if kind in FLOATS:
                 word = 0
                 for shift in range(0, 32, BITS[kind]):
-                    word |= draw_float(generator, kind, flavour, role) << shift
+                    word |= draw_float(generator.getrandbits, kind, flavour, role) << shift
             elif role == "c" and tb % 2 == 0:
                 word = generator.choice((0x7fffff00, 0x80000100, 0)) ^ generator.getrandbits(7)
             words.append(word)
