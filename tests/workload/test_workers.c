@@ -62,10 +62,11 @@ static void equals_whole(void **state)
 static void counts_each_once(void **state)
 {
     (void)state;
-    enum { COUNT = 40 * 25 * 20, CHANGES = 3500 };
+    enum { COUNT = 40 * 25 * 10, CHANGES = 3500 };
     static const uint32_t flags[] = {0, WORKERS_STRICT, WORKERS_SEATED | WORKERS_TELL};
     struct corun_gpu_config config;
     corun_gpu_config_default(&config);
+    config.sms = 8;
     struct worker_run whole = worker_run_create(TEST_DATA "/counts.yaml", NULL);
     run_without_timing(&whole);
     size_t bytes;
@@ -99,7 +100,7 @@ static void drops_and_counts_each_once(void **state)
                 {WORKERS_STRICT | WORKERS_TELL, 250, 1500, 200}};
     struct corun_gpu_config config;
     corun_gpu_config_default(&config);
-    config.sms = 8;
+    config.sms = 4;
     struct worker_run whole = worker_run_create(TEST_DATA "/drops.yaml", NULL);
     run_without_timing(&whole);
     size_t bytes;
