@@ -27,6 +27,9 @@ import tempfile
 TIMED_OUT = 15 # the status of a program that was ended
 NOT_FOUND = 127
 
+# Of the driver, as the shim has them too (shim/launch.c).
+LAUNCHES = {name + suffix for name in ("cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel", "cuGraphLaunch") for suffix in ("", "_ptsz")}
+
 # What waits for the clock of the host, or for other processes.
 LEFT_OUT = {"polling", "forked", "cuda_interprocess", "cuda_stream_values"}
 
@@ -48,6 +51,35 @@ def programs(build):
             settings = dict(setting.split("=", 1) for one in test["properties"] if one["name"] == "ENVIRONMENT" for setting in one["value"])
             seen[program.name] = ([option for option in options if option not in ("-q", "--functional", "--keep-status")], program, words[end + 2:], settings)
     return seen
+
+
+def of_launches(text, shim):
+    """
+    How often programs call what launches in the shim, and the instructions of that without those of the driver's own launches. Of callgrind's file, whose calls name the
+    object of the callee (cob) where it is another one than the caller's (ob), and are followed by a line with what the call cost.
+    """
+    names, objects, launches, cost = {}, {}, 0, 0
+    ours = theirs = called = count = None
+
+    def name_of(word, known):
+        number, _, name = word.partition(" ")
+        return known.setdefault(number, name) if name else known[number]
+    for line in text.splitlines():
+        key, _, value = line.partition("=")
+        if key == "ob":
+            ours = theirs = name_of(value, objects)
+        elif key == "cob":
+            theirs = name_of(value, objects)
+        elif key in ("fn", "cfn"):
+            called = name_of(value, names)
+        elif key == "calls":
+            count = int(value.split()[0])
+        elif count is not None:
+            if called in LAUNCHES and (ours == shim) != (theirs == shim):
+                launches += count if theirs == shim else 0
+                cost += int(line.split()[1]) * (1 if theirs == shim else -1)
+            theirs, count = ours, None
+    return launches, cost
 
 
 class Bench:
@@ -92,6 +124,7 @@ class Bench:
         return max((int(one["start_cycle"] + one["cycles"]) for one in told["launches"] + told["copies"]), default=0), len(told["launches"])
 
     def instructions(self, options, program, words, governed, limit):
+        """All, and those of launches in the shim; None: the limit has ended it."""
         if not limit:
             return None
         for counted in self.folder.glob("callgrind.*"):
@@ -100,8 +133,12 @@ class Bench:
                             ["valgrind", "--tool=callgrind", f"--callgrind-out-file={self.folder / 'callgrind.%p'}", program, *words], limit):
             return None # what callgrind has counted up to that is a part
         # A child begins with the count of its parent.
-        found = [re.search(r"^(?:summary|totals): (\d+)", counted.read_text(), re.MULTILINE) for counted in self.folder.glob("callgrind.*")]
-        return max((int(one[1]) for one in found if one), default=None)
+        texts = [counted.read_text() for counted in self.folder.glob("callgrind.*")]
+        found = [(int(one[1]), text) for text in texts for one in [re.search(r"^(?:summary|totals): (\d+)", text, re.MULTILINE)] if one]
+        if not found:
+            return None
+        total, text = max(found)
+        return total, *of_launches(text, str(self.shim / "libcuda.so.1"))
 
 
 def row_of(page, name):

@@ -89,6 +89,16 @@ void *below_find(const char *symbol)
     return NULL;
 }
 
+void *below_called(enum called entry)
+{
+    static const char *const names[CALLED_COUNT] = {
+#define C(symbol) [CALLED_##symbol] = #symbol,
+#include "shim/called.def"
+#undef C
+    };
+    return below_find(names[entry]);
+}
+
 void shim_say(const char *format, ...)
 {
     (void)format;
@@ -189,7 +199,8 @@ static void act(struct lying_input *input)
         govern_tell_time(1.5f);
         break;
     default:
-        govern_begin(&launch, (void *)(uintptr_t)(step / 8), false, NULL, step);
+        govern_look(&launch, (void *)(uintptr_t)(step / 8), false);
+        govern_begin(&launch, NULL, step);
         govern_end(&launch, step % 5 ? BELOW_OK : BELOW_NO_DEVICE);
         govern_context_ended(step & 16 ? NULL : &fuzzed);
     }

@@ -7,6 +7,7 @@
 #include "cuda/runtime_api.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -77,39 +78,41 @@ static const struct {
     {"cuStreamGetCtx", 0, "cuStreamGetCtx"},
 };
 
+/* What a process has of it: set once, by the first question. */
+static struct {
+    pthread_once_t once;
+    void *library; /* NULL: there is none */
+} own = {.once = PTHREAD_ONCE_INIT};
+
 /*
  * The libcuda.so.1 that lies beside this library: what else the program has under that name stands in front of it, and is not what a driver gives for its own entry points.
+ * It stays open: a program that is linked with the runtime only has the library from here.
  */
-static void *open_own(void)
+static void open_own(void)
 {
     char path[4096];
-    Dl_info own;
-    if (!dladdr((void *)(uintptr_t)corun_cuGetProcAddress_v2, &own) || !own.dli_fname)
-        return NULL;
-    const char *slash = strrchr(own.dli_fname, '/');
-    int folder_bytes = slash ? (int)(slash - own.dli_fname) : 0;
-    if (snprintf(path, sizeof path, "%.*s/libcuda.so.1", folder_bytes, own.dli_fname) >= (int)sizeof path)
-        return NULL;
-    /* What is found stays: a program that is linked with the runtime only has the library from here. */
-    return dlopen(path, RTLD_LAZY | RTLD_NODELETE);
+    Dl_info here;
+    if (!dladdr((void *)(uintptr_t)corun_cuGetProcAddress_v2, &here) || !here.dli_fname)
+        return;
+    const char *slash = strrchr(here.dli_fname, '/');
+    int folder_bytes = slash ? (int)(slash - here.dli_fname) : 0;
+    if (snprintf(path, sizeof path, "%.*s/libcuda.so.1", folder_bytes, here.dli_fname) < (int)sizeof path)
+        own.library = dlopen(path, RTLD_LAZY | RTLD_NODELETE);
 }
 
 static void *look_up(const char *symbol, int flags)
 {
-    void *library = open_own();
     char name[160];
     void *found = NULL;
-    if (!library)
+    pthread_once(&own.once, open_own);
+    if (!own.library)
         return NULL;
     if (flags == FLAG_PER_THREAD)
         for (int i = 0; i < 2 && !found; i++) {
             snprintf(name, sizeof name, "%.140s%s", symbol, i ? "_ptds" : "_ptsz");
-            found = dlsym(library, name);
+            found = dlsym(own.library, name);
         }
-    if (!found)
-        found = dlsym(library, symbol);
-    dlclose(library);
-    return found;
+    return found ? found : dlsym(own.library, symbol);
 }
 
 static void *find_entry(const char *name, int version, int flags)

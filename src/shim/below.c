@@ -9,12 +9,14 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define LIBRARY "libcuda.so.1"
+#define ABSENT ((void *)&state) /* no function is there */
 
 /* What a process has of it: set once, by the first call. */
 static struct {
@@ -22,6 +24,7 @@ static struct {
     void *library;
     char own[PATH_MAX];
     void *entries[LOOKED_AT_COUNT];
+    _Atomic(void *) called[CALLED_COUNT]; /* NULL: nobody has asked; ABSENT: the driver has none */
     int trace;
 } state = {.once = PTHREAD_ONCE_INIT, .trace = -1};
 
@@ -117,6 +120,22 @@ void *below_find(const char *symbol)
 {
     pthread_once(&state.once, find_driver);
     return state.library ? dlsym(state.library, symbol) : NULL;
+}
+
+void *below_called(enum called entry)
+{
+    static const char *const names[CALLED_COUNT] = {
+#define C(symbol) [CALLED_##symbol] = #symbol,
+#include "shim/called.def"
+#undef C
+    };
+    void *found = atomic_load_explicit(&state.called[entry], memory_order_acquire);
+    if (!found) {
+        found = below_find(names[entry]);
+        found = found ? found : ABSENT;
+        atomic_store_explicit(&state.called[entry], found, memory_order_release);
+    }
+    return found == ABSENT ? NULL : found;
 }
 
 void *below(enum looked_at entry)

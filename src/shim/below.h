@@ -18,6 +18,13 @@ enum looked_at {
     LOOKED_AT_COUNT
 };
 
+enum called {
+#define C(symbol) CALLED_##symbol,
+#include "shim/called.def"
+#undef C
+    CALLED_COUNT
+};
+
 /* What a driver returns where it lacks an entry point, CUDA_ERROR_NOT_FOUND and CUDA_ERROR_NOT_SUPPORTED, without a driver, and for a handle that is none. */
 enum {
     BELOW_OK = 0,
@@ -29,6 +36,8 @@ enum {
 
 /* The symbol in the driver below; NULL: it has none, or there is no driver. */
 void *below_find(const char *symbol);
+/* The same for what the shim calls itself, also for each launch: the driver's library is asked for a name once. */
+void *below_called(enum called entry);
 /* The same for what is looked at; never NULL: where the driver lacks it, a function that returns NOT_SUPPORTED. */
 void *below(enum looked_at entry);
 /* The shim's function for an entry point of the driver below; NULL: it is not looked at. */

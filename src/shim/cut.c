@@ -19,7 +19,7 @@
 static int make(const struct launch *launch, void *function, const unsigned grid[3], void **parameters,
                 struct kernel *kernel, struct governed *governed)
 {
-    govern_begin(governed, launch->stream, launch->per_thread, kernel, (uint64_t)grid[0] * grid[1] * grid[2]);
+    govern_begin(governed, kernel, (uint64_t)grid[0] * grid[1] * grid[2]);
     int error = launch->real(function, grid[0], grid[1], grid[2], launch->block[0], launch->block[1], launch->block[2],
                              launch->shared_bytes, launch->stream, parameters, parameters ? NULL : launch->extra);
     govern_end(governed, error);
@@ -43,13 +43,13 @@ static uint64_t slice_blocks(const struct launch *launch, struct kernel *kernel,
     return blocks < total ? blocks : total;
 }
 
-static int make_slices(const struct launch *launch, struct kernel *kernel, uint64_t total, uint64_t blocks)
+static int make_slices(const struct launch *launch, struct governed *governed, struct kernel *kernel, uint64_t total,
+                       uint64_t blocks)
 {
     static _Atomic uint64_t launches;
     uint64_t number = atomic_fetch_add(&launches, 1) + 1;
     void *parameters[LAUNCH_MOST_PARAMETERS + 1];
     struct slice_arguments arguments;
-    struct governed governed;
     int error = BELOW_OK;
     if (kernel->parameters)
         memcpy(parameters, launch->parameters, kernel->parameters * sizeof *parameters);
@@ -57,31 +57,32 @@ static int make_slices(const struct launch *launch, struct kernel *kernel, uint6
     for (uint64_t first = 0; first < total && error == BELOW_OK; first += blocks) {
         const unsigned grid[3] = {(unsigned)(total - first < blocks ? total - first : blocks), 1, 1};
         slice_arguments_set(&arguments, launch->grid, first, number);
-        error = make(launch, kernel->function, grid, parameters, kernel, &governed);
+        if (first)
+            govern_look(governed, launch->stream, launch->per_thread);
+        error = make(launch, kernel->function, grid, parameters, kernel, governed);
         if (total - first > blocks)
-            govern_part(&governed);
+            govern_part(governed);
     }
     return error;
 }
 
-static int make_some_way(const struct launch *launch)
+static int make_some_way(const struct launch *launch, struct governed *governed)
 {
-    struct governed governed;
     int made;
     enum kernels_form form = kernels_form();
-    if (form == KERNELS_WORKERS && workers_launch(launch, &made))
+    if (form == KERNELS_WORKERS && workers_launch(launch, governed, &made))
         return made;
-    uint64_t bound_ns = form == KERNELS_SLICES ? govern_bound(launch->stream, launch->per_thread) : 0;
+    uint64_t bound_ns = form == KERNELS_SLICES ? govern_bound(governed) : 0;
     struct kernel *kernel = bound_ns ? kernel_find(launch->function) : NULL;
     uint64_t total = slice_total(launch->grid), blocks = total;
     if (kernel && total)
         blocks = slice_blocks(launch, kernel, total, bound_ns);
     if (blocks < total && variables_copy(kernel->copied, kernel->copied_count, launch->stream, launch->per_thread)) {
-        made = make_slices(launch, kernel, total, blocks);
+        made = make_slices(launch, governed, kernel, total, blocks);
     } else {
-        made = make(launch, launch->function, launch->grid, launch->parameters, kernel, &governed);
+        made = make(launch, launch->function, launch->grid, launch->parameters, kernel, governed);
         if (kernel && made == BELOW_OK && !atomic_load(&kernel->block_ps))
-            govern_measure(&governed);
+            govern_measure(governed);
     }
     kernel_drop(kernel);
     return made;
@@ -89,8 +90,10 @@ static int make_some_way(const struct launch *launch)
 
 int launch_make(const struct launch *launch)
 {
-    uint32_t timed = times_begin(launch->stream, launch->per_thread);
-    int error = make_some_way(launch);
-    times_end(timed, launch->stream, launch->per_thread, error);
+    struct governed governed;
+    govern_look(&governed, launch->stream, launch->per_thread);
+    uint32_t timed = times_begin(&governed);
+    int error = make_some_way(launch, &governed);
+    times_end(timed, &governed, error);
     return error;
 }

@@ -265,24 +265,24 @@ static void attach(void)
 static void begin(void)
 {
     const char *socket = getenv(setting_SHIM_DAEMON);
-    state.driver.is_capturing = (int (*)(void *, int *))below_find("cuStreamIsCapturing");
-    state.driver.is_capturing_thread = (int (*)(void *, int *))below_find("cuStreamIsCapturing_ptsz");
-    state.driver.write = (int (*)(void *, uint64_t, uint32_t, unsigned))below_find("cuStreamWriteValue32_v2");
+    state.driver.is_capturing = (int (*)(void *, int *))below_called(CALLED_cuStreamIsCapturing);
+    state.driver.is_capturing_thread = (int (*)(void *, int *))below_called(CALLED_cuStreamIsCapturing_ptsz);
+    state.driver.write = (int (*)(void *, uint64_t, uint32_t, unsigned))below_called(CALLED_cuStreamWriteValue32_v2);
     state.driver.write_thread =
-        (int (*)(void *, uint64_t, uint32_t, unsigned))below_find("cuStreamWriteValue32_v2_ptsz");
+        (int (*)(void *, uint64_t, uint32_t, unsigned))below_called(CALLED_cuStreamWriteValue32_v2_ptsz);
     state.lanes_driver = lanes_driver();
-    state.driver.device = (int (*)(int *))below_find("cuCtxGetDevice");
-    state.driver.devices = (int (*)(int *))below_find("cuDeviceGetCount");
-    state.driver.uuid = (int (*)(char *, int))below_find("cuDeviceGetUuid_v2");
+    state.driver.device = (int (*)(int *))below_called(CALLED_cuCtxGetDevice);
+    state.driver.devices = (int (*)(int *))below_called(CALLED_cuDeviceGetCount);
+    state.driver.uuid = (int (*)(char *, int))below_called(CALLED_cuDeviceGetUuid_v2);
     if (!state.driver.uuid)
-        state.driver.uuid = (int (*)(char *, int))below_find("cuDeviceGetUuid");
-    state.driver.query = (int (*)(void *))below_find("cuStreamQuery");
-    state.driver.query_thread = (int (*)(void *))below_find("cuStreamQuery_ptsz");
-    state.driver.capture_mode = (int (*)(int *))below_find("cuThreadExchangeStreamCaptureMode");
-    state.driver.host_register = (int (*)(void *, size_t, unsigned))below_find("cuMemHostRegister_v2");
+        state.driver.uuid = (int (*)(char *, int))below_called(CALLED_cuDeviceGetUuid);
+    state.driver.query = (int (*)(void *))below_called(CALLED_cuStreamQuery);
+    state.driver.query_thread = (int (*)(void *))below_called(CALLED_cuStreamQuery_ptsz);
+    state.driver.capture_mode = (int (*)(int *))below_called(CALLED_cuThreadExchangeStreamCaptureMode);
+    state.driver.host_register = (int (*)(void *, size_t, unsigned))below_called(CALLED_cuMemHostRegister_v2);
     state.driver.host_address =
-        (int (*)(unsigned long long *, void *, unsigned))below_find("cuMemHostGetDevicePointer_v2");
-    state.driver.sleep = (int (*)(unsigned long long))below_find("corun_host_sleep");
+        (int (*)(unsigned long long *, void *, unsigned))below_called(CALLED_cuMemHostGetDevicePointer_v2);
+    state.driver.sleep = (int (*)(unsigned long long))below_called(CALLED_corun_host_sleep);
     if (!socket || !*socket || strlen(socket) >= sizeof state.socket)
         return;
     memcpy(state.socket, socket, strlen(socket) + 1);
@@ -512,11 +512,10 @@ static void look_for_corund(void)
     pthread_mutex_unlock(&state.lock);
 }
 
-uint64_t govern_bound(void *stream, bool per_thread)
+uint64_t govern_bound(const struct governed *launch)
 {
     struct board *board = atomic_load_explicit(&state.board, memory_order_acquire);
-    if (!board || atomic_load_explicit(&board->gate, memory_order_acquire) < BOARD_BOUNDED ||
-        is_captured(stream, per_thread) || is_elsewhere())
+    if (!board || !launch->looked_at || atomic_load_explicit(&board->gate, memory_order_acquire) < BOARD_BOUNDED)
         return 0;
     return atomic_load(&board->bound_ns);
 }
@@ -567,24 +566,33 @@ static void enter_gate(const struct governed *launch, struct board *board)
     }
 }
 
-void govern_begin(struct governed *launch, void *stream, bool per_thread, struct kernel *kernel, uint64_t blocks)
+void govern_look(struct governed *launch, void *stream, bool per_thread)
 {
-    *launch = (struct governed){NULL, stream, per_thread, NULL, kernel, blocks, false};
     pthread_once(&state.once, begin);
     if (state.socket[0] && (atomic_fetch_add_explicit(&state.looks, 1, memory_order_relaxed) % LOOKS == 0 ||
                             atomic_load_explicit(&state.hung_up, memory_order_relaxed)))
         look_for_corund();
+    *launch = (struct governed){.stream = stream, .per_thread = per_thread};
+    launch->looked_at =
+        atomic_load_explicit(&state.board, memory_order_acquire) && !is_captured(stream, per_thread) && !is_elsewhere();
+}
+
+void govern_begin(struct governed *launch, struct kernel *kernel, uint64_t blocks)
+{
     struct board *board = atomic_load_explicit(&state.board, memory_order_acquire);
-    if (!board || is_captured(stream, per_thread) || is_elsewhere())
+    launch->kernel = kernel;
+    launch->blocks = blocks;
+    if (!board || !launch->looked_at)
         return;
     if (atomic_load_explicit(&board->gate, memory_order_acquire) == BOARD_FREE) {
         atomic_fetch_add_explicit(&board->launches, 1, memory_order_relaxed);
         return;
     }
-    launch->context = lanes_context(&state.lanes_driver, stream, per_thread);
+    launch->context = lanes_context(&state.lanes_driver, launch->stream, launch->per_thread);
     enter_gate(launch, board);
     if (atomic_load(&state.board) == board && !state.mute)
-        launch->lane = lanes_of(&state.lanes, &state.lanes_driver, board, stream, per_thread, launch->context);
+        launch->lane =
+            lanes_of(&state.lanes, &state.lanes_driver, board, launch->stream, launch->per_thread, launch->context);
     if (launch->lane)
         atomic_fetch_add(&board->starting, 1);
     pthread_mutex_unlock(&state.lock);
@@ -637,11 +645,6 @@ struct board *govern_board(void)
 {
     pthread_once(&state.once, begin);
     return atomic_load_explicit(&state.board, memory_order_acquire);
-}
-
-bool govern_is_timed(void)
-{
-    return govern_board() && !is_elsewhere();
 }
 
 /* ---- SMs ---- */

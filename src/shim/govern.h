@@ -13,11 +13,12 @@ struct kernel;
 
 /* A launch that is being made. */
 struct governed {
-    struct board_lane *lane; /* NULL: nothing is noted of it */
     void *stream;
-    bool per_thread;       /* stream 0 is the thread's own */
-    const void *context;   /* the stream's; NULL: it is not known */
-    struct kernel *kernel; /* NULL: nobody wants to know what its thread blocks take */
+    bool per_thread;         /* stream 0 is the thread's own */
+    bool looked_at;          /* it is neither captured nor on another device than the governed one */
+    struct board_lane *lane; /* NULL: nothing is noted of it */
+    const void *context;     /* the stream's; NULL: it is not known */
+    struct kernel *kernel;   /* NULL: nobody wants to know what its thread blocks take */
     uint64_t blocks;
     bool counted; /* workers count its thread blocks */
 };
@@ -36,20 +37,20 @@ bool govern_is_busy(void);
 void govern_tell_shape(uint32_t tbs_per_sm, uint32_t tb_threads);
 /* The program's; NULL: there is no corund. It stays mapped. */
 struct board *govern_board(void);
-/* Whether launches of the current device are told of. */
-bool govern_is_timed(void);
 /* A launch took so long. */
 void govern_tell_time(float milliseconds);
 /* Nanoseconds of CLOCK_MONOTONIC. */
 uint64_t govern_now(void);
 
 /* What launches of others allow this one to take, in nanoseconds; 0: they do not limit it. */
-uint64_t govern_bound(void *stream, bool per_thread);
+uint64_t govern_bound(const struct governed *launch);
 /* Waits until the launch has ended, where nothing else is under way: then it is known what it took. */
 void govern_measure(const struct governed *launch);
 
-/* Before a launch into the stream: waits until it may go. */
-void govern_begin(struct governed *launch, void *stream, bool per_thread, struct kernel *kernel, uint64_t blocks);
+/* Before all else: a launch into the stream. The driver is asked here what it is asked of a launch, once. */
+void govern_look(struct governed *launch, void *stream, bool per_thread);
+/* Behind that and before the launch: waits until it may go. */
+void govern_begin(struct governed *launch, struct kernel *kernel, uint64_t blocks);
 /* After it; `error`: what the driver said. */
 void govern_end(struct governed *launch, int error);
 /* A context is gone, and whatever was under way there. NULL: it is not known which. */

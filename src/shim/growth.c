@@ -86,11 +86,11 @@ static bool load_kernels(struct growth *growth)
 static bool make_queues(struct growth *growth)
 {
     const size_t bytes = GROWTH_LAUNCHES * sizeof(struct worker_queue);
-    int (*allocate)(uint64_t *, size_t) = (int (*)(uint64_t *, size_t))below_find("cuMemAlloc_v2");
+    int (*allocate)(uint64_t *, size_t) = (int (*)(uint64_t *, size_t))below_called(CALLED_cuMemAlloc_v2);
     int (*set)(uint64_t, unsigned, size_t, void *) =
-        (int (*)(uint64_t, unsigned, size_t, void *))below_find("cuMemsetD32Async");
-    int (*create)(void **, unsigned) = (int (*)(void **, unsigned))below_find("cuStreamCreate");
-    int (*wait)(void *) = (int (*)(void *))below_find("cuStreamSynchronize");
+        (int (*)(uint64_t, unsigned, size_t, void *))below_called(CALLED_cuMemsetD32Async);
+    int (*create)(void **, unsigned) = (int (*)(void **, unsigned))below_called(CALLED_cuStreamCreate);
+    int (*wait)(void *) = (int (*)(void *))below_called(CALLED_cuStreamSynchronize);
     if (!allocate || !set || !create || !wait)
         return false;
     for (uint32_t i = 0; i < STREAMS; i++)
@@ -122,7 +122,7 @@ struct growth *growth_create(struct growth *before)
     if (!before)
         pthread_mutex_init(&growth->lock, NULL);
     growth->make = below(LOOKED_AT_cuLaunchKernel);
-    growth->write = (int (*)(void *, uint64_t, uint32_t, unsigned))below_find("cuStreamWriteValue32_v2");
+    growth->write = (int (*)(void *, uint64_t, uint32_t, unsigned))below_called(CALLED_cuStreamWriteValue32_v2);
     /* what there is after a failure stays: nobody tries again */
     if (growth->write && load_kernels(growth) && marks_make(&growth->marks) && make_queues(growth))
         return growth;

@@ -94,8 +94,8 @@ void kernels_forked(void)
 
 static int architecture(void)
 {
-    int (*device_of)(int *) = (int (*)(int *))below_find("cuCtxGetDevice");
-    int (*ask)(int *, int, int) = (int (*)(int *, int, int))below_find("cuDeviceGetAttribute");
+    int (*device_of)(int *) = (int (*)(int *))below_called(CALLED_cuCtxGetDevice);
+    int (*ask)(int *, int, int) = (int (*)(int *, int, int))below_called(CALLED_cuDeviceGetAttribute);
     int device = 0, major = 0, minor = 0;
     if (!device_of || !ask || device_of(&device) != 0 || ask(&major, MAJOR, device) != 0 ||
         ask(&minor, MINOR, device) != 0)
@@ -125,7 +125,7 @@ static char *text_of(const void *image)
 /* NULL: there is none. */
 static void *current_context(void)
 {
-    int (*current)(void **) = (int (*)(void **))below_find("cuCtxGetCurrent");
+    int (*current)(void **) = (int (*)(void **))below_called(CALLED_cuCtxGetCurrent);
     void *context = NULL;
     return current && current(&context) == BELOW_OK ? context : NULL;
 }
@@ -327,7 +327,8 @@ static void unloaded(const void *handle)
 /* Handles that belong to the context are gone; of libraries, which belong to none, a driver says so. One that has them in a context ends them with that. */
 static bool is_gone(const struct image *image, const void *context)
 {
-    int (*count)(unsigned *, const void *) = (int (*)(unsigned *, const void *))below_find("cuLibraryGetKernelCount");
+    int (*count)(unsigned *, const void *) =
+        (int (*)(unsigned *, const void *))below_called(CALLED_cuLibraryGetKernelCount);
     unsigned kernels;
     if (image->is_library)
         return count && count(&kernels, image->handle) == BELOW_INVALID_HANDLE;
@@ -408,7 +409,7 @@ static bool load_beside(struct image *image)
 
 static bool load_rewritten(struct image *image, const void *context)
 {
-    int (*capture_mode)(int *) = (int (*)(int *))below_find("cuThreadExchangeStreamCaptureMode");
+    int (*capture_mode)(int *) = (int (*)(int *))below_called(CALLED_cuThreadExchangeStreamCaptureMode);
     int mode = CAPTURE_RELAXED;
     if (image->fails || !capture_mode)
         return false;
@@ -445,9 +446,9 @@ static bool has_variables(struct kernel *kernel, const struct image *image, cons
 static uint32_t wave_of(void *function, uint32_t block_threads, uint32_t shared_bytes, uint32_t *per_sm)
 {
     int (*occupancy)(int *, void *, int, size_t) =
-        (int (*)(int *, void *, int, size_t))below_find("cuOccupancyMaxActiveBlocksPerMultiprocessor");
-    int (*device_of)(int *) = (int (*)(int *))below_find("cuCtxGetDevice");
-    int (*ask)(int *, int, int) = (int (*)(int *, int, int))below_find("cuDeviceGetAttribute");
+        (int (*)(int *, void *, int, size_t))below_called(CALLED_cuOccupancyMaxActiveBlocksPerMultiprocessor);
+    int (*device_of)(int *) = (int (*)(int *))below_called(CALLED_cuCtxGetDevice);
+    int (*ask)(int *, int, int) = (int (*)(int *, int, int))below_called(CALLED_cuDeviceGetAttribute);
     int blocks = 0, sms = 0, device = 0;
     if (!occupancy || !device_of || !ask || device_of(&device) != 0 || ask(&sms, MULTIPROCESSORS, device) != 0 ||
         occupancy(&blocks, function, (int)block_threads, shared_bytes) != 0)
@@ -460,7 +461,7 @@ static uint32_t wave_of(void *function, uint32_t block_threads, uint32_t shared_
 static void measure_parameters(struct kernel *kernel)
 {
     int (*tell)(void *, size_t, size_t *, size_t *) =
-        (int (*)(void *, size_t, size_t *, size_t *))below_find("cuFuncGetParamInfo");
+        (int (*)(void *, size_t, size_t *, size_t *))below_called(CALLED_cuFuncGetParamInfo);
     uint32_t *all = tell && !kernel->parameter_bytes ? calloc(kernel->parameters + (size_t)1, sizeof *all) : NULL;
     size_t offset, bytes;
     for (uint32_t i = 0; all && i < kernel->parameters; i++) {
@@ -495,7 +496,7 @@ static bool make_rewritten(struct kernel *kernel, const void *context)
 /* Under the lock: thread blocks of another shape than the one before. False: the GPU does not take any. */
 static bool measure(struct kernel *kernel, uint32_t block_threads, uint32_t shared_bytes)
 {
-    int (*set)(void *, int, int) = (int (*)(void *, int, int))below_find("cuFuncSetAttribute");
+    int (*set)(void *, int, int) = (int (*)(void *, int, int))below_called(CALLED_cuFuncSetAttribute);
     if (kernel->wave && kernel->threads == block_threads && kernel->shared_bytes == shared_bytes)
         return true;
     if (shared_bytes > SHARED_WITHOUT_ASKING && (!set || set(kernel->function, MOST_DYNAMIC_SHARED, (int)shared_bytes)))
@@ -606,11 +607,12 @@ int cuLibraryGetKernel(void **kernel, void *library, const char *name)
 }
 
 /* All that there are of a module or a library: with their names, where the driver tells them. Handles are given again, also where it does not. */
-static void enumerated(int error, void *const *functions, unsigned most, const void *module, const char *names)
+static void enumerated(int error, void *const *functions, unsigned most, const void *module, bool is_library)
 {
-    int (*count)(unsigned *, const void *) = (int (*)(unsigned *, const void *))below_find(
-        strcmp(names, "cuKernelGetName") == 0 ? "cuLibraryGetKernelCount" : "cuModuleGetFunctionCount");
-    int (*ask)(const char **, const void *) = (int (*)(const char **, const void *))below_find(names);
+    int (*count)(unsigned *, const void *) = (int (*)(unsigned *, const void *))below_called(
+        is_library ? CALLED_cuLibraryGetKernelCount : CALLED_cuModuleGetFunctionCount);
+    int (*ask)(const char **, const void *) =
+        (int (*)(const char **, const void *))below_called(is_library ? CALLED_cuKernelGetName : CALLED_cuFuncGetName);
     unsigned there = 0;
     if (error != BELOW_OK || !functions || !count || count(&there, module) != BELOW_OK)
         return;
@@ -626,7 +628,7 @@ int cuModuleEnumerateFunctions(void **functions, unsigned count, void *module)
 {
     int (*real)(void **, unsigned, void *) = below(LOOKED_AT_cuModuleEnumerateFunctions);
     int error = real(functions, count, module);
-    enumerated(error, functions, count, module, "cuFuncGetName");
+    enumerated(error, functions, count, module, false);
     return error;
 }
 
@@ -635,7 +637,7 @@ int cuLibraryEnumerateKernels(void **kernels, unsigned count, void *library)
 {
     int (*real)(void **, unsigned, void *) = below(LOOKED_AT_cuLibraryEnumerateKernels);
     int error = real(kernels, count, library);
-    enumerated(error, kernels, count, library, "cuKernelGetName");
+    enumerated(error, kernels, count, library, true);
     return error;
 }
 
@@ -681,7 +683,8 @@ int cuDevicePrimaryCtxRetain(void **context, int device)
 /* Whoever gives it back may not be the last one who has it. */
 static bool primary_is_there(int device)
 {
-    int (*ask)(int, unsigned *, int *) = (int (*)(int, unsigned *, int *))below_find("cuDevicePrimaryCtxGetState");
+    int (*ask)(int, unsigned *, int *) =
+        (int (*)(int, unsigned *, int *))below_called(CALLED_cuDevicePrimaryCtxGetState);
     unsigned flags;
     int active = 0;
     return ask && ask(device, &flags, &active) == BELOW_OK && active;
@@ -691,7 +694,7 @@ static bool primary_is_there(int device)
 static const void *primary_of(int device)
 {
     int (*retain)(void **, int) = below(LOOKED_AT_cuDevicePrimaryCtxRetain);
-    int (*release)(int) = (int (*)(int))below_find("cuDevicePrimaryCtxRelease_v2");
+    int (*release)(int) = (int (*)(int))below_called(CALLED_cuDevicePrimaryCtxRelease_v2);
     void *context = NULL;
     if (!release || !primary_is_there(device) || retain(&context, device) != BELOW_OK)
         return NULL;

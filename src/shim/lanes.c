@@ -6,14 +6,14 @@
 /* A driver with green contexts that cannot tell a stream's two contexts apart names the green one, whose end is the device's own one's. */
 struct lanes_driver lanes_driver(void)
 {
-    bool has_green = below_find("cuGreenCtxCreate");
-    struct lanes_driver driver = {(int (*)(void **))below_find("cuCtxGetCurrent"),
-                                  {(int (*)(void *, void **, void **))below_find("cuStreamGetCtx_v2"),
-                                   (int (*)(void *, void **, void **))below_find("cuStreamGetCtx_v2_ptsz")},
+    bool has_green = below_called(CALLED_cuGreenCtxCreate);
+    struct lanes_driver driver = {(int (*)(void **))below_called(CALLED_cuCtxGetCurrent),
+                                  {(int (*)(void *, void **, void **))below_called(CALLED_cuStreamGetCtx_v2),
+                                   (int (*)(void *, void **, void **))below_called(CALLED_cuStreamGetCtx_v2_ptsz)},
                                   {NULL, NULL}};
     if (!has_green) {
-        driver.context[false] = (int (*)(void *, void **))below_find("cuStreamGetCtx");
-        driver.context[true] = (int (*)(void *, void **))below_find("cuStreamGetCtx_ptsz");
+        driver.context[false] = (int (*)(void *, void **))below_called(CALLED_cuStreamGetCtx);
+        driver.context[true] = (int (*)(void *, void **))below_called(CALLED_cuStreamGetCtx_ptsz);
     }
     return driver;
 }

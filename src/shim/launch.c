@@ -59,11 +59,12 @@ struct launch_configuration {
             return launch_make(&launch); \
         } \
         void *stream = configuration ? configuration->stream : NULL; \
-        uint32_t timed = times_begin(stream, own); \
-        govern_begin(&governed, stream, own, NULL, 0); \
+        govern_look(&governed, stream, own); \
+        uint32_t timed = times_begin(&governed); \
+        govern_begin(&governed, NULL, 0); \
         int error = real(configuration, function, parameters, extra); \
         govern_end(&governed, error); \
-        times_end(timed, stream, own, error); \
+        times_end(timed, &governed, error); \
         return error; \
     }
 LAUNCH_EX(cuLaunchKernelEx, cuLaunchKernel, false)
@@ -79,12 +80,13 @@ LAUNCH_EX(cuLaunchKernelEx_ptsz, cuLaunchKernel_ptsz, true)
         int (*real)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **) = \
             below(LOOKED_AT_##symbol); \
         struct governed launch; \
-        uint32_t timed = times_begin(stream, per_thread); \
-        govern_begin(&launch, stream, per_thread, NULL, 0); \
+        govern_look(&launch, stream, per_thread); \
+        uint32_t timed = times_begin(&launch); \
+        govern_begin(&launch, NULL, 0); \
         int error = \
             real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, parameters); \
         govern_end(&launch, error); \
-        times_end(timed, stream, per_thread, error); \
+        times_end(timed, &launch, error); \
         return error; \
     }
 LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel, false)
@@ -96,12 +98,13 @@ LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz, true)
     { \
         int (*real)(void *, void *) = below(LOOKED_AT_##symbol); \
         struct governed launch; \
-        uint32_t timed = times_begin(stream, per_thread); \
-        govern_begin(&launch, stream, per_thread, NULL, 0); \
+        govern_look(&launch, stream, per_thread); \
+        uint32_t timed = times_begin(&launch); \
+        govern_begin(&launch, NULL, 0); \
         int error = real(graph, stream); \
         govern_end(&launch, error); \
         memory_graph_launched(); \
-        times_end(timed, stream, per_thread, error); \
+        times_end(timed, &launch, error); \
         return error; \
     }
 LAUNCH_GRAPH(cuGraphLaunch, false)

@@ -14,9 +14,9 @@ enum { PORTABLE_MAPPED = 3 };
 bool marks_make(struct marks *marks)
 {
     int (*host_register)(void *, size_t, unsigned) =
-        (int (*)(void *, size_t, unsigned))below_find("cuMemHostRegister_v2");
+        (int (*)(void *, size_t, unsigned))below_called(CALLED_cuMemHostRegister_v2);
     int (*host_address)(uint64_t *, void *, unsigned) =
-        (int (*)(uint64_t *, void *, unsigned))below_find("cuMemHostGetDevicePointer_v2");
+        (int (*)(uint64_t *, void *, unsigned))below_called(CALLED_cuMemHostGetDevicePointer_v2);
     if (!marks->words)
         marks->words = aligned_alloc(BYTES, BYTES);
     if (!marks->words || !host_register || !host_address)

@@ -80,7 +80,7 @@ static void give_back(uint64_t bytes)
 static void keep(enum kind kind, uint64_t key, uint64_t bytes)
 {
     struct held *held = malloc(sizeof *held), **place = place_of(kind, key);
-    int (*current)(void **) = (int (*)(void **))below_find("cuCtxGetCurrent");
+    int (*current)(void **) = (int (*)(void **))below_called(CALLED_cuCtxGetCurrent);
     void *context = NULL;
     if (!held) {
         give_back(bytes);
@@ -149,7 +149,7 @@ static int settle_free(int error, struct held *held)
 /* Whether it went with a context. */
 static bool is_gone(const struct held *held, const void *context)
 {
-    int (*ask)(void *, int, uint64_t) = (int (*)(void *, int, uint64_t))below_find("cuPointerGetAttribute");
+    int (*ask)(void *, int, uint64_t) = (int (*)(void *, int, uint64_t))below_called(CALLED_cuPointerGetAttribute);
     unsigned type = 0;
     if (held->kind == ARRAY)
         return context && held->context == context;
@@ -159,7 +159,7 @@ static bool is_gone(const struct held *held, const void *context)
 /* Of a device. What is not told is none. */
 static void look_at_graphs(int device)
 {
-    int (*ask)(int, int, uint64_t *) = (int (*)(int, int, uint64_t *))below_find("cuDeviceGetGraphMemAttribute");
+    int (*ask)(int, int, uint64_t *) = (int (*)(int, int, uint64_t *))below_called(CALLED_cuDeviceGetGraphMemAttribute);
     uint64_t bytes = 0;
     if (device < 0 || device >= DEVICES)
         return;
@@ -181,7 +181,7 @@ void memory_graph_launched(void)
     int device;
     if (!atomic_load_explicit(&state.in_graphs, memory_order_relaxed))
         return;
-    current = (int (*)(int *))below_find("cuCtxGetDevice");
+    current = (int (*)(int *))below_called(CALLED_cuCtxGetDevice);
     if (current && current(&device) == BELOW_OK)
         look_at_graphs(device);
 }

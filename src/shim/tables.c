@@ -62,21 +62,21 @@ static struct {
 
 static void find_calls(void)
 {
-    state.current = (int (*)(void **))below_find("cuCtxGetCurrent");
-    state.push = (int (*)(void *))below_find("cuCtxPushCurrent_v2");
-    state.pop = (int (*)(void **))below_find("cuCtxPopCurrent_v2");
-    state.capture_mode = (int (*)(int *))below_find("cuThreadExchangeStreamCaptureMode");
-    state.device = (int (*)(int *))below_find("cuCtxGetDevice");
-    state.ask = (int (*)(int *, int, int))below_find("cuDeviceGetAttribute");
-    state.allocate = (int (*)(uint64_t *, size_t))below_find("cuMemAlloc_v2");
-    state.free = (int (*)(uint64_t))below_find("cuMemFree_v2");
-    state.stream_create = (int (*)(void **, unsigned))below_find("cuStreamCreate");
-    state.stream_destroy = (int (*)(void *))below_find("cuStreamDestroy_v2");
-    state.stream_wait = (int (*)(void *))below_find("cuStreamSynchronize");
-    state.stream_id = (int (*)(void *, unsigned long long *))below_find("cuStreamGetId");
-    state.stream_id_thread = (int (*)(void *, unsigned long long *))below_find("cuStreamGetId_ptsz");
-    state.set = (int (*)(uint64_t, unsigned, size_t, void *))below_find("cuMemsetD32Async");
-    state.copy = (int (*)(const struct rows *, void *))below_find("cuMemcpy2DAsync_v2");
+    state.current = (int (*)(void **))below_called(CALLED_cuCtxGetCurrent);
+    state.push = (int (*)(void *))below_called(CALLED_cuCtxPushCurrent_v2);
+    state.pop = (int (*)(void **))below_called(CALLED_cuCtxPopCurrent_v2);
+    state.capture_mode = (int (*)(int *))below_called(CALLED_cuThreadExchangeStreamCaptureMode);
+    state.device = (int (*)(int *))below_called(CALLED_cuCtxGetDevice);
+    state.ask = (int (*)(int *, int, int))below_called(CALLED_cuDeviceGetAttribute);
+    state.allocate = (int (*)(uint64_t *, size_t))below_called(CALLED_cuMemAlloc_v2);
+    state.free = (int (*)(uint64_t))below_called(CALLED_cuMemFree_v2);
+    state.stream_create = (int (*)(void **, unsigned))below_called(CALLED_cuStreamCreate);
+    state.stream_destroy = (int (*)(void *))below_called(CALLED_cuStreamDestroy_v2);
+    state.stream_wait = (int (*)(void *))below_called(CALLED_cuStreamSynchronize);
+    state.stream_id = (int (*)(void *, unsigned long long *))below_called(CALLED_cuStreamGetId);
+    state.stream_id_thread = (int (*)(void *, unsigned long long *))below_called(CALLED_cuStreamGetId_ptsz);
+    state.set = (int (*)(uint64_t, unsigned, size_t, void *))below_called(CALLED_cuMemsetD32Async);
+    state.copy = (int (*)(const struct rows *, void *))below_called(CALLED_cuMemcpy2DAsync_v2);
     state.usable = state.current && state.push && state.pop && state.capture_mode && state.device && state.ask &&
                    state.allocate && state.free && state.stream_create && state.stream_destroy && state.stream_wait &&
                    state.stream_id && state.set && state.copy;

@@ -37,26 +37,27 @@ static struct {
     int (*record)(void *, void *), (*record_thread)(void *, void *);
     int (*write)(void *, uint64_t, uint32_t, unsigned), (*write_thread)(void *, uint64_t, uint32_t, unsigned);
     int (*elapsed)(float *, void *, void *);
-    bool usable;
+    atomic_bool usable;
 } state = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void find_calls(void)
 {
-    state.current = (int (*)(void **))below_find("cuCtxGetCurrent");
-    state.capture_mode = (int (*)(int *))below_find("cuThreadExchangeStreamCaptureMode");
-    state.create = (int (*)(void **, unsigned))below_find("cuEventCreate");
-    state.stream_create = (int (*)(void **, unsigned))below_find("cuStreamCreate");
-    state.record = (int (*)(void *, void *))below_find("cuEventRecord");
-    state.record_thread = (int (*)(void *, void *))below_find("cuEventRecord_ptsz");
-    state.write = (int (*)(void *, uint64_t, uint32_t, unsigned))below_find("cuStreamWriteValue32_v2");
-    state.write_thread = (int (*)(void *, uint64_t, uint32_t, unsigned))below_find("cuStreamWriteValue32_v2_ptsz");
-    state.elapsed = (int (*)(float *, void *, void *))below_find("cuEventElapsedTime");
+    state.current = (int (*)(void **))below_called(CALLED_cuCtxGetCurrent);
+    state.capture_mode = (int (*)(int *))below_called(CALLED_cuThreadExchangeStreamCaptureMode);
+    state.create = (int (*)(void **, unsigned))below_called(CALLED_cuEventCreate);
+    state.stream_create = (int (*)(void **, unsigned))below_called(CALLED_cuStreamCreate);
+    state.record = (int (*)(void *, void *))below_called(CALLED_cuEventRecord);
+    state.record_thread = (int (*)(void *, void *))below_called(CALLED_cuEventRecord_ptsz);
+    state.write = (int (*)(void *, uint64_t, uint32_t, unsigned))below_called(CALLED_cuStreamWriteValue32_v2);
+    state.write_thread =
+        (int (*)(void *, uint64_t, uint32_t, unsigned))below_called(CALLED_cuStreamWriteValue32_v2_ptsz);
+    state.elapsed = (int (*)(float *, void *, void *))below_called(CALLED_cuEventElapsedTime);
     state.usable = state.current && state.capture_mode && state.create && state.stream_create && state.record &&
                    state.record_thread && state.write && state.write_thread && state.elapsed;
 }
 
-/* Under the lock, captures relaxed: events of the current context. False: there are none. */
-static bool has_events(void)
+/* Under the lock, captures relaxed: the current context is the one with events. False: it is not, or there can be none. */
+static bool is_prepared(void)
 {
     void *context = NULL;
     if (state.current(&context) != BELOW_OK || !context || (state.context && state.context != context))
@@ -64,10 +65,8 @@ static bool has_events(void)
     if (state.context)
         return true;
     bool good = state.stream_create(&state.stream, NON_BLOCKING) == BELOW_OK && marks_make(&state.marks);
-    for (uint32_t i = 0; i < PAIRS && good; i++) {
+    for (uint32_t i = 0; i < PAIRS; i++)
         state.pairs[i] = (struct pair){.use = FREE, .uses = state.pairs[i].uses};
-        good = state.create(&state.pairs[i].asked, 0) == BELOW_OK && state.create(&state.pairs[i].ended, 0) == BELOW_OK;
-    }
     state.usable = good;
     state.context = good ? context : NULL;
     return good;
@@ -87,28 +86,37 @@ static void take_ended(void)
     }
 }
 
+/* Under the lock, captures relaxed. A program that waits for each launch needs one pair. */
+static bool has_events(struct pair *pair)
+{
+    return (pair->asked || state.create(&pair->asked, 0) == BELOW_OK) &&
+           (pair->ended || state.create(&pair->ended, 0) == BELOW_OK);
+}
+
 /* Under the lock, captures relaxed. */
 static uint32_t begin(void)
 {
-    if (!has_events())
+    if (!is_prepared())
         return TIMES_NONE;
     take_ended();
-    for (uint32_t i = 0; i < PAIRS; i++)
-        if (state.pairs[i].use == FREE && state.record(state.pairs[i].asked, state.stream) == BELOW_OK) {
-            state.pairs[i].use = TAKEN;
+    for (uint32_t i = 0; i < PAIRS; i++) {
+        struct pair *pair = &state.pairs[i];
+        if (pair->use == FREE && has_events(pair) && state.record(pair->asked, state.stream) == BELOW_OK) {
+            pair->use = TAKEN;
             return i;
         }
+    }
     return TIMES_NONE;
 }
 
-uint32_t times_begin(void *stream, bool per_thread)
+uint32_t times_begin(const struct governed *launch)
 {
-    uint32_t launch = atomic_fetch_add_explicit(&state.launches, 1, memory_order_relaxed), timed = TIMES_NONE;
+    uint32_t number = atomic_fetch_add_explicit(&state.launches, 1, memory_order_relaxed), timed = TIMES_NONE;
     int mode = CAPTURE_RELAXED;
-    if ((launch >= FIRST && launch * GOLDEN >> (32 - SHIFT)) || !govern_is_timed())
+    if ((number >= FIRST && number * GOLDEN >> (32 - SHIFT)) || !launch->looked_at)
         return TIMES_NONE;
     pthread_once(&state.once, find_calls);
-    if (!state.usable || govern_is_captured(stream, per_thread) || state.capture_mode(&mode) != BELOW_OK)
+    if (!state.usable || state.capture_mode(&mode) != BELOW_OK)
         return TIMES_NONE;
     pthread_mutex_lock(&state.lock);
     timed = begin();
@@ -118,25 +126,28 @@ uint32_t times_begin(void *stream, bool per_thread)
 }
 
 /* Under the lock: the end of the launch, and a mark behind that. */
-static bool is_recorded(uint32_t timed, void *stream, bool per_thread)
+static bool is_recorded(uint32_t timed, const struct governed *launch)
 {
     struct pair *pair = &state.pairs[timed];
-    int error = (per_thread ? state.record_thread : state.record)(pair->ended, stream);
+    if (!pair->ended) /* of a context that has come meanwhile */
+        return false;
+    int error = (launch->per_thread ? state.record_thread : state.record)(pair->ended, launch->stream);
     if (error != BELOW_OK)
         return false;
     pair->uses++;
-    error = (per_thread ? state.write_thread : state.write)(stream, marks_address(&state.marks, timed), pair->uses, 0);
+    error = (launch->per_thread ? state.write_thread : state.write)(launch->stream, marks_address(&state.marks, timed),
+                                                                    pair->uses, 0);
     return error == BELOW_OK;
 }
 
-void times_end(uint32_t timed, void *stream, bool per_thread, int error)
+void times_end(uint32_t timed, const struct governed *launch, int error)
 {
     if (timed == TIMES_NONE)
         return;
     pthread_mutex_lock(&state.lock);
     struct pair *pair = &state.pairs[timed];
     if (state.context)
-        pair->use = error == BELOW_OK && is_recorded(timed, stream, per_thread) ? RECORDED : FREE;
+        pair->use = error == BELOW_OK && is_recorded(timed, launch) ? RECORDED : FREE;
     pthread_mutex_unlock(&state.lock);
 }
 

@@ -11,12 +11,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct governed;
+
 #define TIMES_NONE UINT32_MAX
 
-/* The program asks for a launch into the stream. Which one of those that are timed it is; TIMES_NONE: it is not. */
-uint32_t times_begin(void *stream, bool per_thread);
+/* The program asks for a launch. Which one of those that are timed it is; TIMES_NONE: it is not. */
+uint32_t times_begin(const struct governed *launch);
 /* All of the launch is in the stream, or it could not be made. */
-void times_end(uint32_t timed, void *stream, bool per_thread, int error);
+void times_end(uint32_t timed, const struct governed *launch, int error);
 /* The context is gone, and its events; NULL: it is not known which. */
 void times_context_ended(const void *context);
 

@@ -10,9 +10,9 @@ enum { NON_BLOCKING = 1 };
 
 typedef int ask_module(uint64_t *address, size_t *bytes, const void *module, const char *name);
 
-static bool ask(const char *symbol, const void *module, const char *name, uint64_t *address, size_t *bytes)
+static bool ask(enum called symbol, const void *module, const char *name, uint64_t *address, size_t *bytes)
 {
-    ask_module *function = (ask_module *)below_find(symbol);
+    ask_module *function = (ask_module *)below_called(symbol);
     *address = 0;
     if (function && function(address, bytes, module, name) == BELOW_OK && *address)
         return true;
@@ -24,9 +24,9 @@ static bool ask(const char *symbol, const void *module, const char *name, uint64
 static bool find(struct lender lender, const char *name, struct lent *lent)
 {
     if (!lender.is_library)
-        return ask("cuModuleGetGlobal_v2", lender.handle, name, &lent->from, &lent->bytes);
-    return ask("cuLibraryGetGlobal", lender.handle, name, &lent->from, &lent->bytes) ||
-           ask("cuLibraryGetManaged", lender.handle, name, &lent->from, &lent->bytes);
+        return ask(CALLED_cuModuleGetGlobal_v2, lender.handle, name, &lent->from, &lent->bytes);
+    return ask(CALLED_cuLibraryGetGlobal, lender.handle, name, &lent->from, &lent->bytes) ||
+           ask(CALLED_cuLibraryGetManaged, lender.handle, name, &lent->from, &lent->bytes);
 }
 
 /* What is copied has to be the same on both sides. */
@@ -35,7 +35,8 @@ static void find_both(const struct cached_module *rewritten, uint32_t index, voi
 {
     size_t bytes = 0;
     if (find(lender, rewritten->borrowed[index], lent) && rewritten->copied[index] &&
-        (!ask("cuModuleGetGlobal_v2", module, rewritten->borrowed[index], &lent->to, &bytes) || bytes != lent->bytes))
+        (!ask(CALLED_cuModuleGetGlobal_v2, module, rewritten->borrowed[index], &lent->to, &bytes) ||
+         bytes != lent->bytes))
         lent->from = 0;
     if (!lent->from)
         trace_line("variable", rewritten->borrowed[index], "not found");
@@ -43,11 +44,11 @@ static void find_both(const struct cached_module *rewritten, uint32_t index, voi
 
 static bool write_table(uint64_t table, const uint64_t *addresses, uint32_t count)
 {
-    int (*create)(void **, unsigned) = (int (*)(void **, unsigned))below_find("cuStreamCreate");
-    int (*destroy)(void *) = (int (*)(void *))below_find("cuStreamDestroy_v2");
-    int (*wait)(void *) = (int (*)(void *))below_find("cuStreamSynchronize");
+    int (*create)(void **, unsigned) = (int (*)(void **, unsigned))below_called(CALLED_cuStreamCreate);
+    int (*destroy)(void *) = (int (*)(void *))below_called(CALLED_cuStreamDestroy_v2);
+    int (*wait)(void *) = (int (*)(void *))below_called(CALLED_cuStreamSynchronize);
     int (*copy)(uint64_t, const void *, size_t, void *) =
-        (int (*)(uint64_t, const void *, size_t, void *))below_find("cuMemcpyHtoDAsync_v2");
+        (int (*)(uint64_t, const void *, size_t, void *))below_called(CALLED_cuMemcpyHtoDAsync_v2);
     void *stream = NULL;
     if (!create || !destroy || !wait || !copy || create(&stream, NON_BLOCKING) != BELOW_OK)
         return false;
@@ -62,7 +63,7 @@ bool variables_lend(const struct cached_module *rewritten, void *module, struct 
     if (!rewritten->borrowed_count)
         return true;
     uint64_t *addresses = calloc(rewritten->borrowed_count, sizeof *addresses);
-    bool written = addresses && ask("cuModuleGetGlobal_v2", module, rewritten->borrowed_table, &table, &bytes);
+    bool written = addresses && ask(CALLED_cuModuleGetGlobal_v2, module, rewritten->borrowed_table, &table, &bytes);
     for (uint32_t i = 0; written && i < rewritten->borrowed_count; i++) {
         find_both(rewritten, i, module, lender, &lent[i]);
         addresses[i] = lent[i].from;
@@ -74,8 +75,8 @@ bool variables_lend(const struct cached_module *rewritten, void *module, struct 
 
 bool variables_copy(const struct lent *const *lent, uint32_t count, void *stream, bool per_thread)
 {
-    int (*copy)(uint64_t, uint64_t, size_t, void *) = (int (*)(uint64_t, uint64_t, size_t, void *))below_find(
-        per_thread ? "cuMemcpyDtoDAsync_v2_ptsz" : "cuMemcpyDtoDAsync_v2");
+    int (*copy)(uint64_t, uint64_t, size_t, void *) = (int (*)(uint64_t, uint64_t, size_t, void *))below_called(
+        per_thread ? CALLED_cuMemcpyDtoDAsync_v2_ptsz : CALLED_cuMemcpyDtoDAsync_v2);
     for (uint32_t i = 0; i < count; i++)
         if (!copy || copy(lent[i]->to, lent[i]->from, lent[i]->bytes, stream) != BELOW_OK)
             return false;

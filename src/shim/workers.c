@@ -27,8 +27,8 @@ static struct {
 
 static void find_calls(void)
 {
-    state.write = (write_value *)below_find("cuStreamWriteValue32_v2");
-    state.write_thread = (write_value *)below_find("cuStreamWriteValue32_v2_ptsz");
+    state.write = (write_value *)below_called(CALLED_cuStreamWriteValue32_v2);
+    state.write_thread = (write_value *)below_called(CALLED_cuStreamWriteValue32_v2_ptsz);
 }
 
 static int launch_workers(const struct launch *launch, const struct kernel *kernel, uint32_t workers,
@@ -147,12 +147,13 @@ static int make_launches(struct making *making, struct crew *crew)
 }
 
 /* Whether the launch can be workers at all; its shape. */
-static bool find_shape(const struct launch *launch, struct kernel *kernel, struct shape *shape)
+static bool find_shape(const struct launch *launch, const struct governed *governed, struct kernel *kernel,
+                       struct shape *shape)
 {
     uint64_t total = slice_total(launch->grid),
              threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
     if (!kernel || !total || total > WORKERS_MOST_BLOCKS || !threads || threads > 1024 || launch->extra ||
-        govern_is_captured(launch->stream, launch->per_thread))
+        !governed->looked_at)
         return false;
     uint32_t wave = kernel_rewritten(kernel, (uint32_t)threads, launch->shared_bytes);
     if (!wave || kernel->parameters >= LAUNCH_MOST_PARAMETERS || (kernel->parameters && !launch->parameters))
@@ -170,15 +171,15 @@ static bool is_whole(const struct shape *shape)
     return shape->sms == board_sms(0, BOARD_SMS) && shape->workers == shape->total;
 }
 
-static bool launch_as_workers(const struct launch *launch, struct kernel *kernel, struct shape *shape, int *error)
+static bool launch_as_workers(const struct launch *launch, struct governed *governed, struct kernel *kernel,
+                              struct shape *shape, int *error)
 {
-    struct governed governed;
     struct crew *crew;
     struct queue *queue;
-    if (!find_shape(launch, kernel, shape) ||
+    if (!find_shape(launch, governed, kernel, shape) ||
         !tables_take(launch->stream, launch->per_thread, shape->sms, &crew, &queue) || is_whole(shape))
         return false; /* tables are there all the same: they tell corund that there are workers */
-    govern_begin(&governed, launch->stream, launch->per_thread, kernel, shape->total);
+    govern_begin(governed, kernel, shape->total);
     uint32_t now = govern_sms();
     if (now && now != shape->sms) { /* it waited at the gate for that, perhaps */
         shape->sms = now;
@@ -190,24 +191,24 @@ static bool launch_as_workers(const struct launch *launch, struct kernel *kernel
     pthread_mutex_lock(&queue->lock);
     *error = make_launches(&making, crew);
     pthread_mutex_unlock(&queue->lock);
-    governed.counted = making.begun;
+    governed->counted = making.begun;
     if (!making.begun) /* the program is to hear what its own launch gives */
         *error = launch->real(launch->function, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
                               launch->block[1], launch->block[2], launch->shared_bytes, launch->stream,
                               launch->parameters, launch->extra);
-    govern_end(&governed, *error);
+    govern_end(governed, *error);
     tables_launched();
     return true;
 }
 
-bool workers_launch(const struct launch *launch, int *error)
+bool workers_launch(const struct launch *launch, struct governed *governed, int *error)
 {
     struct shape shape = {.sms = govern_sms()};
     pthread_once(&state.once, find_calls);
     if (!shape.sms || !state.write || !tables_usable())
         return false;
     struct kernel *kernel = kernel_find(launch->function);
-    bool made = launch_as_workers(launch, kernel, &shape, error);
+    bool made = launch_as_workers(launch, governed, kernel, &shape, error);
     kernel_drop(kernel);
     return made;
 }

@@ -9,9 +9,10 @@
 
 #include <stdbool.h>
 
+struct governed;
 struct launch;
 
 /* Makes the launch as workers, and *error is what the driver says. False: nothing was done, it has to be made whole. */
-bool workers_launch(const struct launch *launch, int *error);
+bool workers_launch(const struct launch *launch, struct governed *governed, int *error);
 
 #endif

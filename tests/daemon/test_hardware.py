@@ -435,6 +435,90 @@ input()
         self.assertIn(b"this corund shares a GPU of hardware", err)
 
 
+class Lookups(Shimmed):
+    """The shim looks up what it calls once: a lookup takes as long as the rest of what it does for a launch."""
+    # Words: how many allocations of each kind, which end with the context.
+    ALLOCATIONS = """
+import ctypes as c, sys
+d = c.CDLL("libcuda.so.1")
+context = c.c_void_p()
+assert d.cuInit(0) == 0 and d.cuCtxCreate_v2(c.byref(context), 0, 0) == 0
+class Array(c.Structure):
+    _fields_ = [("width", c.c_size_t), ("height", c.c_size_t), ("format", c.c_uint), ("channels", c.c_uint)]
+for i in range(int(sys.argv[1])):
+    p = c.c_void_p()
+    assert d.cuMemAlloc_v2(c.byref(p), c.c_size_t(4096)) == 0 and d.cuMemFree_v2(p) == 0
+    assert d.cuMemAlloc_v2(c.byref(p), c.c_size_t(4096)) == 0
+    assert d.cuMemAllocAsync(c.byref(p), c.c_size_t(4096), None) == 0
+    assert d.cuArrayCreate_v2(c.byref(p), c.byref(Array(64, 64, 32, 1))) == 0
+assert d.cuCtxSynchronize() == 0 and d.cuCtxDestroy_v2(context) == 0
+"""
+    # Words: how many launches of a graph that allocates.
+    GRAPHS = """
+import ctypes as c, sys
+d = c.CDLL("libcuda.so.1")
+primary, stream, made, ready, p = (c.c_void_p() for _ in range(5))
+assert d.cuInit(0) == 0 and d.cuDevicePrimaryCtxRetain(c.byref(primary), 0) == 0 and d.cuCtxSetCurrent(primary) == 0
+assert d.cuStreamCreate(c.byref(stream), 1) == 0 and d.cuStreamBeginCapture_v2(stream, 0) == 0
+assert d.cuMemAllocAsync(c.byref(p), c.c_size_t(4096), stream) == 0 and d.cuMemFreeAsync(p, stream) == 0
+assert d.cuStreamEndCapture(stream, c.byref(made)) == 0 and d.cuGraphInstantiateWithFlags(c.byref(ready), made, c.c_ulonglong(0)) == 0
+for i in range(int(sys.argv[1])):
+    assert d.cuGraphLaunch(ready, stream) == 0
+assert d.cuStreamSynchronize(stream) == 0
+"""
+
+    # Words: how many names are asked for.
+    NAMES = """
+import ctypes as c, sys
+d = c.CDLL("libcuda.so.1")
+p = c.c_void_p()
+assert d.cuInit(0) == 0
+for i in range(int(sys.argv[1])):
+    assert d.cuGetProcAddress_v2(b"cuMemAlloc", c.byref(p), 12050, c.c_ulonglong(1), None) == 0 and p.value
+"""
+
+    def lookups(self, *words, kind="lookups", **more):
+        """The last line is that of the program; what it starts before has one of its own."""
+        environment = self.shimmed(CORUN_SHIM_DAEMON=str(self.socket), LD_PRELOAD=str(PROGRAMS / "count_lookups.so"), **more)
+        status, _, err = self.run_program(words[0], environment, *words[1:])
+        self.assertEqual(status, 0, err)
+        return int(re.findall(rf"(\d+) {kind}", err.decode())[-1])
+
+    def test_launches(self):
+        for policy, more in ("goal", {}), ("left-over", {}), ("partition", {"CORUN_SHIM_WORKERS": "1"}):
+            with self.subTest(policy):
+                daemon = self.start_daemon("--policy", policy)
+                few, many = (self.lookups(PROGRAMS / "many_launches", str(count), **more) for count in (100, 300))
+                self.assertGreater(few, 0)
+                self.assertEqual(many, few)
+                daemon.terminate()
+                daemon.wait()
+
+    def test_captures(self):
+        """The driver is asked once for each launch whether its stream is captured, also if the launch is timed and noted."""
+        for policy in "goal", "left-over":
+            with self.subTest(policy):
+                daemon = self.start_daemon("--policy", policy)
+                few, many = (self.lookups(PROGRAMS / "many_launches", str(count), kind="captures") for count in (100, 300))
+                self.assertEqual((few, many), (100, 300))
+                daemon.terminate()
+                daemon.wait()
+
+    def test_names(self):
+        """corun's driver opens its library once, whatever it is asked for."""
+        self.start_daemon()
+        few, many = (self.lookups("/usr/bin/python3", "-c", self.NAMES, str(count), kind="openings") for count in (2, 20))
+        self.assertGreater(few, 0)
+        self.assertEqual(many, few)
+
+    def test_allocations_and_graphs(self):
+        self.start_daemon()
+        for program in self.ALLOCATIONS, self.GRAPHS:
+            few, many = (self.lookups("/usr/bin/python3", "-c", program, str(count)) for count in (2, 20))
+            self.assertGreater(few, 0)
+            self.assertEqual(many, few)
+
+
 class Times(Shimmed):
     """How long launches take, in every list."""
 

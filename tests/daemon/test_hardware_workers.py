@@ -161,6 +161,17 @@ class Workers(Shimmed):
                 for line in out.splitlines()[:-1]:
                     self.assertEqual(self.sms(line), list(sms))
 
+    def test_lookups(self):
+        """What the shim calls for launches as workers is looked up once."""
+        self.corund(lambda: part(0, ALL // 2))
+
+        def lookups(launches):
+            status, _, err = self.run_program(PROGRAMS / "wide_launches", self.manned(LD_PRELOAD=str(PROGRAMS / "count_lookups.so")), str(launches))
+            self.assertEqual(status, 0, err)
+            self.assertTrue(self.kernels()[0], self.kernels())
+            return int(re.search(rb"(\d+) lookups", err)[1])
+        self.assertEqual(lookups(20), lookups(5))
+
     def test_all_sms_are_taken_away(self):
         """In the middle of long launches, as each begins: the rest of it runs on the program's new SMs, and on no others."""
         parts, ended = [part(0, ALL // 4), part(3 * ALL // 4, ALL)], []
