@@ -205,6 +205,29 @@ class Runtime(Behind):
             self.assertIn("cuLaunchKernel", {line[1] for line in found})
             self.assertEqual({line[-2] for line in found}, {"looked-at"}, found)
 
+    # Words: the version of the runtime.
+    ENTRY_POINTS = """
+import ctypes as c, sys
+version = int(sys.argv[1])
+driver, runtime, found, status = c.CDLL("libcuda.so.1"), c.CDLL(f"libcudart.so.{version}" + (".0" if version == 11 else "")), c.c_void_p(), c.c_int()
+def same(symbol):
+    return found.value == c.cast(getattr(driver, symbol), c.c_void_p).value
+assert runtime.cudaFree(None) == 0
+more = (c.byref(status),) if version > 11 else ()
+for flags, symbol in (0, "cuLaunchKernel"), (1, "cuLaunchKernel"), (2, "cuLaunchKernel_ptsz"):
+    assert runtime.cudaGetDriverEntryPoint(b"cuLaunchKernel", c.byref(found), c.c_ulonglong(flags), *more) == 0 and same(symbol), flags
+    if version > 11:
+        assert runtime.cudaGetDriverEntryPointByVersion(b"cuLaunchKernel", c.byref(found), 12000, c.c_ulonglong(flags), *more) == 0 and same(symbol), flags
+assert runtime.cudaGetDriverEntryPoint_ptsz(b"cuLaunchKernel", c.byref(found), c.c_ulonglong(0), *more) == 0 and same("cuLaunchKernel_ptsz")
+"""
+
+    def test_entry_points(self):
+        """What the runtime is asked for of the driver is the shim's."""
+        for version in "11", "12", "13":
+            with self.subTest(version):
+                lines = self.asked("/usr/bin/python3", "-c", self.ENTRY_POINTS, version)
+                self.assertGreater(len([line for line in lines if line[:2] == ["address", "cuLaunchKernel"]]), 3, lines)
+
     def test_launches(self):
         """corund counts them, of the shared and of the static runtime."""
         self.environment["CORUN_CUDA_PATIENCE"] = "50ms"
