@@ -7,34 +7,34 @@
 #include "cuda/stream_value.h"
 #include "cuda/task.h"
 
-ENTRY(int, cuStreamGetCtx, void *handle, void **context)
+/* `asked`: there is a place for what has to be told; of the other place, NULL is none. */
+static int tell_contexts(void *handle, bool asked, void **context, void **green)
 {
     struct call call;
     if (driver_begin(&call)) {
         struct stream *stream;
-        call.error = context ? stream_of_handle(&call, handle, &stream) : CUDA_ERROR_INVALID_VALUE;
-        if (call.error == CUDA_SUCCESS)
+        call.error = asked ? stream_of_handle(&call, handle, &stream) : CUDA_ERROR_INVALID_VALUE;
+        if (call.error == CUDA_SUCCESS && context)
             *context = stream->context;
-    }
-    return call_end(&call);
-}
-
-ENTRY(int, cuStreamGetGreenCtx, void *handle, void **green)
-{
-    struct call call;
-    if (driver_begin(&call)) {
-        struct stream *stream;
-        call.error = green ? stream_of_handle(&call, handle, &stream) : CUDA_ERROR_INVALID_VALUE;
-        if (call.error == CUDA_SUCCESS)
+        if (call.error == CUDA_SUCCESS && green)
             *green = stream->green;
     }
     return call_end(&call);
 }
 
+ENTRY(int, cuStreamGetCtx, void *handle, void **context)
+{
+    return tell_contexts(handle, context != NULL, context, NULL);
+}
+
+ENTRY(int, cuStreamGetGreenCtx, void *handle, void **green)
+{
+    return tell_contexts(handle, green != NULL, NULL, green);
+}
+
 ENTRY(int, cuStreamGetCtx_v2, void *handle, void **context, void **green)
 {
-    int error = green ? corun_cuStreamGetGreenCtx(handle, green) : CUDA_SUCCESS;
-    return error == CUDA_SUCCESS ? corun_cuStreamGetCtx(handle, context) : error;
+    return tell_contexts(handle, context != NULL, context, green);
 }
 
 /* CUstreamBatchMemOpType */

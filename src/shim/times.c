@@ -10,8 +10,8 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-/* FIRST: launches of which each is timed; SHIFT: behind those, one of so many, as a power of two. */
-enum { PAIRS = 8, FIRST = 32, SHIFT = 3, CAPTURE_RELAXED = 2, NON_BLOCKING = 1 };
+/* Of the first FIRST launches one of 2^FIRST_SHIFT is timed, behind those one of 2^SHIFT: that costs more than all else that the shim does for a launch. */
+enum { PAIRS = 8, FIRST = 128, FIRST_SHIFT = 2, SHIFT = 3, CAPTURE_RELAXED = 2, NON_BLOCKING = 1 };
 #define GOLDEN \
     2654435769u /* 2^32 times the golden section: its multiples are evenly spread, whatever a program does in turns */
 
@@ -113,7 +113,7 @@ uint32_t times_begin(const struct governed *launch)
 {
     uint32_t number = atomic_fetch_add_explicit(&state.launches, 1, memory_order_relaxed), timed = TIMES_NONE;
     int mode = CAPTURE_RELAXED;
-    if ((number >= FIRST && number * GOLDEN >> (32 - SHIFT)) || !launch->looked_at)
+    if (number * GOLDEN >> (32 - (number < FIRST ? FIRST_SHIFT : SHIFT)) || !launch->looked_at)
         return TIMES_NONE;
     pthread_once(&state.once, find_calls);
     if (!state.usable || state.capture_mode(&mode) != BELOW_OK)

@@ -2,7 +2,7 @@
 /*
  * How long launches of the program take, for whoever looks at the list (`corun top`): from when the program asked, held back or not, until the last thread block has ended, on
  * the GPU's clock. An event in a stream of the shim's, in which there is never anything else, says when the program asked, and one behind the launch when it has
- * ended, with a mark that the GPU writes, so that the driver is not asked. The first launches are timed, and then about every eighth, while few enough of those have not ended. Nobody is woken, and nothing is waited for: what has
+ * ended, with a mark that the GPU writes, so that the driver is not asked. About every fourth of the first launches is timed, the very first one among them, and then every eighth, while few enough of those have not ended. Nobody is woken, and nothing is waited for: what has
  * ended is seen when a later launch is timed.
  */
 #ifndef CORUN_SHIM_TIMES_H

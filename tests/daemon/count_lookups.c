@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Preloaded: counts how often the process looks up a symbol, opens a library and asks whether a stream is captured, and tells on the standard error output when it ends. */
+/* Preloaded: counts how often the process looks up a symbol, opens a library and, by what it has looked up, asks whether a stream is captured and records an event, and tells on the standard error output when it ends. */
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-static atomic_ulong lookups, openings, captures;
-static _Atomic(void *) is_capturing;
+static atomic_ulong lookups, openings, captures, records;
+static _Atomic(void *) is_capturing, record;
 
 static void *find_real(const char *name)
 {
@@ -15,14 +15,17 @@ static void *find_real(const char *name)
     return real ? real : dlvsym(RTLD_NEXT, name, "GLIBC_2.2.5");
 }
 
-static int count_captures(void *stream, int *status)
-{
-    int (*real)(void *, int *);
-    void *found = atomic_load(&is_capturing);
-    memcpy(&real, &found, sizeof real);
-    atomic_fetch_add(&captures, 1);
-    return real(stream, status);
-}
+#define COUNTED(name, first, second, place, count) \
+    static int name(first one, second other) \
+    { \
+        int (*real)(first, second); \
+        void *found = atomic_load(&(place)); \
+        memcpy(&real, &found, sizeof real); \
+        atomic_fetch_add(&(count), 1); \
+        return real(one, other); \
+    }
+COUNTED(count_captures, void *, int *, is_capturing, captures)
+COUNTED(count_records, void *, void *, record, records)
 
 void *dlsym(void *restrict library, const char *restrict name)
 {
@@ -34,10 +37,14 @@ void *dlsym(void *restrict library, const char *restrict name)
     memcpy(&real, &found, sizeof real);
     atomic_fetch_add(&lookups, 1);
     found = real(library, name);
-    if (!found || strcmp(name, "cuStreamIsCapturing") != 0)
-        return found;
-    atomic_store(&is_capturing, found);
-    return (void *)(uintptr_t)count_captures;
+    if (found && strcmp(name, "cuStreamIsCapturing") == 0) {
+        atomic_store(&is_capturing, found);
+        found = (void *)(uintptr_t)count_captures;
+    } else if (found && strcmp(name, "cuEventRecord") == 0) {
+        atomic_store(&record, found);
+        found = (void *)(uintptr_t)count_records;
+    }
+    return found;
 }
 
 void *dlopen(const char *path, int mode)
@@ -54,6 +61,6 @@ void *dlopen(const char *path, int mode)
 
 __attribute__((destructor)) static void tell(void)
 {
-    fprintf(stderr, "%lu lookups\n%lu openings\n%lu captures\n", atomic_load(&lookups), atomic_load(&openings),
-            atomic_load(&captures));
+    fprintf(stderr, "%lu lookups\n%lu openings\n%lu captures\n%lu records\n", atomic_load(&lookups),
+            atomic_load(&openings), atomic_load(&captures), atomic_load(&records));
 }

@@ -504,6 +504,14 @@ for i in range(int(sys.argv[1])):
                 daemon.terminate()
                 daemon.wait()
 
+    def test_timed(self):
+        """A quarter of the first launches is timed, and later an eighth, by two events each."""
+        self.start_daemon("--policy", "left-over")
+        few, some, many = (self.lookups(PROGRAMS / "many_launches", str(count), kind="records") for count in (10, 100, 1000))
+        self.assertTrue(2 <= few <= 2 * (10 // 4 + 1), few)
+        self.assertTrue(2 * 20 <= some <= 2 * (100 // 4 + 2), some)
+        self.assertTrue(2 * 120 <= many <= 2 * (32 + 900 // 8 + 2), many)
+
     def test_names(self):
         """corun's driver opens its library once, whatever it is asked for."""
         self.start_daemon()
