@@ -242,6 +242,7 @@ static void attach(void)
             say("corund refuses, the program runs ungoverned", text);
     } else if (now() - asked < ANSWER_S * UINT64_C(1000000000)) { /* it may be about to end, or to begin */
         say("corund hangs up, the program runs ungoverned until it answers", "");
+        state.tried = now();
         uint64_t wait_ns = HUNG_UP_NS << (hung_up < HUNG_UP_DOUBLES ? hung_up : HUNG_UP_DOUBLES);
         state.again_ns = wait_ns < STALLED_AGAIN_NS ? wait_ns : STALLED_AGAIN_NS;
         atomic_store(&state.hung_up, hung_up + 1);

@@ -476,13 +476,15 @@ globals()[sys.argv[1]]()
 
     def test_corund_hangs_up(self):
         """During attach: the program comes again, soon at first, then after longer and longer times, and is governed as soon as corund answers."""
-        come, attached, stop = [], threading.Event(), self.folder / "stop"
+        come, left, attached, stop = [], [], threading.Event(), self.folder / "stop"
 
         class HangsUp(Corund):
             def answer(self, client):
                 come.append(time.monotonic())
                 if len(come) <= 4:
                     client.recv(4096)
+                    time.sleep(0.04)
+                    left.append(time.monotonic())
                     return
                 attached.set()
                 super().answer(client)
@@ -508,8 +510,8 @@ def patient():
         self.assertEqual((program.returncode, out), (0, b""), said)
         self.assertEqual(said.splitlines(), [b"corun: corund hangs up, the program runs ungoverned until it answers"])
         self.assertEqual(len(come), 5)
-        for number, (before, after) in enumerate(zip(come, come[1:])):
-            self.assertGreater(after - before, 0.04 * 2 ** number)
+        for number, (before, after) in enumerate(zip(left, come[1:])):
+            self.assertGreater(after - before, 0.05 * 2 ** number)
 
     def test_workers_are_kept(self):
         """The other form of a module is made once, beside those for slices."""
