@@ -20,8 +20,8 @@
 struct native {
     struct native_code code; /* first: that is what others have of it */
     const struct corun_kernel *kernel;
-    bool *meets,
-        *begins; /* [operation]: where lanes meet; where a block begins, as control may come there from elsewhere */
+    bool *meets;  /* [operation]: do lanes meet there? */
+    bool *begins; /* [operation]: does a block begin there? Control may come there from elsewhere */
     struct assembler made;
     uint8_t *runs;
     size_t most; /* bytes that there is room for */
