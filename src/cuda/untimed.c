@@ -52,6 +52,7 @@ static bool end_part(struct process *process, struct task *task, enum corun_stat
     task->launch.run = NULL;
     counted->warp_instructions += result.warp_instructions;
     counted->thread_instructions += result.thread_instructions;
+    counted->ptx_thread_instructions += result.ptx_thread_instructions;
     bool more = status == CORUN_OK && task->launch.walk && launch_walk_next(task->launch.walk);
     if (!more)
         record_launch(process, task->stream->context->device, task, task->launch.grid, counted);

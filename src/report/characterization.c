@@ -34,7 +34,7 @@ static void set_percent(struct columns *columns, uint32_t column, double value)
 
 static void heading(const struct page *page, const char *text)
 {
-    fprintf(page->stream, page->style->markdown ? "\n## %s\n\n" : "\n%s\n\n", text);
+    columns_format(page->style, page->stream, page->style->markdown ? "\n## %s\n\n" : "\n%s\n\n", text);
 }
 
 /* A table with its heading; nothing if it has no row. */
@@ -340,8 +340,8 @@ static void print_notes(struct page *page)
             if (!any)
                 heading(page, "Where ours differs from the papers' program");
             any = true;
-            fprintf(page->stream, "%s%s (%s): %s\n", page->style->markdown ? "* " : "", info.name, info.papers[p].paper,
-                    info.papers[p].note);
+            columns_format(page->style, page->stream, "%s%s (%s): %s\n", page->style->markdown ? "* " : "", info.name,
+                           info.papers[p].paper, info.papers[p].note);
         }
     }
 }
@@ -356,8 +356,8 @@ static void print_clauses(struct page *page)
         const struct corun_characterization *item = &page->result->items[i];
         char name[128];
         if (item->complete)
-            fprintf(page->stream, "%s: %s, as %s\n", title(item, name, sizeof name),
-                    corun_character_word(item->measured), item->clause);
+            columns_format(page->style, page->stream, "%s: %s, as %s\n", title(item, name, sizeof name),
+                           corun_character_word(item->measured), item->clause);
     }
 }
 
@@ -367,10 +367,11 @@ static void print_failures(struct page *page)
         const struct corun_characterization *item = &page->result->items[i];
         char name[128];
         if (item->status)
-            fprintf(page->stream, "\n%s does not run on %s: %s\n", title(item, name, sizeof name),
-                    page->result->gpu.name, item->message);
+            columns_format(page->style, page->stream, "\n%s does not run on %s: %s\n", title(item, name, sizeof name),
+                           page->result->gpu.name, item->message);
         else if (!item->complete)
-            fprintf(page->stream, "\n%s is not complete: interrupted\n", title(item, name, sizeof name));
+            columns_format(page->style, page->stream, "\n%s is not complete: interrupted\n",
+                           title(item, name, sizeof name));
     }
 }
 

@@ -3,6 +3,7 @@
 #include "report/columns.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -243,6 +244,22 @@ void columns_text(const char *text, const struct report_style *style, FILE *stre
             rest += strspn(rest, " ");
         } while (rest < end);
     }
+}
+
+void columns_format(const struct report_style *style, FILE *stream, const char *format, ...)
+{
+    char *text;
+    va_list values, again;
+    va_start(values, format);
+    va_copy(again, values);
+    if (vasprintf(&text, format, values) >= 0) {
+        columns_text(text, style, stream);
+        free(text);
+    } else {
+        vfprintf(stream, format, again);
+    }
+    va_end(again);
+    va_end(values);
 }
 
 static uint32_t longest_word(const char *text)

@@ -43,6 +43,9 @@ bool columns_shorten_names(const char **names, uint32_t count, uint32_t taken, c
                            struct arena *arena);
 /* Lines of a text, whose ends are line feeds; where texts wrap, lines that are too long go on in the next one, as far in. */
 void columns_text(const char *text, const struct report_style *style, FILE *stream);
+/* The same of a text that is formatted, such as a heading of a table. What fits no memory is printed in one line. */
+void columns_format(const struct report_style *style, FILE *stream, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #define REPORT_SIZE_BYTES 32u
 /* Bytes in the unit that suits them, as in 4.21 MB; powers of 1000. Returns `text`. */

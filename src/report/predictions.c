@@ -47,8 +47,9 @@ static bool print_kernels(const struct predictions *predictions, struct arena *a
         set_view(columns, 7, &profile->counted);
         set_view(columns, 12, &profile->sampled);
     }
-    fprintf(stream,
-            "\nalone: IPC as measured; then from counters, and from a sample of thread blocks without timing\n\n");
+    columns_format(
+        style, stream,
+        "\nalone: IPC as measured; then from counters, and from a sample of thread blocks without timing\n\n");
     return columns_print(columns, style, stream);
 }
 
@@ -85,7 +86,7 @@ static bool print_pairs(const struct predictions *predictions, struct arena *are
     }
     if (columns_empty(columns))
         return true;
-    fprintf(stream, "\nside by side: slices that end together (balanced), and the most profit\n\n");
+    columns_format(style, stream, "\nside by side: slices that end together (balanced), and the most profit\n\n");
     return columns_print(columns, style, stream);
 }
 
@@ -94,21 +95,22 @@ bool predictions_print(const struct predictions *predictions, const struct repor
     struct arena *arena = arena_create();
     if (!arena)
         return false;
-    fprintf(stream, "%s: peak %.3g warp instructions per cycle and SM, %u virtual SMs each\n", predictions->gpu_name,
-            model_gpu_peak(predictions->gpu), predictions->gpu->schedulers);
+    columns_format(style, stream, "%s: peak %.3g warp instructions per cycle and SM, %u virtual SMs each\n",
+                   predictions->gpu_name, model_gpu_peak(predictions->gpu), predictions->gpu->schedulers);
     for (uint32_t kind = 0; kind < MODEL_ACCESSES; kind++) {
         const struct latency_line *line = &predictions->lines[kind];
-        fprintf(stream, "%s accesses: latency %.2f x + %.0f cycles (%u points, %.0f %% off in the mean)\n",
-                access_names[kind], line->line.slope, line->line.intercept, line->count, 100 * line->residual);
+        columns_format(style, stream,
+                       "%s accesses: latency %.2f x + %.0f cycles (%u points, %.0f %% off in the mean)\n",
+                       access_names[kind], line->line.slope, line->line.intercept, line->count, 100 * line->residual);
     }
     bool whole = predictions->count == 0 || print_kernels(predictions, arena, style, stream);
     whole = print_pairs(predictions, arena, style, stream) && whole;
     for (size_t i = 0; i < predictions->count; i++) {
         const struct kernel_profile *profile = &predictions->profiles[i];
         if (profile->counted.status != CORUN_OK)
-            fprintf(stream, "\n%s: not counted: %s\n", profile->workload, profile->counted.message);
+            columns_format(style, stream, "\n%s: not counted: %s\n", profile->workload, profile->counted.message);
         if (profile->sampled.status != CORUN_OK)
-            fprintf(stream, "\n%s: not sampled: %s\n", profile->workload, profile->sampled.message);
+            columns_format(style, stream, "\n%s: not sampled: %s\n", profile->workload, profile->sampled.message);
     }
     arena_destroy(arena);
     return whole;

@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -299,6 +300,27 @@ static json_t *json_dimensions(struct json_writer *writer, const uint32_t values
     return array;
 }
 
+/* Without timing instructions are counted as a whole; what else there is to count is not known then, which is not 0. */
+static bool is_known_untimed(const struct corun_counter_row *row)
+{
+    return row->offset == offsetof(struct corun_counters, warp_instructions) ||
+           row->offset == offsetof(struct corun_counters, thread_instructions) ||
+           row->offset == offsetof(struct corun_counters, ptx_thread_instructions);
+}
+
+static json_t *json_counters(struct json_writer *writer, const struct program_event *event, bool timed)
+{
+    json_t *counters = json_object();
+    size_t count;
+    const struct corun_counter_row *rows = corun_counter_rows(&count);
+    for (size_t i = 0; i < count; i++) {
+        bool known = timed || is_known_untimed(&rows[i]);
+        json_put(writer, counters, rows[i].name,
+                 known ? json_count(figure_counter(&event->counters, &rows[i])) : json_null());
+    }
+    return counters;
+}
+
 static json_t *json_event(struct json_writer *writer, const struct program_record *record,
                           const struct program_event *event)
 {
@@ -332,12 +354,7 @@ static json_t *json_event(struct json_writer *writer, const struct program_recor
     json_put(writer, object, "registers_per_thread", json_count(event->registers));
     json_put(writer, object, "static_shared_bytes", json_count(event->static_shared_bytes));
     json_put(writer, object, "dynamic_shared_bytes", json_count(event->dynamic_shared_bytes));
-    json_t *counters = json_object();
-    size_t count;
-    const struct corun_counter_row *rows = corun_counter_rows(&count);
-    for (size_t i = 0; i < count; i++)
-        json_put(writer, counters, rows[i].name, json_count(figure_counter(&event->counters, &rows[i])));
-    json_put(writer, object, "counters", counters);
+    json_put(writer, object, "counters", json_counters(writer, event, timed));
     return object;
 }
 

@@ -3,14 +3,17 @@
 """Runs that take long: the line on a terminal, an interrupt at any time, and what applications print again and again.
 Usage: test_long_runs.py CORUN [TEST...]"""
 
+import fcntl
 import json
 import os
 import pathlib
 import pty
 import re
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import unittest
 
 from programs import InFolder, describe
@@ -114,6 +117,29 @@ class LongRuns(InFolder):
             process.send_signal(signal.SIGINT)
             process.wait(timeout=60)
         os.close(ours)
+
+    def test_lines_fit_the_terminal(self):
+        """Tables, their headings and what stands between them, on one of 80 columns."""
+        for words in (("predict", "--gpu", GPU, "--cycles", "2K", "./a.yaml"), ("characterize", "--gpu", GPU, "--cycles", "2K", "./a.yaml")):
+            try:
+                ours, theirs = pty.openpty()
+            except OSError as problem:
+                self.skipTest(f"no terminal can be had: {problem}")
+            fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+            with subprocess.Popen([self.command, *words], cwd=self.folder, env={**self.environment, "NO_COLOR": "1"}, stdout=theirs,
+                                  stderr=subprocess.DEVNULL) as process:
+                os.close(theirs)
+                text = b""
+                try:
+                    while part := os.read(ours, 1000):
+                        text += part
+                except OSError:  # the other end is closed
+                    pass
+                self.assertEqual(process.wait(timeout=60), 0)
+            os.close(ours)
+            lines = text.decode().splitlines()
+            self.assertGreater(len(lines), 8)
+            self.assertEqual([line for line in lines if len(line) > 80], [])
 
     def test_what_applications_print(self):
         run = ("run", "--gpu", GPU, "--runs", "5", "./speak.yaml")

@@ -142,6 +142,11 @@ class Exec(unittest.TestCase):
         launches = sorted(everything["launches"], key=lambda launch: launch["start_cycle"])
         self.assertEqual([launch["timed"] for launch in launches], [launch["cycles"] > 0 for launch in launches])
         self.assertTrue(all(launch["counters"]["thread_instructions"] > 0 for launch in launches))
+        for launch in launches:  # what was not counted is not 0
+            unknown = [name for name, value in launch["counters"].items() if value is None]
+            self.assertEqual(len(launch["counters"]) - len(unknown), len(launch["counters"]) if launch["timed"] else 3)
+            # The gtx980 runs PTX as it is written.
+            self.assertEqual(launch["counters"]["ptx_thread_instructions"], launch["counters"]["thread_instructions"])
         timed = sum(launch["timed"] for launch in launches)
         self.assertIn("gtx980 at 1216 MHz: 20 launches" + (f", {timed} of them timed" if timed < 20 else ""), done.stderr)
         return [(launch["kernel"], launch["cycles"]) for launch in launches if launch["timed"]]

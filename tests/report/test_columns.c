@@ -184,6 +184,15 @@ static void lines_of_text_go_on_in_the_next_one(void **state)
     assert_string_equal(rig->text, "\none two\nthree four\nfive\n  six\n  seveneig\n  htten\n");
 }
 
+static void formatted_text_goes_on_as_well(void **state)
+{
+    struct rig *rig = *state;
+    columns_format(&(struct report_style){.width = 10, .wraps = true}, rig->stream, "\n%s of %d\n\n", "one two", 300);
+    columns_format(&(struct report_style){.width = 10}, rig->stream, "%s of %d\n", "one two", 300);
+    fflush(rig->stream);
+    assert_string_equal(rig->text, "\none two of\n300\n\none two of 300\n");
+}
+
 static void kernels_have_the_names_that_people_gave_them(void **state)
 {
     struct rig *rig = *state;
@@ -266,6 +275,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(no_line_is_wider_than_the_terminal, setup, teardown),
         cmocka_unit_test_setup_teardown(names_of_headings_lose_their_middle, setup, teardown),
         cmocka_unit_test_setup_teardown(lines_of_text_go_on_in_the_next_one, setup, teardown),
+        cmocka_unit_test_setup_teardown(formatted_text_goes_on_as_well, setup, teardown),
         cmocka_unit_test_setup_teardown(kernels_have_the_names_that_people_gave_them, setup, teardown),
         cmocka_unit_test_setup_teardown(kernels_are_told_apart_by_what_differs, setup, teardown),
         cmocka_unit_test_setup_teardown(kernels_with_long_arguments_are_told_apart, setup, teardown),
