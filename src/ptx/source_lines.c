@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MOST_ROWS_BACK 4096u
+
 /* The next token, if it is on the same line of the text. */
 static bool next_here(struct parser *parser, uint32_t line)
 {
@@ -31,6 +33,23 @@ static bool is_here(const struct parser *parser, uint32_t line)
     return parser->token.kind != TOKEN_END && parser->token.place.line == line;
 }
 
+/*
+ * The row of a place where a function was called that was inlined, counted back from the next one: the caller may have been inlined, too. A
+ * compiler writes it before what was inlined there. 0: there is none nearby, of this function.
+ */
+static uint32_t find_call(const struct parser *parser, const uint32_t place[3])
+{
+    size_t count = parser->source_lines.count;
+    for (uint32_t back = 1; back <= count && back <= MOST_ROWS_BACK; back++) {
+        const struct ptx_source_line *row = &parser->source_lines.data[count - back];
+        if (!row->file) /* the function begins */
+            return 0;
+        if (row->file == place[0] && row->line == place[1] && row->column == place[2])
+            return back;
+    }
+    return 0;
+}
+
 void parse_source_line(struct parser *parser)
 {
     uint32_t line = parser->token.place.line, at[3] = {0}, into[3] = {0};
@@ -45,10 +64,12 @@ void parse_source_line(struct parser *parser)
     if (known) {
         row.file = at[0];
         row.line = at[1];
+        row.column = at[2];
     }
     if (known && inlined) {
         row.into_file = into[0];
         row.into_line = into[1];
+        row.into = find_call(parser, into);
     }
     parser_push(parser, &parser->source_lines, row);
 }
@@ -83,7 +104,8 @@ static const char *path_of(const struct ptx_module *module, uint32_t number)
     return NULL;
 }
 
-bool ptx_source_find(const struct ptx_module *module, uint32_t ptx_line, struct ptx_source_place *place)
+/* The row that says of a line of the PTX where it is from; NULL: none does. */
+static const struct ptx_source_line *find_row(const struct ptx_module *module, uint32_t ptx_line)
 {
     uint32_t low = 0, high = module->source_line_count; /* rows below `low` are not behind the line */
     while (low < high) {
@@ -93,14 +115,24 @@ bool ptx_source_find(const struct ptx_module *module, uint32_t ptx_line, struct 
         else
             high = middle;
     }
-    const struct ptx_source_line *row = low ? &module->source_lines[low - 1] : NULL;
-    const char *path = row && row->line ? path_of(module, row->file) : NULL;
-    if (!path)
-        return false;
-    *place = (struct ptx_source_place){.path = path, .line = row->line};
-    if (row->into_line && (place->into_path = path_of(module, row->into_file)))
-        place->into_line = row->into_line;
-    return true;
+    return low && module->source_lines[low - 1].line ? &module->source_lines[low - 1] : NULL;
+}
+
+uint32_t ptx_source_find(const struct ptx_module *module, uint32_t ptx_line, struct ptx_source_place *places,
+                         uint32_t most)
+{
+    const struct ptx_source_line *row = find_row(module, ptx_line);
+    uint32_t count = 0;
+    if (!row || !most || !(places[0].path = path_of(module, row->file)))
+        return 0;
+    places[count++].line = row->line;
+    while (count < most && row->into_line && (places[count].path = path_of(module, row->into_file))) {
+        places[count++].line = row->into_line;
+        if (!row->into)
+            break;
+        row -= row->into;
+    }
+    return count;
 }
 
 static const char *last_of(const char *path)
@@ -111,13 +143,18 @@ static const char *last_of(const char *path)
 
 const char *ptx_source_text(const struct ptx_module *module, uint32_t ptx_line, char text[PTX_SOURCE_TEXT])
 {
-    struct ptx_source_place place;
+    struct ptx_source_place places[PTX_SOURCE_PLACES];
+    uint32_t count = ptx_source_find(module, ptx_line, places, PTX_SOURCE_PLACES);
+    size_t length = 0;
     *text = 0;
-    if (!ptx_source_find(module, ptx_line, &place))
-        return text;
-    int length = snprintf(text, PTX_SOURCE_TEXT, "%.50s:%u", last_of(place.path), place.line);
-    if (place.into_path && length > 0 && length < PTX_SOURCE_TEXT)
-        snprintf(text + length, (size_t)(PTX_SOURCE_TEXT - length), ", inlined at %.50s:%u", last_of(place.into_path),
-                 place.into_line);
+    for (uint32_t i = 0; i < count; i++) {
+        char place[PTX_SOURCE_TEXT];
+        int bytes = snprintf(place, sizeof place, "%s%.50s:%u", i ? ", inlined at " : "", last_of(places[i].path),
+                             places[i].line);
+        if (bytes < 0 || length + (size_t)bytes >= PTX_SOURCE_TEXT)
+            break;
+        memcpy(text + length, place, (size_t)bytes + 1);
+        length += (size_t)bytes;
+    }
     return text;
 }

@@ -96,7 +96,7 @@ class Compile(unittest.TestCase):
                                "    return cudaDeviceSynchronize();\n}\n")
         self.corun("cc", "lines.cu", "-o", "lines", "--", "-gline-tables-only")
         done = self.corun("exec", "--profile", "--", "./lines")
-        sources = re.findall(r"^((?:lines\.cu|steps\.h|device\.h):\d+(?:, inlined at \S+:\d+)?) +\d+\.\d %", done.stderr, re.M)
+        sources = re.findall(r"^((?:lines\.cu|steps\.h|device\.h):\d+(?:, inlined at \S+:\d+)*) +\d+\.\d %", done.stderr, re.M)
         self.assertTrue(any(source.startswith("lines.cu:5") for source in sources), done.stderr)
         self.assertTrue(any(source.startswith("steps.h:4") for source in sources), done.stderr)
         shares = [float(share) for share in re.findall(r"^\S.*? +(\d+\.\d) %  +\d+ +\d+ +\d+ +\d+ +\d+ +\d+ +\d+$", done.stderr, re.M)]
@@ -114,7 +114,7 @@ class Compile(unittest.TestCase):
         """What is captured of it tells the same lines."""
         self.corun("capture", "-o", "lines.corun", "--", "./lines")
         done = self.corun("run", "--cycles", "20K", "--no-baselines", "--profile", "--timeline", "run.json", "lines.corun")
-        rows = re.findall(r"^ +\d+  .*\S  +((?:lines\.cu|steps\.h):\d+(?:, inlined at \S+:\d+)?)$", done.stdout, re.M)
+        rows = re.findall(r"^ +\d+  .*\S  +((?:lines\.cu|steps\.h):\d+(?:, inlined at \S+:\d+)*)$", done.stdout, re.M)
         self.assertTrue(any(row.startswith("lines.cu:5") for row in rows), done.stdout)
         self.assertTrue(any(row.startswith("steps.h:4") for row in rows), done.stdout)
         self.assertRegex(done.stdout, r"(?m)^ +\d+  .*  ld\.global\.f32 .*  lines\.cu:5$")

@@ -16,7 +16,12 @@ static const char text[] =
          ".loc 1 0 0\nmov.u64 %d, 5;\n"                                    /* 23: no line */
          ".loc nonsense ) }\nmov.u64 %d, 6;\n"                             /* 25 */
          ".loc 1\nmov.u64 %d, 7;\n"                                        /* 27 */
-         ".loc 1 30 1, inlined_at 1\nret;\n}\n"                            /* 29 */
+         ".loc 1 30 1, inlined_at 1\nmov.u64 %d, 8;\n"                     /* 29 */
+         ".loc 2 6 5, function_name $L__info_string0, inlined_at 1 21 5\n" /* 30: that is the row of line 15 */
+         ".loc 2 3 5, function_name $L__info_string1, inlined_at 2 6 5\n"
+         "mov.u64 %d, 9;\n"                                                /* 32 */
+         ".loc 2 3 5, function_name $L__info_string1, inlined_at 2 10 3\n" /* 33: that row is of another function */
+         "mov.u64 %d, 10;\nret;\n}\n"                                      /* 34 */
          ".file 1 \"/home/me/heat.cu\"\n.file 2 \"deep/steps.h\", 1200, 34\n.file \"x\"\n.file 3\n";
 
 static void expect_lines(const struct ptx_module *module)
@@ -37,6 +42,8 @@ static void expect_lines(const struct ptx_module *module)
         {25, ""},
         {27, ""},
         {29, "heat.cu:30"},
+        {32, "steps.h:3, inlined at steps.h:6, inlined at heat.cu:21"},
+        {34, "steps.h:3, inlined at steps.h:10"},
     };
     char found[PTX_SOURCE_TEXT];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -47,12 +54,14 @@ static void lines_are_those_of_the_last_loc(void **state)
 {
     (void)state;
     struct ptx_module *module = parse_text(text);
-    struct ptx_source_place place;
+    struct ptx_source_place places[4];
     expect_lines(module);
-    assert_true(ptx_source_find(module, 19, &place));
-    assert_string_equal(place.path, "deep/steps.h");
-    assert_string_equal(place.into_path, "/home/me/heat.cu");
-    assert_int_equal(place.into_line, 22);
+    assert_int_equal(ptx_source_find(module, 19, places, 4), 2);
+    assert_string_equal(places[0].path, "deep/steps.h");
+    assert_string_equal(places[1].path, "/home/me/heat.cu");
+    assert_int_equal(places[1].line, 22);
+    assert_int_equal(ptx_source_find(module, 32, places, 2), 2);
+    assert_int_equal(ptx_source_find(module, 1, places, 4), 0);
     ptx_module_destroy(module);
 }
 
