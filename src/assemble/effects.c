@@ -20,19 +20,10 @@ static bool is_clock(const struct ptx_instruction *instruction)
     for (uint32_t i = 0; i < instruction->operand_count; i++) {
         if (instruction->operands[i].kind != PTX_OPERAND_SPECIAL)
             continue;
-        switch (instruction->operands[i].index) {
-        case PTX_SPECIAL_CLOCK:
-        case PTX_SPECIAL_CLOCK_HI:
-        case PTX_SPECIAL_CLOCK64:
-        case PTX_SPECIAL_GLOBALTIMER:
-        case PTX_SPECIAL_GLOBALTIMER_LO:
-        case PTX_SPECIAL_GLOBALTIMER_HI:
-        case PTX_SPECIAL_SMID: /* a thread block may be moved */
-        case PTX_SPECIAL_WARPID:
+        uint32_t special = instruction->operands[i].index;
+        /* A thread block may be moved. */
+        if (ptx_special_is_clock(special) || special == PTX_SPECIAL_SMID || special == PTX_SPECIAL_WARPID)
             return true;
-        default:
-            break;
-        }
     }
     return false;
 }

@@ -121,21 +121,6 @@ static size_t make_carry_out(struct assembler *to)
 
 /* ---- blocks ---- */
 
-static bool is_clock(const struct operation *op)
-{
-    switch (op->variant) {
-    case PTX_SPECIAL_CLOCK:
-    case PTX_SPECIAL_CLOCK_HI:
-    case PTX_SPECIAL_CLOCK64:
-    case PTX_SPECIAL_GLOBALTIMER:
-    case PTX_SPECIAL_GLOBALTIMER_LO:
-    case PTX_SPECIAL_GLOBALTIMER_HI:
-        return true;
-    default:
-        return false;
-    }
-}
-
 /*
  * Can it be in a block? Who asks for the time wants it as of now. `masked`: for lanes that are not the whole warp, which may have to wait for others at a
  * meeting.
@@ -149,7 +134,7 @@ static bool belongs(const struct operation *op, bool masked)
     case OPERATION_ATOMIC:
         return true;
     case OPERATION_SPECIAL_REGISTER:
-        return !is_clock(op);
+        return !ptx_special_is_clock(op->variant);
     case OPERATION_MEETING:
         return !masked && op->run && op->guard == NO_PREDICATE;
     default:

@@ -20,15 +20,9 @@ static bool reads_machine(const struct operation *op)
     case PTX_SPECIAL_NWARPID:
     case PTX_SPECIAL_SMID:
     case PTX_SPECIAL_NSMID:
-    case PTX_SPECIAL_CLOCK:
-    case PTX_SPECIAL_CLOCK_HI:
-    case PTX_SPECIAL_CLOCK64:
-    case PTX_SPECIAL_GLOBALTIMER:
-    case PTX_SPECIAL_GLOBALTIMER_LO:
-    case PTX_SPECIAL_GLOBALTIMER_HI:
         return true;
     default:
-        return false;
+        return ptx_special_is_clock(op->variant);
     }
 }
 

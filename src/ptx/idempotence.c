@@ -187,15 +187,9 @@ static bool differs(uint32_t special_register)
     switch (special_register) {
     case PTX_SPECIAL_WARPID:
     case PTX_SPECIAL_SMID:
-    case PTX_SPECIAL_CLOCK:
-    case PTX_SPECIAL_CLOCK_HI:
-    case PTX_SPECIAL_CLOCK64:
-    case PTX_SPECIAL_GLOBALTIMER:
-    case PTX_SPECIAL_GLOBALTIMER_LO:
-    case PTX_SPECIAL_GLOBALTIMER_HI:
         return true;
     default:
-        return false;
+        return ptx_special_is_clock(special_register);
     }
 }
 

@@ -148,6 +148,22 @@ struct ptx_special_register_row {
 };
 extern const struct ptx_special_register_row ptx_special_registers[PTX_SPECIAL_COUNT];
 
+/* Does it tell the time? */
+static inline bool ptx_special_is_clock(uint32_t special)
+{
+    switch (special) {
+    case PTX_SPECIAL_CLOCK:
+    case PTX_SPECIAL_CLOCK_HI:
+    case PTX_SPECIAL_CLOCK64:
+    case PTX_SPECIAL_GLOBALTIMER:
+    case PTX_SPECIAL_GLOBALTIMER_LO:
+    case PTX_SPECIAL_GLOBALTIMER_HI:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* What opcodes.def says of an operation. */
 struct ptx_opcode_row {
     const char *word;      /* "bar.warp.sync": all words that belong to the name */
