@@ -55,6 +55,12 @@ static bool is_narrow(const struct operation *op)
     return op->variant & MEMORY_ADDRESS_32;
 }
 
+/* Of the register with the addresses; 0: the address is a constant. */
+static uint32_t address_parts(const struct operation *op)
+{
+    return op->source[0] & OPERAND_CONSTANT ? 0 : is_narrow(op) ? 2 : 4;
+}
+
 static void go_far(struct block_maker *maker, struct detour *detour, ZydisMnemonic jump)
 {
     if (detour->far_count == MOST_JUMPS)
@@ -154,8 +160,7 @@ static void compare_part(struct block_maker *maker, const struct operation *op, 
 /* Vector registers for all that is needed; none is taken after this until the operation is done. */
 static void take_vectors(struct block_maker *maker, const struct operation *op, struct detour *detour, uint32_t results)
 {
-    bool constant = op->source[0] & OPERAND_CONSTANT;
-    for (uint32_t part = 0; part < (constant ? 0u : is_narrow(op) ? 2u : 4u); part++)
+    for (uint32_t part = 0; part < address_parts(op); part++)
         detour->address[part] = maker_get(maker, part_of(op->source[0], part));
     detour->first = maker_new(maker);
     detour->expected = maker_new(maker);
@@ -177,7 +182,7 @@ static size_t begin_masked(struct block_maker *maker, const struct operation *op
         ASSEMBLE(to, TEST, LANES_32, LANES_32);
         none = assemble_jump(to, ZYDIS_MNEMONIC_JZ);
     }
-    for (uint32_t part = 0; part < (op->source[0] & OPERAND_CONSTANT ? 0u : is_narrow(op) ? 2u : 4u); part++)
+    for (uint32_t part = 0; part < address_parts(op); part++)
         assemble_two(
             to, ZYDIS_MNEMONIC_VMOVDQA32,
             at_memory(FRAME, (int64_t)(offsetof(struct native_frame, addresses) + part * PART_BYTES), PART_BYTES),
@@ -385,7 +390,7 @@ static void try_uniform(struct block_maker *maker, const struct operation *op, s
         move_first(maker, op, detour->address[0]);
     }
     broadcast_address(maker, op, detour->first);
-    for (uint32_t part = 0; part < (narrow ? 2u : 4u); part++)
+    for (uint32_t part = 0; part < address_parts(op); part++)
         compare_part(maker, op, detour, part, detour->first, 1 + part);
     ASSEMBLE(to, KORW, at_mask(1), at_mask(1), at_mask(2));
     if (!narrow) {
@@ -401,11 +406,6 @@ static void try_uniform(struct block_maker *maker, const struct operation *op, s
 }
 
 /* ---- any addresses ---- */
-
-static uint32_t address_parts(const struct operation *op)
-{
-    return is_narrow(op) ? 2 : 4;
-}
 
 /* Addresses become their distances from the place's first byte, or addresses again, by what is in `first`. */
 static void move_addresses(struct block_maker *maker, const struct operation *op, const struct detour *detour,
@@ -600,7 +600,7 @@ void native_make_detour(struct block_maker *maker, const struct detour *planned)
         try_anywhere(maker, op, &detour);
     for (uint32_t i = 0; i < detour.far_count; i++)
         assemble_target(to, detour.far[i]);
-    maker_store_operand(maker, detour.held, op->source[0], op->source[0] & OPERAND_CONSTANT ? 0 : address_parts(op));
+    maker_store_operand(maker, detour.held, op->source[0], address_parts(op));
     if (op->kind == OPERATION_STORE)
         maker_store_operand(maker, detour.held, op->source[1], element_codes[op->quick].parts);
     else if (maker_is_masked(maker, op)) /* other lanes keep what they have */

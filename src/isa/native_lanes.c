@@ -41,7 +41,8 @@ enum recipe_kind {
 
 enum extension { NOTHING, VBMI, VBMI2 };
 
-enum predicate_rule { BOTH, EITHER, ONE_OF, OPPOSITE, SAME };
+/* Of two by the instruction, or of one. */
+enum predicate_rule { OF_TWO, OPPOSITE, SAME };
 
 struct recipe {
     lane_function function;
@@ -499,7 +500,7 @@ static void make_predicates(struct block_maker *maker, const struct operation *o
     struct assembler *to = maker->to;
     const operand a = at_register(ZYDIS_REGISTER_EAX), b = at_register(ZYDIS_REGISTER_ECX);
     load_predicate(to, ZYDIS_REGISTER_EAX, op->source[0], recipe->number == OPPOSITE);
-    if (recipe->number != OPPOSITE && recipe->number != SAME) {
+    if (recipe->number == OF_TWO) {
         load_predicate(to, ZYDIS_REGISTER_ECX, op->source[1], false);
         assemble(to, recipe->mnemonic, 2, (operand[]){a, b});
     }
