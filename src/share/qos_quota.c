@@ -13,6 +13,9 @@
  * and refills everybody. What is left at the end of an epoch is lost, except that rollover and rollover-time add it to the next
  * quota of kernels with goals. rollover-time blocks those without goals until the others have spent their quota, as time sharing does.
  *
+ * alpha raises a quota by what the average is short, so that an average below its goal comes to it from there and may stay below it to the
+ * end. `margin` (corun's own, 0 as in the paper) has the average come to something above the goal.
+ *
  * A kernel that starts within an epoch finds what its application may still complete spread over the SMs that are to hold its thread
  * blocks; an application that has just come gets the part of a quota that is left of the epoch.
  */
@@ -20,7 +23,7 @@
 
 #include <math.h>
 
-enum { PARAMETER_HISTORY, PARAMETER_ADJUST, PARAMETER_IDEAL, PARAMETER_COUNT };
+enum { PARAMETER_HISTORY, PARAMETER_ADJUST, PARAMETER_IDEAL, PARAMETER_MARGIN, PARAMETER_COUNT };
 
 static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_HISTORY] = {"history", 1, 0, 1, true, "raises the quota of a kernel that is below its goal so far",
@@ -28,6 +31,7 @@ static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_ADJUST] = {"tb_adjust", 1, 0, 1, true,
                           "gives a kernel that misses its goal more thread blocks at run time", "off|on"},
     [PARAMETER_IDEAL] = {"ideal", 0, 0, 1, true, "state is saved and restored in no time", "off|on"},
+    [PARAMETER_MARGIN] = {"margin", 0, 0, 1, false, "aims at so much more than goals, as a part of each"},
 };
 
 #define SHOWN_APPLICATIONS 4u
@@ -69,7 +73,7 @@ static void find_quotas(struct qos_state *state, const struct corun_view *view)
     for (uint32_t a = 0; a < view->application_count; a++) {
         struct qos_member *member = &state->members[a];
         double history = view->applications[a].ipc;
-        member->goal_ipc = view->applications[a].goal_ipc;
+        member->goal_ipc = view->applications[a].goal_ipc * (1 + state->margin);
         member->alpha = 1;
         if (state->history && qos_has_goal(view, a) && history > 0 && history < member->goal_ipc)
             member->alpha = member->goal_ipc / history;
@@ -203,6 +207,7 @@ static enum corun_status start(struct qos_state *state, const struct corun_view 
     state->mode = mode;
     state->history = values[PARAMETER_HISTORY] != 0;
     state->adjusts = values[PARAMETER_ADJUST] != 0;
+    state->margin = values[PARAMETER_MARGIN];
     if (!tb_plan_start(&state->plan, view, &allowances->refusal))
         return CORUN_POLICY;
     allowances->free_transfers = values[PARAMETER_IDEAL] != 0;

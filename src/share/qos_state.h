@@ -10,7 +10,7 @@
 enum qos_mode { QOS_NAIVE, QOS_ELASTIC, QOS_ROLLOVER, QOS_ROLLOVER_TIME };
 
 struct qos_member {
-    double goal_ipc; /* 0: best effort */
+    double goal_ipc; /* what is aimed at: the goal and the margin; 0: best effort */
     double alpha;
     double artificial_goal; /* of best effort: IPC in this epoch */
     double quota;           /* of all SMs, per epoch */
@@ -21,6 +21,7 @@ struct qos_member {
 struct qos_state {
     enum qos_mode mode;
     bool history, adjusts;
+    double margin;
     struct tb_plan plan;
     uint32_t allowed[TB_PLAN_SMS]; /* bit mask: applications that may have thread blocks there */
     uint32_t due[TB_PLAN_SMS];     /* bit mask: applications to which this epoch's adjustment has not come yet there */

@@ -197,7 +197,8 @@ bool qos_adjust(struct qos_state *state, const struct corun_view *view, bool *ou
         still_due |= state->due[s];
     for (uint32_t k = 0; k < plan->application_count; k++) {
         bool helped = more_to_come || still_due >> k & 1u || tb_plan_total(plan, k) > before[k];
-        out_of_reach[k] = all_due >> k & 1u && !helped;
+        bool missed = view->applications[k].ipc < view->applications[k].goal_ipc;
+        out_of_reach[k] = all_due >> k & 1u && missed && !helped;
     }
     return changed;
 }

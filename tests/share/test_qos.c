@@ -126,6 +126,26 @@ static void history_raises_the_quota(void **unused)
     stage_end(&tb.stage);
 }
 
+/* A margin of a quarter: what is aimed at is 125, so alpha is 1.25 at 100, where the goal is met. */
+static void margin_raises_what_is_aimed_at(void **unused)
+{
+    (void)unused;
+    struct tb_stage tb;
+    tb_stage_create(&tb, "qos-rollover", 1, 2);
+    set_goal(&tb, 0, 100);
+    stage_set(&tb.stage, "margin", 0.25);
+    assert_int_equal(stage_start(&tb.stage), CORUN_OK);
+    tb_stage_come(&tb, 0, 100, 100, 0, 100);
+    tb_stage_come(&tb, 1, 100, 100, 0, 100);
+    assert_int_equal(quota(&tb, 0, 0), 1250000);
+    epoch(&tb, IPC(100, 10), IPC(100, 10));
+    assert_true(stage_variable(&tb.stage, "goal_1") == 125 && stage_variable(&tb.stage, "alpha_1") == 1.25);
+    assert_int_equal(quota(&tb, 0, 0), 1562500);
+    epoch(&tb, IPC(130, 10), IPC(126, 10));
+    assert_int_equal(quota(&tb, 0, 0), 1250000);
+    stage_end(&tb.stage);
+}
+
 /* The product over both kernels with goals; it never falls below the initial 1. */
 static void two_goals_multiply(void **unused)
 {
@@ -437,6 +457,28 @@ static void victims_with_goals(void **unused)
     stage_end(&tb.stage);
 }
 
+/* As above with goals of 80 and 72 and a margin of a quarter: who is between its goal and that is short, but not out of reach. */
+static void margin_asks_for_thread_blocks(void **unused)
+{
+    (void)unused;
+    struct tb_stage tb;
+    tb_stage_create(&tb, "qos-rollover", 2, 2);
+    set_goal(&tb, 0, 80);
+    set_goal(&tb, 1, 72);
+    stage_set(&tb.stage, "margin", 0.25);
+    assert_int_equal(stage_start(&tb.stage), CORUN_OK);
+    tb_stage_come(&tb, 0, 100, 100, 0, 100);
+    tb_stage_come(&tb, 1, 100, 100, 0, 100);
+    tb_stage_obey(&tb);
+    epoch(&tb, IPC(79, 100), IPC(79, 100));
+    assert_true(stage_variable(&tb.stage, "swaps") == 0 && tb.stage.out_of_reach[0]);
+    epoch(&tb, IPC(90, 100), IPC(90, 100));
+    assert_true(stage_variable(&tb.stage, "swaps") == 0 && !tb.stage.out_of_reach[0]);
+    epoch(&tb, IPC(90, 101), IPC(90, 101));
+    assert_true(tb_stage_limit(&tb, 0, 0) == 6 && tb_stage_limit(&tb, 0, 1) == 4);
+    stage_end(&tb.stage);
+}
+
 /* As many as one needs, of one victim only: the printed loop lacks the end. */
 static void one_victim_is_enough(void **unused)
 {
@@ -476,6 +518,7 @@ int main(void)
         cmocka_unit_test(figure_4c_rollover),
         cmocka_unit_test(rollover_time_blocks_best_effort),
         cmocka_unit_test(history_raises_the_quota),
+        cmocka_unit_test(margin_raises_what_is_aimed_at),
         cmocka_unit_test(two_goals_multiply),
         cmocka_unit_test(quotas_are_spread_by_hosted_tbs),
         cmocka_unit_test(a_new_kernel_takes_the_rest_along),
@@ -488,6 +531,7 @@ int main(void)
         cmocka_unit_test(adjustments_outlive_small_kernels),
         cmocka_unit_test(one_with_idle_tbs_lacks_none),
         cmocka_unit_test(victims_with_goals),
+        cmocka_unit_test(margin_asks_for_thread_blocks),
         cmocka_unit_test(one_victim_is_enough),
         cmocka_unit_test(one_without_more_tbs_gets_none),
     };
