@@ -179,7 +179,7 @@ static void act(struct program *program, uint8_t step)
             context->memory = NULL;
         return;
     }
-    switch (step % 8) {
+    switch (step % 16 < 14 ? step % 8 : step % 16) {
     case 0:
         use_memory(program, context);
         break;
@@ -202,6 +202,14 @@ static void act(struct program *program, uint8_t step)
         break;
     case 6:
         (void)remote_set_goal(program->remote, CORUN_GOAL_IPC, 3);
+        break;
+    case 14:
+        (void)remote_idle(program->remote, 1000);
+        break;
+    case 15:
+        (void)remote_idle(program->remote, UINT64_MAX);
+        if (remote_come_back(program->remote) >= CORUN_STATUS_COUNT)
+            abort();
         break;
     default:
         (void)operations->leave(program->machine.machine, context->memory_index);

@@ -5,6 +5,7 @@
  *
  *     #include <corun/client.h>
  *     corun_set_goal(CORUN_GOAL_FRACTION, 0.9);   from here on 90 % of what it reaches alone
+ *     corun_say_idle(250000);                     it wants nothing of the GPU for 250 us of simulated time
  */
 #ifndef CORUN_CLIENT_H
 #define CORUN_CLIENT_H
@@ -26,6 +27,18 @@ extern "C" {
  * fit. UNSUPPORTED: the process has no GPU of corund. DEADLOCK: the connection to corund is gone.
  */
 enum corun_status corun_set_goal(enum corun_goal_kind kind, double value);
+
+/*
+ * The calling process wants nothing of the GPU for so many nanoseconds of simulated time from where its calls have come to, at most CORUN_LONGEST_IDLE_NS: a server without
+ * requests. What it has asked for goes on, and this call waits for it as far as it takes of that time; for the rest, simulated time passes for others while the process
+ * computes. Its next call of CUDA, from any thread, or of this header comes when all of that time has passed, neither before nor after, and waits if it must. So cycles are the
+ * same in every run. With CORUN_UNTIL_CALLED it waits for what was asked for, and then time passes until its next call: the cycle of that depends on the host.
+ * It is the same under `corun exec`. Between two calls of CUDA that wait, other processes wait for one that does not say so (docs/daemon.md, Time).
+ * ARGUMENT: it is longer than that. UNSUPPORTED: the process has no context, or no GPU that is simulated. DEADLOCK: the connection to corund is gone.
+ */
+#define CORUN_UNTIL_CALLED UINT64_MAX
+#define CORUN_LONGEST_IDLE_NS UINT64_C(1000000000000)
+enum corun_status corun_say_idle(uint64_t nanoseconds);
 
 /*
  * A run of the program, a request that it answers, for the P99 of its runs in `corun top`: from begin_run to end_run with what that gave, in time of the simulated

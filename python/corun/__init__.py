@@ -19,7 +19,7 @@ from .history import History
 from .library import CorunError, CorunWarning, WorkerError
 from .metrics import (antt, best_effort_throughput, cases_met, fairness, geometric_mean, normalised_ipc, overshoot, percentile,
                       qos_reach, stp)
-from .node import Node, one_run, set_goal
+from .node import Node, one_run, say_idle, set_goal
 from .results import NOT_KNOWN, Campaign, Results, ResultsError, command_line, goals_of, split_applications
 from .running import Gpu, Result, counters, data_directory, gpu, policies, run, workloads
 
@@ -28,5 +28,5 @@ __version__ = "0.1.0"  # of the library; tests/python/test_install.py holds it t
 __all__ = ["NOT_KNOWN", "Campaign", "CorunError", "CorunWarning", "Gpu", "History", "Node", "Result", "Results", "ResultsError", "WorkerError",
            "antt",
            "best_effort_throughput", "cases_met", "command_line", "counters", "data_directory", "fairness", "geometric_mean",
-           "goals_of", "gpu", "normalised_ipc", "one_run", "overshoot", "percentile", "policies", "qos_reach", "run", "set_goal", "split_applications",
+           "goals_of", "gpu", "normalised_ipc", "one_run", "overshoot", "percentile", "policies", "qos_reach", "run", "say_idle", "set_goal", "split_applications",
            "stp", "workloads"]

@@ -70,6 +70,23 @@ def set_goal(goal: Union[None, float, str]) -> None:
         raise CorunError(name, "this process has no GPU of corund" if name == "UNSUPPORTED" else f"corund refuses the goal {goal!r}")
 
 
+def say_idle(seconds: Optional[float] = None) -> None:
+    """This process wants nothing of the GPU for that much simulated time, None: until its next call (include/corun/client.h).
+
+    CorunError: UNSUPPORTED if the process has no context on a simulated GPU; ARGUMENT if it is negative or longer than 1000 s.
+    """
+    function = _find("say_idle")
+    if not function:
+        raise CorunError("UNSUPPORTED", "this process has no simulated GPU")
+    function.argtypes = [ctypes.c_uint64]
+    if seconds is not None and not 0 <= seconds <= 1000:
+        raise CorunError("ARGUMENT", f"a process is idle for 0 to 1000 s, not {seconds!r}")
+    status = function(2**64 - 1 if seconds is None else round(seconds * 1e9))
+    if status:
+        name = _STATUSES.get(status, str(status))
+        raise CorunError(name, "this process has no context on a simulated GPU" if name == "UNSUPPORTED" else "the connection to corund is gone")
+
+
 @contextlib.contextmanager
 def one_run() -> "Iterator[None]":
     """A run of this process, a request that it answers, for the P99 of its runs in `corun top` (include/corun/client.h).

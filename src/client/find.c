@@ -17,6 +17,6 @@ static void *find(const char *library_name, const char *name)
 /* The shim first: the driver below it may be corun's. */
 void *client_find(const char *of_shim, const char *of_cuda)
 {
-    void *found = find("libcuda.so.1", of_shim);
+    void *found = of_shim ? find("libcuda.so.1", of_shim) : NULL;
     return found ? found : find("libcorun-cuda.so", of_cuda);
 }

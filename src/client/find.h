@@ -3,7 +3,7 @@
 #ifndef CORUN_CLIENT_FIND_H
 #define CORUN_CLIENT_FIND_H
 
-/* A function of the shim, or of corun's CUDA by its name there; NULL: the process has neither. Both stay as long as others have them. */
+/* A function of the shim, NULL: it has none such, or of corun's CUDA by its name there; NULL: the process has neither. Both stay as long as others have them. */
 void *client_find(const char *of_shim, const char *of_cuda);
 
 #endif

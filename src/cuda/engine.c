@@ -635,6 +635,36 @@ int engine_host_sleeps(struct process *process, struct context *context, uint64_
     return context->error;
 }
 
+enum corun_status engine_host_idles(struct process *process, struct device *device, uint64_t cycle)
+{
+    const struct stream_scheduler *scheduler = &device->scheduler;
+    enum corun_status status = CORUN_OK;
+    bool any = true;
+    (void)untimed_turns(process);
+    while (any && device->cycle < cycle) {
+        any = start_one(process, process->functional ? NULL : device);
+        if (!any && (scheduler->launches.count || scheduler->transfers.count))
+            any = advance_device(process, device, cycle - device->cycle, true);
+    }
+    if (process->remote && device->cycle < cycle)
+        status = remote_idle(process->remote, cycle);
+    uint64_t then = cycle == UINT64_MAX ? device->cycle : cycle;
+    if (device->host_cycle < then)
+        device->host_cycle = then;
+    return status;
+}
+
+void engine_host_returns(struct process *process)
+{
+    uint64_t until;
+    if (!process->remote || !remote_idles(process->remote, &until))
+        return;
+    (void)remote_come_back(process->remote); /* what is wrong, the next call is told of */
+    process->devices[0].cycle = remote_cycle(process->remote);
+    if (until == UINT64_MAX) /* else it asks in the cycle that it has said */
+        host_follows(process);
+}
+
 bool engine_nudge(struct process *process)
 {
     bool any = work(process, NUDGE_CYCLES);

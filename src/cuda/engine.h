@@ -36,6 +36,13 @@ int engine_make_room(struct process *process, struct context *context);
 void engine_host_launches(const struct process *process, const struct stream *stream);
 /* The host does nothing for that long: the machine goes on as far, if it has work. Gives the context's error. */
 int engine_host_sleeps(struct process *process, struct context *context, uint64_t nanoseconds);
+/*
+ * The host wants nothing more of the device until then, UINT64_MAX: until it calls. What it has asked for goes on, and is waited for here as far as time goes;
+ * what is left of the time passes without the host where others have the machine as well, which is then left idle (remote_idle).
+ */
+enum corun_status engine_host_idles(struct process *process, struct device *device, uint64_t cycle);
+/* The host calls, and comes back to a machine that it has left idle. */
+void engine_host_returns(struct process *process);
 /* Once, when the devices are known and whether a capture is wanted. */
 void engine_prepare(struct process *process);
 /* Ends the machine of a device. */

@@ -151,5 +151,7 @@ int process_enter(void)
     instance.calls++;
     int error = start(&instance);
     checkpoint_enter(&instance);
+    if (!error)
+        engine_host_returns(&instance);
     return error;
 }

@@ -72,6 +72,9 @@ enum corun_status remote_ask(struct remote *remote, enum wire_type type, const v
 {
     struct wire_frame frame;
     struct wire_done done;
+    enum corun_status status = remote_come_back(remote);
+    if (status != CORUN_OK)
+        return status;
     if (!wire_send(&remote->link, type, body, NULL, 0) || !remote_answer(remote, WIRE_DONE, &frame))
         return remote_lost(remote);
     wire_body(&frame, &done);
@@ -83,6 +86,9 @@ enum corun_status remote_place(struct remote *remote, enum wire_type type, const
 {
     struct wire_frame frame;
     *place = (struct wire_place){0};
+    enum corun_status status = remote_come_back(remote);
+    if (status != CORUN_OK)
+        return status;
     if (!wire_send(&remote->link, type, body, tail, tail_bytes) || !remote_answer(remote, WIRE_PLACE, &frame))
         return remote_lost(remote);
     wire_body(&frame, place);

@@ -31,6 +31,16 @@ void remote_forked(struct remote *remote);
 /* The goal of this process, in its order between launches; docs of corun/client.h. */
 enum corun_status remote_set_goal(struct remote *remote, enum corun_goal_kind kind, double value);
 
+/*
+ * This process wants nothing of the machine until that cycle; UINT64_MAX: until remote_come_back. Time goes on without it meanwhile. Whatever is asked of the machine then
+ * comes back first. remote_come_back: waits for that cycle, or hears what time it is.
+ */
+enum corun_status remote_idle(struct remote *remote, uint64_t until);
+bool remote_idles(const struct remote *remote, uint64_t *until);
+enum corun_status remote_come_back(struct remote *remote);
+/* The machine's clock, as it has told last. */
+uint64_t remote_cycle(const struct remote *remote);
+
 /* A run of this process took so many cycles; `again`: the one that was told last has become longer. */
 void remote_run(struct remote *remote, uint64_t cycles, bool again);
 

@@ -41,6 +41,8 @@ struct remote {
     struct corun_diagnostics *list; /* the process's */
     struct corun_gpu_config configuration;
     uint64_t cycle; /* of the machine, when it told last */
+    bool idles;     /* it is left idle until that cycle, UINT64_MAX: until it is called */
+    uint64_t idle_until;
     struct remote_space spaces[CORUN_MAX_APPLICATIONS];
     VECTOR(struct remote_launch) launches;
     VECTOR(struct remote_loan) loans;

@@ -98,6 +98,9 @@ static enum corun_status launch(void *machine, uint32_t application, const struc
     if (made->parameter_bytes > WIRE_MOST_PARAMETERS ||
         !number_of(&remote->spaces[application], made->instance, &body.module))
         return CORUN_ARGUMENT;
+    enum corun_status status = remote_come_back(remote);
+    if (status != CORUN_OK)
+        return status;
     if (!wire_send(&remote->link, WIRE_LAUNCH, &body, made->parameters, made->parameter_bytes) ||
         !remote_answer(remote, WIRE_LAUNCHED, &frame))
         return remote_lost(remote);
@@ -139,13 +142,12 @@ static uint64_t copy(void *machine, enum corun_copy_engine engine, uint64_t sinc
     return known ? place.place : since;
 }
 
-static enum corun_status advance(void *machine, uint64_t until, uint64_t wake)
+/* What time it is, once that is told. */
+static enum corun_status hear_time(struct remote *remote)
 {
-    struct remote *remote = machine;
-    const struct wire_wait body = {until, wake};
     struct wire_frame frame;
     struct wire_time time;
-    if (!wire_send(&remote->link, WIRE_WAIT, &body, NULL, 0) || !remote_answer(remote, WIRE_TIME, &frame))
+    if (!remote_answer(remote, WIRE_TIME, &frame))
         return remote_lost(remote);
     wire_body(&frame, &time);
     if (time.cycle < remote->cycle) { /* no corund says that */
@@ -154,6 +156,52 @@ static enum corun_status advance(void *machine, uint64_t until, uint64_t wake)
     }
     remote->cycle = time.cycle;
     return remote_status(time.status);
+}
+
+static enum corun_status wait_until(struct remote *remote, uint64_t until, uint64_t wake)
+{
+    const struct wire_wait body = {until, wake};
+    if (!wire_send(&remote->link, WIRE_WAIT, &body, NULL, 0))
+        return remote_lost(remote);
+    return hear_time(remote);
+}
+
+static enum corun_status advance(void *machine, uint64_t until, uint64_t wake)
+{
+    enum corun_status status = remote_come_back(machine);
+    return status == CORUN_OK ? wait_until(machine, until, wake) : status;
+}
+
+enum corun_status remote_idle(struct remote *remote, uint64_t until)
+{
+    const struct wire_idle body = {until};
+    enum corun_status status = remote->lost ? CORUN_DEADLOCK : remote_come_back(remote);
+    if (status != CORUN_OK)
+        return status;
+    if (!wire_send(&remote->link, WIRE_IDLE, &body, NULL, 0))
+        return remote_lost(remote);
+    remote->idles = true;
+    remote->idle_until = until;
+    return CORUN_OK;
+}
+
+bool remote_idles(const struct remote *remote, uint64_t *until)
+{
+    *until = remote->idle_until;
+    return remote->idles;
+}
+
+enum corun_status remote_come_back(struct remote *remote)
+{
+    if (!remote->idles)
+        return CORUN_OK;
+    remote->idles = false;
+    return remote->idle_until == UINT64_MAX ? wait_until(remote, 0, 0) : hear_time(remote);
+}
+
+uint64_t remote_cycle(const struct remote *remote)
+{
+    return remote->cycle;
 }
 
 /* Its applications have left before. */

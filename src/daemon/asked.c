@@ -71,7 +71,9 @@ uint32_t session_describe(const struct session *session, struct wire_client *row
                                 .isolated_ipc = session->join.isolated_ipc};
     memcpy(row->name, session->join.name, sizeof row->name);
     if (session->takes_part)
-        row->state = session->waits ? WIRE_STATE_WAITS : session->idle ? WIRE_STATE_IDLE : WIRE_STATE_HOST;
+        row->state = session->waits && !session->rests ? WIRE_STATE_WAITS
+                     : session->waits || session->idle ? WIRE_STATE_IDLE
+                                                       : WIRE_STATE_HOST;
     uint32_t count = describe_applications(session, row, samples);
     lengths_tell(&session->latencies, &row->p50_cycles, &row->p99_cycles);
     lengths_tell(&session->runs, &row->run_p50_cycles, &row->run_p99_cycles);

@@ -20,7 +20,7 @@ struct device_record {
 struct session_record {
     struct peer peer;
     uint32_t number, device, row;
-    uint8_t joined, takes_part, waits, idle, hung_up; /* 0: no */
+    uint8_t joined, takes_part, waits, rests, idle, hung_up; /* 0: no */
     int socket;
     struct wire_join join;
     uint64_t until, wake, launches;
@@ -100,6 +100,7 @@ static bool pack_session(const struct session *session, int socket, struct buffe
                                     .joined = session->joined,
                                     .takes_part = session->takes_part,
                                     .waits = session->waits,
+                                    .rests = session->rests,
                                     .idle = session->idle,
                                     .hung_up = session->hung_up,
                                     .socket = socket,
@@ -257,6 +258,7 @@ static enum corun_status unpack_session(struct reader *reader, struct node *node
            buffer_add(&session->in, in, record.in_bytes) && buffer_add(&session->out, out, record.out_bytes);
     session->row = record.row;
     session->waits = record.waits != 0;
+    session->rests = record.rests != 0;
     session->idle = record.idle != 0;
     session->hung_up = record.hung_up != 0;
     if (good && came(user, session, record.socket))

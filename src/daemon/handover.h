@@ -10,7 +10,7 @@
 #include "daemon/node.h"
 
 /* What both must have alike: versions, and sizes of what is handed over. */
-#define HANDOVER_VERSION 3u
+#define HANDOVER_VERSION 4u
 #define HANDOVER_TEXT_BYTES 200u
 const char *handover_version(const struct node_settings *settings, char text[HANDOVER_TEXT_BYTES]);
 

@@ -11,7 +11,8 @@
  *
  * Simulated time goes on only while every client that takes part waits; those that do not wait are served one after the other, in the
  * order of their numbers, each until it waits. So what happens does not depend on how fast they are. A client takes part while it has a
- * space, one that was expected from its JOIN on.
+ * space, one that was expected from its JOIN on. One that says that it is idle until a cycle waits for that cycle, and holds up time there until it
+ * sends something.
  *
  * At a pace (settings.pace) it is the clock of the host that time follows: every client is served when it calls, whoever computes holds up
  * nobody, and what happens depends on the host.
@@ -121,7 +122,8 @@ struct session {
     struct peer peer;
     uint32_t row; /* of the limits */
     bool joined, takes_part, waits;
-    bool idle;    /* it has not called for long: time goes on without it until it does */
+    bool rests;   /* it waits, but has said that it is idle: for the cycle alone, and perhaps it computes */
+    bool idle;    /* it has said so, or not called for long: time goes on without it until it calls */
     bool broken;  /* it has sent what it may not, or does not read: to be ended */
     bool hung_up; /* it sends no more: it leaves when what it has sent is done and it is its turn */
     bool gone;    /* it has left: to be ended */

@@ -65,7 +65,7 @@ void session_hang_up(struct session *session)
 {
     session->hung_up = true;
     session->idle = false;
-    if (session->takes_part && !session->waits)
+    if (session->takes_part && (!session->waits || session->rests))
         return; /* it leaves in its turn */
     session_clear(session);
     session->gone = true;
@@ -474,6 +474,22 @@ static void wait_for(struct session *session, const struct wire_frame *frame)
     session->until = wanted.until;
     session->wake = wanted.wake != UINT64_MAX && wanted.wake > furthest ? furthest : wanted.wake;
     session->waits = !session->hung_up; /* else it leaves: what it has under way may never end */
+    session->rests = false;
+}
+
+/* It leaves when it would have come back, if it hangs up. */
+static void idle_for(struct session *session, const struct wire_frame *frame)
+{
+    struct wire_idle wanted;
+    wire_body(frame, &wanted);
+    uint64_t now = corun_gpu_cycles(session->device->gpu);
+    if (wanted.until == UINT64_MAX) { /* unless something follows that it has sent already */
+        session->idle = !session->hung_up && session->in.bytes - session->in.taken == frame->bytes;
+        return;
+    }
+    session->until = wanted.until > now + LONGEST_WAIT ? now + LONGEST_WAIT : wanted.until;
+    session->wake = session->until;
+    session->waits = session->rests = true;
 }
 
 /* ---- in their order ---- */
@@ -516,7 +532,7 @@ static bool needs_turn(const struct session *session, const struct wire_frame *f
     if (type == WIRE_CONTEXT) /* of the first one nobody notices: it has the client's number */
         return has_space(session);
     return type == WIRE_CONTEXT_GONE || type == WIRE_ENTER || type == WIRE_LEAVE || type == WIRE_LAUNCH ||
-           type == WIRE_COPY || type == WIRE_WAIT;
+           type == WIRE_COPY || type == WIRE_WAIT || type == WIRE_IDLE;
 }
 
 static void serve_memory(struct session *session, const struct wire_frame *frame)
@@ -576,6 +592,9 @@ static void serve_machine(struct session *session, const struct wire_frame *fram
         break;
     case WIRE_WAIT:
         wait_for(session, frame);
+        break;
+    case WIRE_IDLE:
+        idle_for(session, frame);
         break;
     default: /* for a corund of hardware */
         session->broken = true;

@@ -53,7 +53,7 @@ static void let_go_on(const struct device *device, enum corun_status status)
         bool any = status != CORUN_OK || now >= session->until || now >= session->wake;
         for (uint32_t n = 0; n < CORUN_MAX_APPLICATIONS; n++)
             if (session->spaces[n])
-                any |= space_tell(session->spaces[n]);
+                any |= space_tell(session->spaces[n]) && !session->rests;
         const struct wire_time time = {status, 0, now};
         if (any)
             session_send(session, WIRE_TIME, &time, NULL, 0);

@@ -14,7 +14,7 @@
 #include "corun/policy.h"
 #include "corun/texture.h"
 
-#define WIRE_VERSION 11u
+#define WIRE_VERSION 12u
 #define WIRE_UUID_BYTES 16u
 #define WIRE_NAME_BYTES 64u
 #define WIRE_MOST_TEXT (UINT32_C(64) << 20)
@@ -135,6 +135,10 @@ struct wire_wait {
     uint64_t until, wake; /* cycles; as corun_gpu_advance and corun_gpu_wake take them */
 };
 
+struct wire_idle {
+    uint64_t until; /* a cycle; UINT64_MAX: it comes back when it sends something */
+};
+
 struct wire_goal {
     uint32_t pid, goal; /* pid 0: the client itself */
     double value;
@@ -180,7 +184,7 @@ struct wire_time {
     S(GUEST, "guest", "it has asked for no memory yet") \
     S(HOST, "host", "it computes on the host, and simulated time stands still") \
     S(WAITS, "waits", "it waits for the GPU") \
-    S(IDLE, "idle", "it has computed for longer than the daemon is patient, and simulated time goes on")
+    S(IDLE, "idle", "it has said so, or computed for longer than the daemon is patient: simulated time goes on")
 enum wire_state {
 #define WIRE_STATE_ENUM(name, word, meaning) WIRE_STATE_##name,
     WIRE_STATES(WIRE_STATE_ENUM)

@@ -1118,6 +1118,133 @@ class Goals(Daemon):
         self.assertNotEqual(high, without)
 
 
+class Idle(Daemon):
+    """Programs that say that they want nothing for a while: time goes on without them, and comes to the same cycles whatever they do meanwhile."""
+    PROGRAM = PROGRAMS / "own_idle"
+    OTHER = PROGRAMS / "elimination"  # half a million cycles
+
+    def beside(self, *words, load=0):
+        """What is recorded of the other program and of the idle one, and how that ended."""
+        run = self.folder / f"run{len(list(self.folder.iterdir()))}"
+        run.mkdir()
+        self.start_daemon("--policy", "even", "--expect", "idle", "--expect", "other")
+        # pylint: disable=consider-using-with
+        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(load)]
+        try:
+            idle = self.share(self.PROGRAM, "--name", "idle", record=run / "idle", words=words)
+            other = self.share(self.OTHER, "--name", "other", record=run / "other")
+            self.assertEqual(self.end(other)[0], 0)
+            ended = self.end(idle)
+        finally:
+            for process in busy:
+                process.kill()
+                process.wait()
+        self.wait_for(lambda: not self.clients())
+        self.stop_daemon()
+        return self.recorded(run / "other"), self.recorded(run / "idle"), ended
+
+    def test_digits(self):
+        """However long it works on the host meanwhile, beside load or not: the same cycles of both, and others without the idleness."""
+        first = self.beside("4", "20000", "0")
+        self.assertEqual(first[2][:2], (0, b"3 0 19 good\n"), first)
+        for turn in range(1, max(3, int(os.environ.get("CORUN_TEST_RUNS", "0")))):
+            self.assertEqual(self.beside("4", "20000", str(5 * turn), load=2 * (turn % 2)), first)
+        self.assertNotEqual(self.beside("4", "0", "0")[:2], first[:2])
+
+    def test_killed(self):
+        """One that is killed while it is idle leaves when it would have come back: the other one does not notice when that was."""
+        first = self.beside("2", "100000", "0", "killed")
+        self.assertEqual(first[2][:2], (137, b"3 0\n"), first)
+        for work in "20", "60":
+            self.assertEqual(self.beside("2", "100000", work, "killed")[0], first[0])
+
+    def test_elsewhere(self):
+        """Alone under corund, it has the cycles that it has without; the same time passes there."""
+        self.start_daemon()
+        shared = self.end(self.share(self.PROGRAM, record=self.folder / "shared", words=("3", "20000", "5")))
+        self.stop_daemon()
+        self.assertEqual(shared[:2], (0, b"3 0 19 good\n"))
+        for nanoseconds, out in ("20000", b"3 0 19 good\n"), ("0", b"3 0 1 good\n"), ("open", b"3 0 1 good\n"):
+            folder = self.folder / nanoseconds
+            folder.mkdir()
+            environment = dict(self.environment, CORUN_CUDA_RECORD=str(folder), LD_LIBRARY_PATH=str(CORUN.parent / "cuda"))
+            done = subprocess.run(["setarch", "-R", self.PROGRAM, "3", nanoseconds, "0"], env=environment, capture_output=True, check=True, timeout=120)
+            self.assertEqual(done.stdout, out)
+            (self.assertEqual if nanoseconds == "20000" else self.assertNotEqual)(self.recorded(folder), self.recorded(self.folder / "shared"))
+
+    def test_nobody_is_held_up(self):
+        """Beside one that is idle for a quarter of an hour of the GPU, or until it calls, and works on for as long as it likes, another program ends. Then that time has passed."""
+        for nanoseconds, state in ("1000000000000", "host"), ("open", "idle"):
+            with self.subTest(nanoseconds):
+                self.start_daemon("--expect", "idle", "--expect", "other")
+                idle = self.share(self.PROGRAM, "--name", "idle", words=("1", nanoseconds, "0", "stay"))
+                self.assertEqual(self.run_shared(self.OTHER, "--name", "other")[0], 0)
+                self.assertEqual(idle.stdout.readline(), b"3 0\n")
+                told = self.told()
+                self.assertEqual([(row["name"], row["state"]) for row in told["clients"]], [("idle", state)])
+                self.assertEqual(told["holder"] is None, state == "idle")
+                if state == "idle":
+                    self.assertEqual(self.run_shared(self.OTHER, "--name", "another")[0], 0)
+                os.killpg(idle.pid, signal.SIGKILL)
+                self.wait_for(lambda: not self.clients())
+                self.stop_daemon()
+
+    def test_until_called(self):
+        """One that comes back when it calls finds its numbers, in a cycle that is the host's."""
+        self.start_daemon("--expect", "idle", "--expect", "other")
+        idle, other = self.share(self.PROGRAM, "--name", "idle", words=("3", "open", "10")), self.share(self.OTHER, "--name", "other")
+        self.assertEqual(self.end(other)[0], 0)
+        status, out, said = self.end(idle)
+        self.assertEqual((status, out[:4], out[-5:]), (0, b"3 0 ", b"good\n"), (out, said))
+        self.stop_daemon()
+
+    def test_upgrade(self):
+        """Whoever is idle while one corund becomes the other comes back to that one."""
+        self.start_daemon("--expect", "idle", "--expect", "other")
+        idle = self.share(self.PROGRAM, "--name", "idle", words=("3", "1000000", "100"))
+        other = self.share(PROGRAMS / "heat", "--name", "other")
+        self.wait_for(lambda: any(row["state"] == "idle" for row in self.told()["clients"]))
+        self.daemon.send_signal(signal.SIGUSR2)
+        self.assertEqual(self.end(idle)[:2], (0, b"3 0 1000 good\n"))
+        self.assertEqual(self.end(other)[0], 0)
+        self.stop_daemon()
+
+    def test_wrong_times(self):
+        """Longer than there can be; and by hand, of one that has no context, and with a length that is none."""
+        self.start_daemon()
+        self.assertEqual(self.end(self.share(self.PROGRAM, words=("1", "1000000000001", "0")))[1][:3], b"5 5")
+        messages = (pathlib.Path(__file__).resolve().parents[2] / "src" / "wire" / "messages.def").read_text()
+        wrong = re.findall(r"^FROM_CLIENT\((\w+),", messages, re.MULTILINE).index("IDLE")
+        for data in struct.pack("<IIQ", wrong, 8, 5), struct.pack("<III", wrong, 4, 5), struct.pack("<IIQQ", wrong, 16, 5, 5):
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(str(self.socket))
+                client.sendall(data)
+                client.settimeout(20)
+                self.assertEqual(client.recv(64), b"")
+        self.assertEqual(self.run_shared(PROGRAMS / "vector_add")[0], 0)
+        self.stop_daemon()
+
+    @needs_numpy
+    def test_from_python(self):
+        script = """
+import ctypes as c, sys
+sys.path.insert(0, sys.argv[1])
+import corun
+def say(*words):
+    try:
+        corun.say_idle(*words)
+        return "OK"
+    except corun.CorunError as error:
+        return error.status
+print(say(1e-5))
+d, context = c.CDLL("libcuda.so"), c.c_void_p()
+print(say(1e-5), d.cuInit(0), d.cuCtxCreate_v2(c.byref(context), 0, 0), say(1e-5), say(), say(-1.0), say(1001), d.cuCtxSynchronize())
+"""
+        self.start_daemon()
+        self.assertEqual(self.end(self.share(find_python_with_numpy(), words=("-c", script, PYTHON)))[:2], (0, b"UNSUPPORTED\nUNSUPPORTED 0 0 OK OK ARGUMENT ARGUMENT 0\n"))
+        self.stop_daemon()
+
+
 class Runs(Daemon):
     """How long runs of a program take: those that corund sees, and those that the program marks."""
     def told_of(self, *words):

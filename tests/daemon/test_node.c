@@ -288,6 +288,117 @@ static uint64_t cycles(const struct rig *rig)
     return corun_gpu_cycles(rig->node->devices[0].gpu);
 }
 
+static uint32_t state_of(const struct session *session)
+{
+    struct wire_client row;
+    uint32_t samples[WIRE_MOST_SAMPLES];
+    (void)session_describe(session, &row, samples);
+    return row.state;
+}
+
+static void be_idle(const struct rig *rig, struct session *session, uint64_t until)
+{
+    const struct wire_idle body = {until};
+    say(session, WIRE_IDLE, &body, NULL, 0);
+    work(rig);
+}
+
+/* Time is that cycle, or later by less than the step of the machine that it came in. */
+static bool is_then(uint64_t cycle, uint64_t wanted)
+{
+    return cycle >= wanted && cycle < wanted + 32;
+}
+
+/* Time goes on without one that is idle, to the cycle that it has said, and is held up there. What it has under way ends meanwhile, and is no reason to come back. */
+static void test_idle(void **state)
+{
+    struct rig *rig = *state;
+    uint32_t memories[2];
+    uint64_t buffers[2];
+    struct wire_place place = {0};
+    struct wire_launched launched = {0};
+    struct wire_ended ended = {0};
+    struct wire_time time = {0};
+    need_addresses(2);
+    struct session *idle = join_whole(rig, "idle", &memories[0], &buffers[0]);
+    struct session *busy = join_whole(rig, "busy", &memories[1], &buffers[1]);
+    launch(idle, memories[0], buffers[0]);
+    be_idle(rig, idle, 50000);
+    assert_true(hear(idle, WIRE_PLACE, &place) && hear(idle, WIRE_LAUNCHED, &launched));
+    assert_int_equal(state_of(idle), WIRE_STATE_IDLE);
+    assert_int_equal(cycles(rig), 0); /* the other one computes */
+    const struct wire_wait body = {UINT64_MAX, 40000};
+    say(busy, WIRE_WAIT, &body, NULL, 0);
+    work(rig);
+    assert_true(hear(busy, WIRE_TIME, &time));
+    assert_true(is_then(time.cycle, 40000));
+    assert_true(hear(idle, WIRE_ENDED, &ended) && !hear(idle, WIRE_TIME, &time));
+    assert_true(ended.last_cycle < 40000);
+    wait_long(busy);
+    work(rig);
+    assert_true(hear(idle, WIRE_TIME, &time) && !hear(busy, WIRE_TIME, &time));
+    assert_true(is_then(time.cycle, 50000));
+    assert_int_equal(cycles(rig), time.cycle);
+    assert_int_equal(state_of(idle), WIRE_STATE_HOST);
+    be_idle(rig, idle, 49999); /* that was before: at once */
+    assert_true(hear(idle, WIRE_TIME, &time));
+    assert_true(is_then(time.cycle, 50000));
+    be_idle(rig, idle, UINT64_MAX - 1); /* not to the end of all time */
+    assert_true(hear(idle, WIRE_TIME, &time));
+    assert_true(is_then(time.cycle, 50000 + (UINT64_C(1) << 42)));
+}
+
+/* One that has said no cycle comes back when it sends something, also if it had sent that before corund has read the other. */
+static void test_idle_until_called(void **state)
+{
+    struct rig *rig = *state;
+    uint32_t memories[2];
+    uint64_t buffers[2];
+    struct wire_time time = {0};
+    need_addresses(2);
+    struct session *idle = join_whole(rig, "idle", &memories[0], &buffers[0]);
+    struct session *busy = join_whole(rig, "busy", &memories[1], &buffers[1]);
+    be_idle(rig, idle, UINT64_MAX);
+    assert_int_equal(state_of(idle), WIRE_STATE_IDLE);
+    const struct wire_wait body = {UINT64_MAX, 40000};
+    say(busy, WIRE_WAIT, &body, NULL, 0);
+    work(rig);
+    assert_true(hear(busy, WIRE_TIME, &time) && !hear(idle, WIRE_TIME, &time));
+    say(busy, WIRE_WAIT, &(struct wire_wait){UINT64_MAX, 80000}, NULL, 0);
+    const struct wire_idle open = {UINT64_MAX};
+    say(idle, WIRE_IDLE, &open, NULL, 0);
+    say(idle, WIRE_RUN, &(struct wire_run){1, 0, 0}, NULL, 0);
+    work(rig);
+    assert_int_equal(state_of(idle), WIRE_STATE_HOST);
+    assert_false(hear(busy, WIRE_TIME, &time));
+    say(idle, WIRE_WAIT, &(struct wire_wait){0, 0}, NULL, 0); /* what time is it? */
+    work(rig);
+    assert_true(hear(idle, WIRE_TIME, &time));
+    assert_int_equal(time.cycle, cycles(rig));
+}
+
+/* One that hangs up while it is idle leaves when it would have come back, whenever that was. */
+static void test_gone_while_idle(void **state)
+{
+    struct rig *rig = *state;
+    uint32_t memories[2];
+    uint64_t buffers[2];
+    struct wire_time time = {0};
+    need_addresses(2);
+    struct session *idle = join_whole(rig, "idle", &memories[0], &buffers[0]);
+    struct session *busy = join_whole(rig, "busy", &memories[1], &buffers[1]);
+    be_idle(rig, idle, 50000);
+    session_hang_up(idle);
+    say(busy, WIRE_WAIT, &(struct wire_wait){UINT64_MAX, 49000}, NULL, 0);
+    work(rig);
+    assert_true(hear(busy, WIRE_TIME, &time));
+    assert_true(!idle->gone && idle->spaces[memories[0]]);
+    say(busy, WIRE_WAIT, &(struct wire_wait){UINT64_MAX, 60000}, NULL, 0);
+    work(rig);
+    assert_true(idle->gone && hear(busy, WIRE_TIME, &time));
+    session_end(idle);
+}
+
 /* Takes all that a client has been told. */
 static void listen(struct session *session)
 {
@@ -756,6 +867,9 @@ int main(void)
                                        cmocka_unit_test_setup_teardown(test_turns, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_pace, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_long_wait, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_idle, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_idle_until_called, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_gone_while_idle, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_gone, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_gone_before_wait, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_strangers, set_up, tear_down),
