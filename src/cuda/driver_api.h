@@ -138,6 +138,12 @@ ENTRY(int, cuMemAllocAsync, void **pointer, size_t bytes, void *stream);
 ENTRY(int, cuMemAllocFromPoolAsync, void **pointer, size_t bytes, void *pool, void *stream);
 ENTRY(int, cuMemFreeAsync, void *pointer, void *stream);
 
+/* runtime_capture.c */
+ENTRY(int, cuStreamBeginCapture_v2, void *handle, int mode);
+ENTRY(int, cuStreamBeginCaptureToGraph, void *handle, void *graph_handle, void *const *nodes, const void *edges,
+      size_t count, int mode);
+ENTRY(int, cuStreamEndCapture, void *handle, void **graph);
+
 /* runtime_graph.c */
 ENTRY(int, cuGraphLaunch, void *executable, void *stream);
 

@@ -2,6 +2,8 @@
 /* Graphs that are captured from streams, in the runtime API. */
 #include "cuda/abi.h"
 #include "cuda/call.h"
+#include "cuda/driver_api.h"
+#include "cuda/driver_calls.h"
 #include "cuda/graph.h"
 #include "cuda/process.h"
 #include "cuda/runtime_api.h"
@@ -9,7 +11,7 @@
 
 enum { CAPTURE_NONE, CAPTURE_ACTIVE, CAPTURE_INVALIDATED };
 
-ENTRY(int, cudaStreamBeginCapture, void *handle, int mode)
+ENTRY(int, cuStreamBeginCapture_v2, void *handle, int mode)
 {
     struct call call;
     if (runtime_begin(&call)) {
@@ -22,7 +24,7 @@ ENTRY(int, cudaStreamBeginCapture, void *handle, int mode)
 }
 
 /* Into a graph of the program's, a body of a conditional node perhaps, behind the nodes that are named. */
-ENTRY(int, cudaStreamBeginCaptureToGraph, void *handle, void *graph_handle, void *const *nodes, const void *edges,
+ENTRY(int, cuStreamBeginCaptureToGraph, void *handle, void *graph_handle, void *const *nodes, const void *edges,
       size_t count, int mode)
 {
     struct call call;
@@ -37,7 +39,7 @@ ENTRY(int, cudaStreamBeginCaptureToGraph, void *handle, void *graph_handle, void
     return runtime_end(&call);
 }
 
-ENTRY(int, cudaStreamEndCapture, void *handle, void **graph)
+ENTRY(int, cuStreamEndCapture, void *handle, void **graph)
 {
     struct call call;
     if (runtime_begin(&call)) {
@@ -50,6 +52,42 @@ ENTRY(int, cudaStreamEndCapture, void *handle, void **graph)
             call.error = graph_end_capture(call.process, stream, call.thread, &captured);
         if (graph)
             *graph = captured;
+    }
+    return runtime_end(&call);
+}
+
+/* The runtime's own calls of these: a library in front of the driver wants to know what is captured. */
+ENTRY(int, cudaStreamBeginCapture, void *handle, int mode)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        const struct driver_call driver = driver_call_begin(call.process, NULL);
+        call.error = driver.calls->cuStreamBeginCapture[driver.per_thread](handle, mode);
+        driver_call_end(call.process, &driver);
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaStreamBeginCaptureToGraph, void *handle, void *graph, void *const *nodes, const void *edges,
+      size_t count, int mode)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        const struct driver_call driver = driver_call_begin(call.process, NULL);
+        call.error =
+            driver.calls->cuStreamBeginCaptureToGraph[driver.per_thread](handle, graph, nodes, edges, count, mode);
+        driver_call_end(call.process, &driver);
+    }
+    return runtime_end(&call);
+}
+
+ENTRY(int, cudaStreamEndCapture, void *handle, void **graph)
+{
+    struct call call;
+    if (runtime_begin(&call)) {
+        const struct driver_call driver = driver_call_begin(call.process, NULL);
+        call.error = driver.calls->cuStreamEndCapture[driver.per_thread](handle, graph);
+        driver_call_end(call.process, &driver);
     }
     return runtime_end(&call);
 }

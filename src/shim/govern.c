@@ -11,6 +11,7 @@
 #include "cuda/settings.h"
 #include "shim/below.h"
 #include "shim/board.h"
+#include "shim/captures.h"
 #include "shim/kernels.h"
 #include "shim/lanes.h"
 #include "shim/memory.h"
@@ -497,7 +498,7 @@ static bool is_captured(void *stream, bool per_thread)
 {
     int (*ask)(void *, int *) = per_thread ? state.driver.is_capturing_thread : state.driver.is_capturing;
     int status = NOBODY_CAPTURES;
-    return ask && (ask(stream, &status) != 0 || status != NOBODY_CAPTURES);
+    return captures_under_way() && ask && (ask(stream, &status) != 0 || status != NOBODY_CAPTURES);
 }
 
 /* ---- launches ---- */
@@ -730,15 +731,23 @@ static struct board *board_now(void)
     return atomic_load(&state.board);
 }
 
+enum govern_memory govern_memory(void)
+{
+    const struct board *board = atomic_load_explicit(&state.board, memory_order_acquire);
+    if (!board && !(board = board_now()))
+        return state.socket[0] ? GOVERN_NOTED : GOVERN_UNNOTED;
+    return atomic_load_explicit(&board->limited, memory_order_relaxed) ? GOVERN_ASKED : GOVERN_NOTED;
+}
+
 bool govern_hold(uint64_t bytes, bool grows)
 {
     const struct wire_hold hold = {bytes, grows, 0};
     struct wire_room room = {.status = CORUN_OK};
-    struct board *board = board_now();
-    if (!board)
+    struct board *board = atomic_load_explicit(&state.board, memory_order_acquire);
+    if (!board && !(board = board_now()))
         return true;
-    if (!atomic_load(&board->limited)) {
-        atomic_store(&board->bytes, bytes);
+    if (!atomic_load_explicit(&board->limited, memory_order_acquire)) {
+        atomic_store_explicit(&board->bytes, bytes, memory_order_release);
         return true;
     }
     pthread_mutex_lock(&state.lock);

@@ -17,6 +17,7 @@ driver takes when they are launched and keeps for their next launches, is counte
 enum {
     OUT_OF_MEMORY = 2,
     PLACES = 4096,
+    SPARES = 64,
     DEVICES = 16,
     RESERVED_BY_GRAPHS = 2,
     ALLOCATES = 10,
@@ -40,6 +41,7 @@ static struct {
     pthread_mutex_t lock;
     _Atomic uint64_t total;
     struct held *places[PLACES];
+    struct held *spare;
     atomic_bool in_graphs;       /* there has been a node that allocates */
     uint64_t of_graphs[DEVICES]; /* that the driver has for such nodes */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -54,67 +56,135 @@ static struct held **place_of(enum kind kind, uint64_t key)
     return &state.places[((key >> 9 ^ key >> 4) + kind) % PLACES];
 }
 
+/* ---- records ---- */
+
+/* Under the lock. NULL when out of memory. */
+static struct held *make_held(void)
+{
+    struct held *held = state.spare;
+    if (!held) {
+        struct held *several = malloc(SPARES * sizeof *several);
+        for (int i = 0; several && i < SPARES; i++) {
+            several[i].next = state.spare;
+            state.spare = &several[i];
+        }
+        held = state.spare;
+    }
+    if (held)
+        state.spare = held->next;
+    return held;
+}
+
+/* Under the lock. */
+static void drop_held(struct held *held)
+{
+    held->next = state.spare;
+    state.spare = held;
+}
+
 /* ---- what may be had ---- */
 
-/* Asked for before the driver is. */
-static bool reserve(uint64_t bytes)
+/* Of an allocation at hand. */
+enum grant {
+    NOT_NOTED, /* nobody will ever ask how much there is */
+    NOTED,     /* corund is told when it is there */
+    GRANTED,   /* corund has been asked, and counts it already */
+    REFUSED
+};
+
+/* Asked for before the driver is, where corund says what may be had. */
+static enum grant reserve(uint64_t bytes)
 {
+    enum govern_memory way = govern_memory();
+    if (way != GOVERN_ASKED)
+        return way == GOVERN_NOTED ? NOTED : NOT_NOTED;
     pthread_mutex_lock(&state.lock);
     uint64_t total = atomic_load(&state.total);
     bool may = bytes <= UINT64_MAX - total && govern_hold(total + bytes, true);
     if (may)
         atomic_store(&state.total, total + bytes);
     pthread_mutex_unlock(&state.lock);
-    return may;
+    return may ? GRANTED : REFUSED;
 }
 
-/* Under the lock. */
-static void give_back(uint64_t bytes)
+/* Under the lock, which orders what corund is told. */
+static void count(uint64_t more, uint64_t less)
 {
-    uint64_t total = atomic_load(&state.total) - bytes;
-    atomic_store(&state.total, total);
+    uint64_t total = atomic_load_explicit(&state.total, memory_order_relaxed) + more - less;
+    atomic_store_explicit(&state.total, total, memory_order_relaxed);
     (void)govern_hold(total, false);
 }
 
-/* Under the lock. What cannot be kept is not counted. */
-static void keep(enum kind kind, uint64_t key, uint64_t bytes)
+/* Under the lock: a record of what is counted. False when out of memory. */
+static bool put_in(enum kind kind, uint64_t key, uint64_t bytes, uint32_t owners, const void *context)
 {
-    struct held *held = malloc(sizeof *held), **place = place_of(kind, key);
-    int (*current)(void **) = (int (*)(void **))below_called(CALLED_cuCtxGetCurrent);
-    void *context = NULL;
-    if (!held) {
-        give_back(bytes);
-        return;
-    }
-    if (kind == ARRAY && (!current || current(&context) != BELOW_OK))
-        context = NULL;
-    *held = (struct held){*place, key, bytes, kind, 1, context};
+    struct held *held = make_held(), **place = place_of(kind, key);
+    if (!held)
+        return false;
+    *held = (struct held){*place, key, bytes, kind, owners, context};
     *place = held;
+    return true;
 }
 
-static int settle(int error, enum kind kind, uint64_t key, uint64_t bytes)
+/* Under the lock. What cannot be kept is not counted. */
+static void keep(enum grant grant, enum kind kind, uint64_t key, uint64_t bytes)
 {
+    void *context = NULL;
+    if (kind == ARRAY) {
+        int (*current)(void **) = (int (*)(void **))below_called(CALLED_cuCtxGetCurrent);
+        if (!current || current(&context) != BELOW_OK)
+            context = NULL;
+    }
+    bool kept = put_in(kind, key, bytes, 1, context);
+    if (kept && grant == NOTED)
+        count(bytes, 0);
+    else if (!kept && grant == GRANTED)
+        count(0, bytes);
+}
+
+static int settle(enum grant grant, int error, enum kind kind, uint64_t key, uint64_t bytes)
+{
+    if (grant == NOT_NOTED || (grant == NOTED && error != BELOW_OK))
+        return error;
     pthread_mutex_lock(&state.lock);
-    if (error != BELOW_OK)
-        give_back(bytes);
+    if (error == BELOW_OK)
+        keep(grant, kind, key, bytes);
     else
-        keep(kind, key, bytes);
+        count(0, bytes);
     pthread_mutex_unlock(&state.lock);
     return error;
 }
 
-/* Before it is freed, since another thread may be given the same address just behind that. NULL: it is not known. */
-static struct held *take_out(enum kind kind, uint64_t key)
+/* What is about to be freed. */
+struct taken {
+    bool known, counted_off;
+    struct held held;
+};
+
+/*
+ * Before it is freed, since another thread may be given the same address just behind that. It is counted until it is free where that decides what others may have.
+ */
+static void take_out(struct taken *taken, enum kind kind, uint64_t key)
 {
+    enum govern_memory way = govern_memory();
+    taken->known = false;
+    if (way == GOVERN_UNNOTED)
+        return;
     pthread_mutex_lock(&state.lock);
-    struct held **at = place_of(kind, key), *found;
+    struct held **at = place_of(kind, key);
     while (*at && ((*at)->kind != kind || (*at)->key != key))
         at = &(*at)->next;
-    found = *at;
-    if (found)
+    struct held *found = *at;
+    if (found) {
+        taken->known = true;
+        taken->counted_off = way == GOVERN_NOTED && found->owners == 1;
+        taken->held = *found;
         *at = found->next;
+        drop_held(found);
+        if (taken->counted_off)
+            count(0, taken->held.bytes);
+    }
     pthread_mutex_unlock(&state.lock);
-    return found;
 }
 
 /* It has one owner more. */
@@ -129,19 +199,16 @@ static void retain(enum kind kind, uint64_t key)
     pthread_mutex_unlock(&state.lock);
 }
 
-static int settle_free(int error, struct held *held)
+static int settle_free(int error, struct taken *taken)
 {
-    if (!held)
+    if (!taken->known || (taken->counted_off && error == BELOW_OK))
         return error;
     pthread_mutex_lock(&state.lock);
-    if (error != BELOW_OK || --held->owners) {
-        struct held **place = place_of(held->kind, held->key);
-        held->next = *place;
-        *place = held;
-    } else {
-        give_back(held->bytes);
-        free(held);
-    }
+    bool stays = error != BELOW_OK || --taken->held.owners, counted = !taken->counted_off;
+    if (stays)
+        stays = put_in(taken->held.kind, taken->held.key, taken->held.bytes, taken->held.owners, taken->held.context);
+    if (stays != counted)
+        count(stays ? taken->held.bytes : 0, stays ? 0 : taken->held.bytes);
     pthread_mutex_unlock(&state.lock);
     return error;
 }
@@ -197,8 +264,8 @@ void memory_context_ended(const void *context)
             struct held *held = *at;
             if (is_gone(held, context)) {
                 *at = held->next;
-                give_back(held->bytes);
-                free(held);
+                count(0, held->bytes);
+                drop_held(held);
             } else {
                 at = &held->next;
             }
@@ -220,10 +287,11 @@ int cuMemAlloc_v2(uint64_t *address, size_t bytes)
     int (*real)(uint64_t *, size_t) = below(LOOKED_AT_cuMemAlloc_v2);
     if (!address)
         return real(address, bytes);
-    if (!reserve(bytes))
+    enum grant grant = reserve(bytes);
+    if (grant == REFUSED)
         return OUT_OF_MEMORY;
     int error = real(address, bytes);
-    return settle(error, POINTER, *address, bytes);
+    return settle(grant, error, POINTER, *address, bytes);
 }
 
 SHIM_EXPORT int cuMemAllocPitch_v2(uint64_t *address, size_t *pitch, size_t width, size_t height, unsigned element);
@@ -233,10 +301,11 @@ int cuMemAllocPitch_v2(uint64_t *address, size_t *pitch, size_t width, size_t he
     uint64_t bytes = 0;
     if (!address || __builtin_mul_overflow((width + PITCH - 1) / PITCH * PITCH, height, &bytes))
         return real(address, pitch, width, height, element);
-    if (!reserve(bytes))
+    enum grant grant = reserve(bytes);
+    if (grant == REFUSED)
         return OUT_OF_MEMORY;
     int error = real(address, pitch, width, height, element);
-    return settle(error, POINTER, *address, bytes);
+    return settle(grant, error, POINTER, *address, bytes);
 }
 
 SHIM_EXPORT int cuMemAllocManaged(uint64_t *address, size_t bytes, unsigned flags);
@@ -245,18 +314,20 @@ int cuMemAllocManaged(uint64_t *address, size_t bytes, unsigned flags)
     int (*real)(uint64_t *, size_t, unsigned) = below(LOOKED_AT_cuMemAllocManaged);
     if (!address)
         return real(address, bytes, flags);
-    if (!reserve(bytes))
+    enum grant grant = reserve(bytes);
+    if (grant == REFUSED)
         return OUT_OF_MEMORY;
     int error = real(address, bytes, flags);
-    return settle(error, POINTER, *address, bytes);
+    return settle(grant, error, POINTER, *address, bytes);
 }
 
 SHIM_EXPORT int cuMemFree_v2(uint64_t address);
 int cuMemFree_v2(uint64_t address)
 {
     int (*real)(uint64_t) = below(LOOKED_AT_cuMemFree_v2);
-    struct held *held = take_out(POINTER, address);
-    return settle_free(real(address), held);
+    struct taken taken;
+    take_out(&taken, POINTER, address);
+    return settle_free(real(address), &taken);
 }
 
 /* A stream that is captured gets a node of a graph, and memory when that is launched. */
@@ -275,10 +346,11 @@ static bool becomes_node(void *stream, bool per_thread)
         int (*real)(uint64_t *, size_t, void *) = below(LOOKED_AT_cuMemAllocAsync##suffix); \
         if (!address || becomes_node(stream, own)) \
             return real(address, bytes, stream); \
-        if (!reserve(bytes)) \
+        enum grant grant = reserve(bytes); \
+        if (grant == REFUSED) \
             return OUT_OF_MEMORY; \
         int error = real(address, bytes, stream); \
-        return settle(error, POINTER, *address, bytes); \
+        return settle(grant, error, POINTER, *address, bytes); \
     } \
     SHIM_EXPORT int cuMemAllocFromPoolAsync##suffix(uint64_t *address, size_t bytes, void *pool, void *stream); \
     int cuMemAllocFromPoolAsync##suffix(uint64_t *address, size_t bytes, void *pool, void *stream) \
@@ -286,17 +358,19 @@ static bool becomes_node(void *stream, bool per_thread)
         int (*real)(uint64_t *, size_t, void *, void *) = below(LOOKED_AT_cuMemAllocFromPoolAsync##suffix); \
         if (!address || becomes_node(stream, own)) \
             return real(address, bytes, pool, stream); \
-        if (!reserve(bytes)) \
+        enum grant grant = reserve(bytes); \
+        if (grant == REFUSED) \
             return OUT_OF_MEMORY; \
         int error = real(address, bytes, pool, stream); \
-        return settle(error, POINTER, *address, bytes); \
+        return settle(grant, error, POINTER, *address, bytes); \
     } \
     SHIM_EXPORT int cuMemFreeAsync##suffix(uint64_t address, void *stream); \
     int cuMemFreeAsync##suffix(uint64_t address, void *stream) \
     { \
         int (*real)(uint64_t, void *) = below(LOOKED_AT_cuMemFreeAsync##suffix); \
-        struct held *held = take_out(POINTER, address); \
-        return settle_free(real(address, stream), held); \
+        struct taken taken; \
+        take_out(&taken, POINTER, address); \
+        return settle_free(real(address, stream), &taken); \
     }
 IN_STREAMS(, false)
 IN_STREAMS(_ptsz, true)
@@ -350,10 +424,11 @@ int cuMemCreate(uint64_t *handle, size_t bytes, const struct allocation *how, ui
     int (*real)(uint64_t *, size_t, const struct allocation *, uint64_t) = below(LOOKED_AT_cuMemCreate);
     if (!handle || !how || how->place != ON_DEVICE)
         return real(handle, bytes, how, flags);
-    if (!reserve(bytes))
+    enum grant grant = reserve(bytes);
+    if (grant == REFUSED)
         return OUT_OF_MEMORY;
     int error = real(handle, bytes, how, flags);
-    return settle(error, HANDLE, *handle, bytes);
+    return settle(grant, error, HANDLE, *handle, bytes);
 }
 
 SHIM_EXPORT int cuMemRetainAllocationHandle(uint64_t *handle, void *address);
@@ -370,8 +445,9 @@ SHIM_EXPORT int cuMemRelease(uint64_t handle);
 int cuMemRelease(uint64_t handle)
 {
     int (*real)(uint64_t) = below(LOOKED_AT_cuMemRelease);
-    struct held *held = take_out(HANDLE, handle);
-    return settle_free(real(handle), held);
+    struct taken taken;
+    take_out(&taken, HANDLE, handle);
+    return settle_free(real(handle), &taken);
 }
 
 /* CUDA_ARRAY_DESCRIPTOR and the head of CUDA_ARRAY3D_DESCRIPTOR. */
@@ -400,10 +476,11 @@ int cuArrayCreate_v2(void **array, const struct flat *from)
     uint64_t bytes = from ? bytes_of(from->width, from->height, 0, from->format, from->channels) : 0;
     if (!array || !from)
         return real(array, from);
-    if (!reserve(bytes))
+    enum grant grant = reserve(bytes);
+    if (grant == REFUSED)
         return OUT_OF_MEMORY;
     int error = real(array, from);
-    return settle(error, ARRAY, (uint64_t)(uintptr_t)*array, bytes);
+    return settle(grant, error, ARRAY, (uint64_t)(uintptr_t)*array, bytes);
 }
 
 SHIM_EXPORT int cuArray3DCreate_v2(void **array, const struct deep *from);
@@ -413,18 +490,20 @@ int cuArray3DCreate_v2(void **array, const struct deep *from)
     uint64_t bytes = from ? bytes_of(from->width, from->height, from->depth, from->format, from->channels) : 0;
     if (!array || !from)
         return real(array, from);
-    if (!reserve(bytes))
+    enum grant grant = reserve(bytes);
+    if (grant == REFUSED)
         return OUT_OF_MEMORY;
     int error = real(array, from);
-    return settle(error, ARRAY, (uint64_t)(uintptr_t)*array, bytes);
+    return settle(grant, error, ARRAY, (uint64_t)(uintptr_t)*array, bytes);
 }
 
 SHIM_EXPORT int cuArrayDestroy(void *array);
 int cuArrayDestroy(void *array)
 {
     int (*real)(void *) = below(LOOKED_AT_cuArrayDestroy);
-    struct held *held = take_out(ARRAY, (uint64_t)(uintptr_t)array);
-    return settle_free(real(array), held);
+    struct taken taken;
+    take_out(&taken, ARRAY, (uint64_t)(uintptr_t)array);
+    return settle_free(real(array), &taken);
 }
 
 /* Within a limit, a GPU that is as large as that, and has free what is left of it. */

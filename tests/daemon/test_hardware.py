@@ -494,13 +494,44 @@ for i in range(int(sys.argv[1])):
                 daemon.terminate()
                 daemon.wait()
 
+    # Words: how many launches and allocations in a stream while another one is captured, and once more behind that; how the capture begins, and whether it ends well.
+    CAPTURES = """
+import ctypes as c, sys
+d, v, count, way, ends = c.CDLL("libcuda.so.1"), c.c_void_p, int(sys.argv[1]), sys.argv[2], sys.argv[3]
+context, module, function, stream, captured, graph, p = (v() for _ in range(7))
+text = b".version 6.0\\n.target sm_50\\n.address_size 64\\n.visible .entry none() { ret; }\\n"
+def launch(into):
+    assert d.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, into, None, None) == 0
+assert d.cuInit(0) == 0 and d.cuCtxCreate_v2(c.byref(context), 0, 0) == 0 and d.cuModuleLoadData(c.byref(module), text) == 0
+assert d.cuModuleGetFunction(c.byref(function), module, b"none") == 0
+assert d.cuStreamCreate(c.byref(stream), 1) == 0 and d.cuStreamCreate(c.byref(captured), 1) == 0
+launch(stream)
+if way == "graph":
+    assert d.cuGraphCreate(c.byref(graph), 0) == 0 and d.cuStreamBeginCaptureToGraph(captured, graph, None, None, c.c_size_t(0), 2) == 0
+else:
+    assert d.cuStreamBeginCapture_v2(captured, 2) == 0 and d.cuStreamBeginCapture_v2(captured, 2) != 0
+launch(captured)
+for i in range(count):
+    launch(stream)
+    assert d.cuMemAllocAsync(c.byref(p), c.c_size_t(4096), stream) == 0
+if ends == "well":
+    assert d.cuStreamEndCapture(captured, c.byref(graph)) == 0
+for i in range(count):
+    launch(stream)
+assert d.cuStreamSynchronize(stream) == 0
+"""
+
     def test_captures(self):
-        """The driver is asked once for each launch whether its stream is captured, also if the launch is timed and noted."""
+        """The driver is not asked whether a stream is captured while nobody captures; else once for each launch and allocation, also if the launch is timed and noted."""
         for policy in "goal", "left-over":
             with self.subTest(policy):
                 daemon = self.start_daemon("--policy", policy)
                 few, many = (self.lookups(PROGRAMS / "many_launches", str(count), kind="captures") for count in (100, 300))
-                self.assertEqual((few, many), (100, 300))
+                self.assertEqual((few, many), (0, 0))
+                for way in "stream", "graph":
+                    for ends, more in ("well", 0), ("not", 10):
+                        asked = self.lookups("/usr/bin/python3", "-c", self.CAPTURES, "10", way, ends, kind="captures")
+                        self.assertEqual(asked, 1 + 2 * 10 + more, (way, ends))
                 daemon.terminate()
                 daemon.wait()
 
