@@ -264,6 +264,18 @@ class Readme(OfReadme):
         self.assertLessEqual(written, {path.name for path in (tree / "try").iterdir()})
 
 
+    def test_two_programs(self):
+        """Two programs of the tests under corund, which look at their results themselves: the lines end at the first status that is not 0."""
+        folder = pathlib.Path(self.command).parent
+        if not all((folder / "tests/cuda/programs" / name).exists() for name in ("heat", "elimination-static")):
+            self.skipTest("not built with its CUDA programs")
+        lines = self.block("export CORUN_DAEMON_SOCKET=")
+        (self.folder / "build").symlink_to(folder)
+        script = "\n".join(["set -ex", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT", *lines])
+        done = subprocess.run(["bash", "-c", script], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=600, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr[-4000:])
+
+
 class Demo(OfReadme):
     def test_demo(self):
         """All but the last line, which tells how long it took."""
