@@ -36,7 +36,7 @@ mount -t tmpfs -o mode=1777 shm dev/shm
 mount -t tmpfs -o mode=755 run run
 mount -t tmpfs -o mode=1777 tmp tmp
 mount --bind "$folder/told" told
-cp "$build"/tests/cuda/programs/vector_add "$build"/tests/cuda/programs/reduction "$build"/tests/cuda/programs/heat programs
+cp "$build"/tests/cuda/programs/vector_add "$build"/tests/cuda/programs/reduction "$build"/tests/cuda/programs/heat "$build"/tests/cuda/programs/endless programs
 cp -L /etc/ld.so.cache etc/ 2>/dev/null || true
 printf 'root:x:0:0:root:/root:/bin/sh\nsomebody:x:4711:4711::/:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n' >etc/passwd
 printf 'root:x:0:\nsomebody:x:4711:\nnogroup:x:65534:\n' >etc/group

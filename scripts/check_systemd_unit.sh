@@ -78,6 +78,29 @@ so "a file with a mistake changes nothing" has_policy even
 so "and is survived" [ "$(pid)" = "$first" ]
 sed -i 's/^policy: .*/policy: even/' /etc/corun/corund.yaml
 
+# Limits of control groups.
+sed -i 's|^limits:.*|limits:\n  - {cgroup: /pods.slice/pods-*.slice, clients: 1}|' /etc/corun/corund.yaml
+systemctl reload corund.service
+pods=0
+pod() {
+    pods=$((pods + 1))
+    printf '[Service]\nType=%s\nSlice=pods-%s.slice\nUser=%s\nEnvironment=CORUN_DAEMON_SOCKET=/run/corund.sock\nExecStart=/usr/bin/corun share --name %s -- /programs/%s\n' \
+        "$1" "$2" "$3" "$2" "$4" >"/run/systemd/system/pod$pods.service"
+    systemctl daemon-reload
+    systemctl start "pod$pods.service"
+}
+refused() {
+    ! pod "$@"
+}
+mkdir -p /run/systemd/system
+so "a program in a control group is started" pod exec one 4711 endless
+so "it runs" sh -c 'for i in $(seq 200); do corun ps | grep -q " one " && exit 0; sleep 0.05; done; exit 1'
+so "a second one there is more than its limit" refused oneshot one 4711 vector_add
+so "also one of root" refused oneshot one 0 vector_add
+so "another control group has its own" pod oneshot two 4711 vector_add
+so "the first one ends" systemctl stop pods-one.slice
+so "then another one has its place" pod oneshot one 0 vector_add
+
 # Another version takes over while a program runs.
 setpriv --reuid=4711 --regid=4711 --clear-groups corun share --name upgraded -- /programs/heat >/tmp/upgraded </dev/null &
 program=$!

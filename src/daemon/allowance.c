@@ -18,7 +18,7 @@ static bool shares_with(const struct session *session, const struct session *oth
 {
     static const struct limits none = {.count = 0};
     const struct limits *limits = session->node->settings.limits;
-    return limits_same(limits ? limits : &none, session->row, session->uid, other->row, other->uid);
+    return limits_same(limits ? limits : &none, session->row, &session->peer, other->row, &other->peer);
 }
 
 /* A goal as a part of the rate alone; NAN: not known. */

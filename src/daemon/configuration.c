@@ -79,15 +79,27 @@ static enum corun_status read_amounts(struct yaml_reader *reader, const struct y
 
 static enum corun_status read_limit(struct yaml_reader *reader, const struct yaml_node *node, struct limit *row)
 {
-    struct value user = {0}, group = {0};
-    *row = (struct limit){LIMIT_OF_EVERYBODY, 0, UINT32_MAX, UINT64_MAX, (double)INFINITY};
-    enum corun_status status = yaml_expect_map(reader, node, "| user group clients memory share");
+    struct value user = {0}, group = {0}, cgroup = {0};
+    *row = (struct limit){
+        .of = LIMIT_OF_EVERYBODY, .clients = UINT32_MAX, .memory = UINT64_MAX, .share = (double)INFINITY};
+    enum corun_status status = yaml_expect_map(reader, node, "| user group cgroup clients memory share");
     if (status == CORUN_OK)
         status = yaml_value(reader, node, "user", &user);
     if (status == CORUN_OK)
         status = yaml_value(reader, node, "group", &group);
+    if (status == CORUN_OK)
+        status = yaml_value(reader, node, "cgroup", &cgroup);
     if (status == CORUN_OK && user.text && group.text)
         status = corun_report(reader->list, CORUN_SYNTAX, group.place, "a row is of a user or of a group, not of both");
+    if (status == CORUN_OK && cgroup.text && (user.text || group.text))
+        status = corun_report(reader->list, CORUN_SYNTAX, cgroup.place,
+                              "a row is of control groups, or of a user or group, not of both");
+    if (status == CORUN_OK && cgroup.text && !cgroup_is_pattern(cgroup.text))
+        status = wrong(reader, &cgroup, "no control group like /pods.slice/pods-*.slice");
+    if (status == CORUN_OK && cgroup.text) {
+        row->of = LIMIT_OF_CGROUP;
+        memcpy(row->cgroup, cgroup.text, strlen(cgroup.text) + 1);
+    }
     if (status == CORUN_OK && user.text) {
         row->of = LIMIT_OF_USER;
         status = read_user(reader, &user, &row->id);

@@ -65,7 +65,7 @@ static const struct limit *limit_of(const struct client *client)
 
 static bool shares_with(const struct client *client, const struct client *other)
 {
-    return limits_same(client->hardware->settings->limits, client->row, client->peer.uid, other->row, other->peer.uid);
+    return limits_same(client->hardware->settings->limits, client->row, &client->peer, other->row, &other->peer);
 }
 
 /* Whether the limits leave a place to one more. */
@@ -376,7 +376,7 @@ static void list(struct client *client)
 /* Its owner, corund's user and root may. */
 static bool may_change(const struct client *client, uint32_t uid)
 {
-    return client->peer.uid == 0 || client->peer.uid == geteuid() || client->peer.uid == uid;
+    return client->row == LIMITS_OWNER || client->peer.uid == uid;
 }
 
 static void change_goal(struct client *client, const struct wire_frame *frame)
@@ -447,7 +447,7 @@ static const char *policy_problem(const struct client *client, uint32_t gpu)
         return "there is no such GPU";
     if (gpu != WIRE_ALL_GPUS && hardware->gpu_count > 1)
         return "on hardware, a policy is of all GPUs";
-    return may_change(client, geteuid()) ? NULL : "only the daemon's user changes the policy";
+    return client->row == LIMITS_OWNER ? NULL : "only the daemon's user changes the policy";
 }
 
 static void change_policy(struct client *client, const struct wire_frame *frame)

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 
 #define BACKLOG 128
 #define FIRST_HANDED_OVER 3
+#define PEER_PROCESS 77 /* SO_PEERPIDFD, of Linux 6.5 */
 
 static int make_listener(const struct sockaddr_un *address, bool open)
 {
@@ -104,6 +106,23 @@ int listen_accept(int listener, int *reserve)
     return socket;
 }
 
+/*
+ * Of who has connected, as long as it is there: behind its end its number may be another process's. A kernel before Linux 6.5 does not say whether it is.
+ */
+static void find_cgroup(int socket, struct peer *peer)
+{
+    int process = -1;
+    socklen_t bytes = sizeof process;
+    bool told = getsockopt(socket, SOL_SOCKET, PEER_PROCESS, &process, &bytes) == 0;
+    int problem = errno;
+    (void)cgroup_of((pid_t)peer->pid, peer->cgroup);
+    struct pollfd ended = {.fd = process, .events = POLLIN};
+    if (told ? poll(&ended, 1, 0) != 0 : problem != ENOPROTOOPT)
+        *peer->cgroup = 0;
+    if (told)
+        close(process);
+}
+
 bool listen_peer(int socket, struct peer *peer)
 {
     struct ucred who;
@@ -116,6 +135,7 @@ bool listen_peer(int socket, struct peer *peer)
         peer->group_count = bytes / (socklen_t)sizeof peer->groups[0];
     else
         peer->groups_unknown = 1;
+    find_cgroup(socket, peer);
     return true;
 }
 

@@ -65,6 +65,9 @@ static void test_mistakes(void **unused)
         {"limits:\n  - {user: nobody-of-that-name}\n", "there is no user 'nobody-of-that-name'", 2, 12},
         {"limits:\n  - {group: no.such}\n", "there is no group 'no.such'", 2, 13},
         {"limits:\n  - {user: root, group: root}\n", "a row is of a user or of a group, not of both", 2, 25},
+        {"limits:\n  - {user: 5, cgroup: /a}\n", "a row is of control groups, or of a user or group, not of both", 2,
+         23},
+        {"limits:\n  - {cgroup: a}\n", "'a' is no control group like /pods.slice", 2, 14},
         {"limits:\n  - {user: 5, memory: much}\n", "'much' is no number of bytes", 2, 23},
         {"limits:\n  - {user: 5, share: 120%}\n", "'120%' is no part of the GPU", 2, 22},
         {"limits:\n  - {user: 5, client: 1}\n", "did you mean 'clients'?", 2, 15},
@@ -120,18 +123,84 @@ static void test_rows(void **unused)
     limits.rows[limits.count++] = (struct limit){.of = LIMIT_OF_EVERYBODY};
     assert_int_equal(limits_find(&limits, &peer, 1000), 2);
     assert_int_equal(limits_find(&(struct limits){.count = 0}, &peer, 1000), LIMITS_NOBODY);
-    assert_true(limits_same(&limits, 1, 6, 1, 8));
-    assert_false(limits_same(&limits, 2, 6, 2, 8));
-    assert_true(limits_same(&limits, 2, 8, 2, 8));
-    assert_false(limits_same(&limits, 0, 5, 1, 5));
+    const struct peer five = {.uid = 5}, six = {.uid = 6}, eight = {.uid = 8};
+    assert_true(limits_same(&limits, 1, &six, 1, &eight));
+    assert_false(limits_same(&limits, 2, &six, 2, &eight));
+    assert_true(limits_same(&limits, 2, &eight, 2, &eight));
+    assert_false(limits_same(&limits, 0, &five, 1, &five));
+}
+
+/* A row of control groups is of each that the pattern names, with all below it; for root and the daemon's user as well. Who hides gets no row behind it. */
+static void test_control_groups(void **unused)
+{
+    (void)unused;
+    const struct limits limits = {.rows = {{.of = LIMIT_OF_USER, .id = 5},
+                                           {.of = LIMIT_OF_CGROUP, .cgroup = "/pods.slice/pods-*.slice"},
+                                           {.of = LIMIT_OF_EVERYBODY}},
+                                  .count = 3};
+    struct peer one = {.uid = 6, .cgroup = "/pods.slice/pods-one.slice/a.scope"}, other = one, hidden = {.uid = 6},
+                root = {.uid = 0, .cgroup = "/user.slice"}, in_pod = {.uid = 0, .cgroup = "/pods.slice/pods-one.slice"};
+    assert_int_equal(limits_find(&limits, &one, 1000), 1);
+    assert_int_equal(limits_find(&limits, &(struct peer){.uid = 5}, 1000), 0);
+    assert_int_equal(limits_find(&limits, &(struct peer){.uid = 6, .cgroup = "/pods.slice"}, 1000), 2);
+    assert_int_equal(limits_find(&limits, &hidden, 1000), LIMITS_NOBODY);
+    assert_int_equal(limits_find(&limits, &root, 1000), LIMITS_OWNER);
+    assert_int_equal(limits_find(&limits, &in_pod, 1000), 1);
+    assert_int_equal(limits_find(&limits, &one, 6), 1);
+    root.cgroup[0] = 0;
+    assert_int_equal(limits_find(&limits, &root, 1000), LIMITS_NOBODY);
+    assert_true(limits_same(&limits, 1, &one, 1, &in_pod)); /* of whatever user */
+    strcpy(other.cgroup, "/pods.slice/pods-two.slice/a.scope");
+    assert_false(limits_same(&limits, 1, &one, 1, &other));
+    strcpy(other.cgroup, "/pods.slice/pods-one2.slice");
+    assert_false(limits_same(&limits, 1, &one, 1, &other));
+}
+
+static void test_paths(void **unused)
+{
+    static const struct {
+        const char *text, *path;
+    } texts[] = {{"0::/a/b.scope\n", "/a/b.scope"},
+                 {"0::/\n", "/"},
+                 {"0::/\n1:name=systemd:/a:b/c\n", "/a:b/c"},
+                 {"12:cpu,cpuacct:/x\n1:name=systemd:/y\n0::/z\n", "/z"},
+                 {"2:cpu:/x\n", ""},
+                 {"0::a\n", ""},
+                 {"0:/b\n:\n0", ""},
+                 {"", ""}};
+    static const struct {
+        const char *pattern, *path;
+        size_t bytes;
+    } fits[] = {
+        {"/a", "/a", 2}, {"/a", "/a/b", 2}, {"/a", "/ab", 0},    {"/a/b", "/a", 0},           {"/*/b?", "/x/by/z", 5},
+        {"/*", "/", 0},  {"/*", "", 0},     {"/a*c", "/a/c", 0}, {"/a\\x2d*", "/a\\x2db", 7}, {"/..", "/../a", 3}};
+    char path[CGROUP_BYTES], text[CGROUP_BYTES + 16] = "0::/";
+    (void)unused;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        assert_int_equal(cgroup_parse(texts[i].text, path), *texts[i].path != 0);
+        assert_string_equal(path, texts[i].path);
+    }
+    memset(text + 4, 'x', CGROUP_BYTES);
+    assert_false(cgroup_parse(text, path));
+    text[CGROUP_BYTES + 2] = 0;
+    assert_true(cgroup_parse(text, path));
+    assert_int_equal(strlen(path), CGROUP_BYTES - 1);
+    text[CGROUP_BYTES + 2] = 'x';
+    text[CGROUP_BYTES + 3] = 0;
+    for (size_t i = 0; i < sizeof fits / sizeof *fits; i++)
+        assert_int_equal(cgroup_fits(fits[i].pattern, fits[i].path), fits[i].bytes);
+    assert_false(cgroup_is_pattern("") || cgroup_is_pattern("/") || cgroup_is_pattern("a") ||
+                 cgroup_is_pattern("/a/") || cgroup_is_pattern("/a//b") || cgroup_is_pattern(text + 3));
+    assert_true(cgroup_is_pattern("/a/*"));
+    assert_false(cgroup_of(0, path));
+    assert_string_equal(path, "");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole),
-        cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_whole),          cmocka_unit_test(test_mistakes), cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_control_groups), cmocka_unit_test(test_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
