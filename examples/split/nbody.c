@@ -18,7 +18,7 @@
 #include <stdlib.h>
 
 enum { GROUP = 16 };                             /* bodies that the CPU computes side by side, */
-enum { PAUSE = 1024 };                           /* beside so many others before it asks whether it should go on */
+enum { PAUSE = 256 };                            /* beside so many others before it asks whether it should go on */
 enum { BLOCK_BODIES = 32, BLOCK_THREADS = 256 }; /* a thread block of nbody.cu */
 
 static const float softening = 1e-3f; /* added to squares of distances; a body needs no exception for itself */

@@ -17,7 +17,7 @@
 
 enum { DIMENSIONS = 4 };
 enum { GROUP = 32 };                              /* queries that the CPU looks up side by side, */
-enum { PAUSE = 1024 };                            /* in so many points before it asks whether it should go on */
+enum { PAUSE = 128 };                             /* in so many points before it asks whether it should go on */
 enum { BLOCK_QUERIES = 32, BLOCK_THREADS = 256 }; /* a thread block of nns.cu */
 
 struct point {
