@@ -116,7 +116,8 @@ struct corun_split_part {
     uint64_t begin, end; /* end == begin: nothing, or others have computed it meanwhile (race) */
     uint64_t
         done; /* iterations of it that were computed: fewer than given when it was recalled, or the device failed */
-    double seconds;      /* from its start until it was done, copies included; so far, while `busy` */
+    double
+        seconds; /* from its start until it was done, copies included; while `busy`, so far, or until `done` will be */
     double copy_seconds; /* of these, what no kernel of the part ran beside */
     uint64_t bytes_in, bytes_out;
     bool busy, fed; /* fed: without the way back of its results */
@@ -154,9 +155,13 @@ struct corun_split_view {
      */
     double moving_start[CORUN_SPLIT_MAX_DEVICES], moving[CORUN_SPLIT_MAX_DEVICES];
     uint64_t held[CORUN_SPLIT_MAX_DEVICES];
+    double setup
+        [CORUN_SPLIT_MAX_DEVICES]; /* seconds at the beginning of a run in which what every part needs moves to a GPU; 0: not known, or nothing */
     bool fetches[CORUN_SPLIT_MAX_DEVICES]; /* it has been told to fetch in this run */
     double given[CORUN_SPLIT_MAX_DEVICES]; /* when its last part had been enqueued; 0: it has had none in this run */
-    double usual;                          /* seconds of the shortest run since the split was learned; 0: not known */
+    double expected
+        [CORUN_SPLIT_MAX_DEVICES]; /* seconds that what `learned` gives it should take, by the last run; 0: not known */
+    double usual;                  /* seconds of the shortest run since the split was learned; 0: not known */
     double spent,
         wasted; /* seconds of all runs; of these, what they took longer than the CPU alone would have, less what others took less */
     bool keeps;    /* parts read bytes of `kept` buffers, which the next run finds where they are */
@@ -227,6 +232,7 @@ struct corun_split_rate_table {
     uint64_t flat;     /* for the view, as */
     uint32_t most;     /* this; 0 is 1. A part begins when the one before has ended */
     uint64_t fails_at; /* the device fails in the part that takes its sum of iterations beyond this; 0: never */
+    double back;       /* seconds that the results of a part, or of fed parts together, take to the program's memory */
 };
 
 /*

@@ -29,9 +29,10 @@ struct deliveries {
 
 /* What is known of a device's work in a run. */
 struct device_account {
-    double setup_seconds;       /* whole buffers that the next run moves again */
-    uint64_t final_done;        /* outside of profiling steps */
-    double final_seconds;       /* without copies of `kept` bytes, which the next run finds there */
+    double setup_seconds; /* whole buffers that the next run moves again */
+    bool whole;           /* a learned split's part has ended: what a GPU was given besides would have been in it */
+    uint64_t final_done;  /* outside of profiling steps, */
+    double final_seconds; /* without copies of `kept` bytes, which the next run finds there */
     double kept_seconds, moved; /* those copies; iterations whose bytes they were */
 };
 
@@ -79,11 +80,16 @@ struct corun_split {
 
     /* from run to run */
     double handing[CORUN_SPLIT_MAX_DEVICES]; /* the least that the host has needed to enqueue a part; 0: not known */
-    bool handed[CORUN_SPLIT_MAX_DEVICES];    /* a part has told; until then it is what the driver's calls took */
+    double latency
+        [CORUN_SPLIT_MAX_DEVICES]; /* of a copy, where the CPU may compute what a GPU has computed; 0: not known */
+    bool handed[CORUN_SPLIT_MAX_DEVICES];         /* a part has told; until then it is what the driver's calls took */
     double stale_before[CORUN_SPLIT_MAX_DEVICES]; /* so long a device has had stale parts at the end of runs */
     bool knows;                                   /* `learned` holds */
     double learned[CORUN_SPLIT_MAX_DEVICES], last_imbalance;
-    double lost;                                 /* seconds, by a learned split that was not corrected */
+    double expected[CORUN_SPLIT_MAX_DEVICES]; /* seconds that a device needs for that, by the last run; 0: not known */
+    double lost;                              /* seconds, by a learned split that was not corrected */
+    double setup
+        [CORUN_SPLIT_MAX_DEVICES]; /* seconds that what every part needs has taken to a GPU; 0: not known, or nothing */
     struct moves moves[CORUN_SPLIT_MAX_DEVICES]; /* of `kept` bytes to GPUs */
     uint64_t held[CORUN_SPLIT_MAX_DEVICES];  /* iterations from the end of what `learned` gives it that it has kept */
     bool was_stale[CORUN_SPLIT_MAX_DEVICES]; /* when the run began */
@@ -96,6 +102,8 @@ struct corun_split {
 enum corun_status run_task(struct corun_split *split, struct corun_diagnostics *diagnostics);
 /* After a run: what its times say about the next one. */
 void learn(struct corun_split *split);
+/* A part has moved the `kept` bytes of so many iterations to a GPU, which has taken so long. */
+void learn_move(struct corun_split *split, uint32_t device, double iterations, double seconds);
 /* The end of the iterations that `learned` gives a GPU: GPUs take theirs from the back, the first one first. */
 uint64_t learned_end(const struct corun_split *split, uint32_t device);
 /* Looks up what GPUs have of the iterations that `learned` gives them, and before. Between runs. */

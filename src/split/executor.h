@@ -32,6 +32,8 @@ struct executor_event {
     double setup_seconds;         /* before it: buffers that every part needs */
     double setup_again_seconds;   /* of these, those that the next run needs again */
     uint64_t kept_bytes;          /* of its bytes_in: those of `kept` buffers */
+    double kept_iterations,
+        kept_seconds; /* those whose `kept` bytes it moved, and the time of these copies; 0: not known */
     enum corun_status
         status;          /* of the CPU's function; of a GPU anything but OK: it has failed, and all its parts with it */
     const char *failure; /* why, for a GPU; belongs to the device */
@@ -46,7 +48,7 @@ struct executor_operations {
     /* A GPU moves in what it will need for iterations that it may be given in later runs; nobody waits for that. At most once in a run. One that still fetches what an earlier run has
      * told it does not. */
     void (*fetch)(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end);
-    /* The last fetch, told once: its iterations, and the seconds from when the GPU began to move in something. false: it has not ended, or there was none. Between runs. */
+    /* The last fetch, told once: its iterations, and the seconds that these copies took. false: it has not ended, or there was none. Between runs. */
     bool (*fetched)(struct executor *executor, uint32_t device, double *iterations, double *seconds);
     /* The CPU begins nothing more; returns how many iterations of its part will have been done, from its beginning. */
     uint64_t (*recall)(struct executor *executor);
@@ -54,8 +56,9 @@ struct executor_operations {
     uint64_t (*stop)(struct executor *executor);
     /* Takes at most so many iterations off the end of the CPU's part; returns how many, 0 if it has begun all. */
     uint64_t (*take)(struct executor *executor, uint64_t count);
-    uint64_t (*progress)(struct executor *executor, uint32_t device); /* iterations done of the part under way */
-    uint32_t (*stale)(struct executor *executor, uint32_t device);    /* parts under way that an earlier run has left */
+    /* Iterations done of the part under way, in how many seconds; what is begun may count, and then the seconds that it will have taken. */
+    uint64_t (*progress)(struct executor *executor, uint32_t device, double *seconds);
+    uint32_t (*stale)(struct executor *executor, uint32_t device); /* parts under way that an earlier run has left */
     /* Waits for news, or until `deadline` (0: none). At least one device is busy. */
     void (*wait)(struct executor *executor, double deadline, struct executor_event *event);
     bool (*more)(struct executor *executor); /* there are news that nobody needs to wait for */

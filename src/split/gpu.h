@@ -27,6 +27,8 @@ uint64_t gpu_full(const struct corun_split_gpu *gpu);
 uint64_t gpu_piece(const struct corun_split_gpu *gpu);
 double
 gpu_handing(const struct corun_split_gpu *gpu); /* seconds to enqueue a part, at the least; 0: its time is simulated */
+/* Seconds that a copy takes at least, of memory like that to which results go; 0: not known. Before the first part. */
+double gpu_latency(struct corun_split_gpu *gpu);
 const char *gpu_failure(struct corun_split_gpu *gpu); /* NULL: it works */
 
 /* Makes the GPU's context current and returns the one that was; the program on this thread may use another. */
@@ -56,7 +58,7 @@ bool gpu_part_over(struct corun_split_gpu *gpu);
 bool gpu_delivery_over(struct corun_split_gpu *gpu);
 /*
  * Enqueues what [begin, end) needs of `kept` buffers that parts only read, behind all that is to be moved in. gpu_fetched: whether that is
- * there, or has failed; with the seconds from when the GPU began to move in something in that run, 0 if nothing was fetched. At most one at a time.
+ * there, or has failed; with the seconds that its copies took, 0 if nothing was fetched. At most one at a time.
  */
 void gpu_fetch(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end);
 bool gpu_fetched(struct corun_split_gpu *gpu, double *seconds);

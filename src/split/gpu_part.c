@@ -11,6 +11,12 @@
 
 #include <math.h>
 
+/* What is fetched, or is there, beyond parts: bytes of `kept` buffers that parts only read. */
+static bool is_fetchable(const struct corun_split_buffer *buffer)
+{
+    return buffer->kept && buffer->access == CORUN_SPLIT_READ && !buffer_is_whole(buffer);
+}
+
 /* Enqueues the bytes [offset, offset + bytes) of a buffer that are not there yet. */
 static bool move_in(struct corun_split_gpu *gpu, uint32_t index, size_t offset, size_t bytes, struct traffic *traffic)
 {
@@ -71,7 +77,6 @@ static bool set_up(struct corun_split_gpu *gpu, struct flight *flight)
     flight->sets_up = true;
     flight->setup_bytes = traffic.in;
     flight->setup_kept = traffic.kept;
-    gpu->run_base = flight->base;
     return TRY(gpu, event_record(flight->set, gpu->in), "an event");
 }
 
@@ -106,7 +111,7 @@ static bool wait_for_arrival(struct corun_split_gpu *gpu, struct flight *flight,
     if (gpu->moving) {
         if (!TRY(gpu, event_record(flight->arrived[chunk], gpu->in), "an event"))
             return false;
-        gpu->arrived = flight->arrived[chunk];
+        gpu->arrived = flight->last_arrived = flight->arrived[chunk];
         gpu->moving = false;
     }
     return !gpu->arrived || TRY(gpu, stream_wait(gpu->work, gpu->arrived, 0), "an event");
@@ -160,6 +165,7 @@ void gpu_begin_part(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end, b
     flight->setup_bytes = flight->setup_kept = 0;
     flight->traffic = (struct traffic){0};
     flight->saved = NULL;
+    flight->last_arrived = NULL;
     flight->chunks = chunk_count(gpu, begin, end, fed);
     flight->started = clock_seconds();
     bool based = gpu->driver->simulated || !gpu->set_up; /* a time is told from there */
@@ -264,6 +270,29 @@ static double end_since(const struct corun_split_gpu *gpu, const struct flight *
     return last;
 }
 
+/* Of the iterations of a part, those whose `kept` bytes it has moved in. */
+static double moved_iterations(const struct corun_split_gpu *gpu, const struct flight *flight)
+{
+    double all = 0;
+    for (uint32_t i = 0; i < gpu->task->buffer_count; i++) {
+        size_t offset, bytes;
+        buffer_range(gpu->task, i, flight->begin, flight->end, &offset, &bytes);
+        all += is_fetchable(&gpu->task->buffers[i]) ? (double)bytes : 0;
+    }
+    return all > 0 ? (double)(flight->end - flight->begin) * fmin(1, (double)flight->traffic.kept / all) : 0;
+}
+
+/* Copies of a part follow each other on the stream, from the time at which the stream has come to the part. */
+static void tell_moves(const struct corun_split_gpu *gpu, const struct flight *flight, struct executor_event *event)
+{
+    bool alone = flight->traffic.kept && flight->traffic.kept == flight->traffic.in;
+    event->kept_bytes = flight->traffic.kept;
+    if (!alone || !flight->last_arrived || !gpu->driver->simulated)
+        return;
+    event->kept_iterations = moved_iterations(gpu, flight);
+    event->kept_seconds = elapsed(gpu, flight->sets_up ? flight->set : flight->base, flight->last_arrived);
+}
+
 void gpu_end_part(struct corun_split_gpu *gpu, struct executor_event *event)
 {
     struct flight *flight = &gpu->flights[gpu->ended++ % MOST_PARTS];
@@ -292,7 +321,8 @@ void gpu_end_part(struct corun_split_gpu *gpu, struct executor_event *event)
     event->part.copy_seconds = ok ? fmax(0, seconds - working) : 0;
     event->part.bytes_in = flight->traffic.in + flight->setup_bytes;
     event->part.bytes_out = flight->traffic.out;
-    event->kept_bytes = flight->traffic.kept;
+    if (ok)
+        tell_moves(gpu, flight, event);
     event->status = ok ? CORUN_OK : CORUN_FAULT;
     event->failure = gpu_failure(gpu);
     gpu_leave(gpu, outside);
@@ -390,12 +420,6 @@ bool gpu_delivery_over(struct corun_split_gpu *gpu)
     return over;
 }
 
-/* What is fetched, or is there, beyond parts: bytes of `kept` buffers that parts only read. */
-static bool is_fetchable(const struct corun_split_buffer *buffer)
-{
-    return buffer->kept && buffer->access == CORUN_SPLIT_READ && !buffer_is_whole(buffer);
-}
-
 void gpu_fetch(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
 {
     struct traffic traffic = {0};
@@ -410,7 +434,6 @@ void gpu_fetch(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
     }
     (void)(ok && TRY(gpu, event_record(gpu->fetch_end, gpu->in), "an event"));
     gpu->fetched_bytes = traffic.in;
-    gpu->fetched_from = gpu->run_base ? gpu->run_base : gpu->fetch_begin;
     gpu_leave(gpu, outside);
 }
 
@@ -418,7 +441,7 @@ bool gpu_fetched(struct corun_split_gpu *gpu, double *seconds)
 {
     void *outside = gpu_enter(gpu);
     float milliseconds = 0;
-    int result = gpu->driver->event_elapsed(&milliseconds, gpu->fetched_from, gpu->fetch_end);
+    int result = gpu->driver->event_elapsed(&milliseconds, gpu->fetch_begin, gpu->fetch_end);
     *seconds = result || !gpu->fetched_bytes ? 0 : 1e-3 * (double)milliseconds;
     gpu_leave(gpu, outside);
     return result != NOT_READY;

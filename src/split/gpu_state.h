@@ -44,6 +44,7 @@ struct flight {
     uint64_t setup_bytes, setup_kept; /* what it moves of these; of `kept` buffers */
     struct traffic traffic;
     struct snapshot *saved;
+    void *last_arrived; /* one of these events: the last of its bytes is there; NULL: it moves none */
     void *base, *set, *final, *starts[MOST_CHUNKS], *ends[MOST_CHUNKS], *arrived[MOST_CHUNKS]; /* events */
 };
 
@@ -75,13 +76,11 @@ struct corun_split_gpu {
     void *arrived; /* an event of a flight: all that was moved in so far is there; NULL: nothing was */
     bool moving;   /* something has been moved in since that event */
     uint32_t next_work;
-    double call_seconds;           /* that the shortest call of a real driver has taken; 0: not known */
-    void *origin;                  /* an event: simulated times count from it */
-    void *fetch_begin, *fetch_end; /* events around what was last fetched, */
-    void *fetched_from;     /* the first of them, or that of the part of the run which moved what every part needs */
-    void *run_base;         /* of such a part; NULL: there was none in this run */
-    uint64_t fetched_bytes; /* by it */
-    uint64_t begun, ended;  /* parts; the first changes with gpu_begin_part, the second with gpu_end_part */
+    double call_seconds;               /* that the shortest call of a real driver has taken; 0: not known */
+    void *origin;                      /* an event: simulated times count from it */
+    void *fetch_begin, *fetch_end;     /* events around what was last fetched, */
+    uint64_t fetched_bytes;            /* by it */
+    uint64_t begun, ended;             /* parts; the first changes with gpu_begin_part, the second with gpu_end_part */
     struct flight flights[MOST_PARTS]; /* a ring */
     uint64_t deliveries_begun, deliveries_ended;
     struct delivery deliveries[MOST_DELIVERIES]; /* a ring */

@@ -50,15 +50,21 @@ static void note_moves(struct moves *moves, double iterations, double seconds)
     moves->seconds = seconds;
 }
 
-/* How long the bytes of iterations took to a GPU, when any were last moved: by parts, until something was fetched. */
+void learn_move(struct corun_split *split, uint32_t device, double iterations, double seconds)
+{
+    note_moves(&split->moves[device], iterations, seconds);
+}
+
+/* How long the bytes of iterations took to a GPU, when any were last moved: by parts, until copies were measured by themselves. */
 static void learn_moving(struct corun_split *split)
 {
     double iterations, seconds;
     for (uint32_t d = 1; d < split->device_count; d++) {
         const struct device_account *account = &split->accounts[d];
+        split->setup[d] = fmax(split->setup[d], split->result.devices[d].setup_seconds);
         if (split->executor && split->executor->operations->fetched(split->executor, d, &iterations, &seconds)) {
             note_moves(&split->moves[d], iterations, seconds);
-        } else if (account->kept_seconds > 0 && account->moved > 0 && !(split->moves[d].start > 0)) {
+        } else if (account->kept_seconds > 0 && account->moved > 0 && !(split->moves[d].iterations > 0)) {
             split->moves[d] = (struct moves){.each = account->kept_seconds / account->moved};
         }
     }
@@ -205,6 +211,10 @@ void learn(struct corun_split *split)
     } else if (learned_now || (late && split->lost >= moving_seconds(split, share))) {
         memcpy(split->learned, share, sizeof share);
         split->lost = 0;
+    }
+    for (uint32_t d = 0; d < split->device_count; d++) {
+        double done = computed(split, d), next = split->learned[d] * (double)split->result.iterations;
+        split->expected[d] = done > 0 ? seconds_next_time(split, d) * next / done : 0;
     }
     split->last_imbalance = learned_now ? 0 : imbalance;
     split->best_seconds = learned_now ? most : fmin(most, split->best_seconds);

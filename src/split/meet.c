@@ -8,7 +8,7 @@
  *     CPU ──────────►                    ◄── fed ── under way ── GPU
  *     |  done  |  not begun            |  computed, not needed twice  |
  *
- * What a GPU is given before anything of it is known: all, where the task is hardly larger than what the GPU computes at once (parts would
+ * What a GPU is given before anything of it is known: all that the GPU computes at once, where the task is hardly larger (parts would
  * take as long as the whole); otherwise half of what occupies it, or an eighth of the task. After that, as much as makes both sides end
  * together, half of it at a time, as long as it will be back before the CPU alone would have done what is left. That comes in pieces, as many
  * as occupy the GPU: the first thread blocks of one run beside the last of another, and its bytes move while others compute.
@@ -145,9 +145,10 @@ static double first_part(const struct corun_split_view *view, uint32_t device, c
         return record->given ? 0 : view->learned[device] * all;
     if (view->most[device] == 1 || !(full > 0))
         return record->given ? 0 : fmax(view->parameters->open * all, (double)view->flat[device]);
-    if (all <= 2 * full) /* not in pieces: a small last one would begin when all others end */
+    bool twice = all <= 2 * full, whole_at_once = view->handing[device] > 0 ? twice : all <= full;
+    if (whole_at_once) /* not in pieces: a small last one would begin when all others end */
         return fmin(small_piece(view, device, all / gpus), all / gpus - given);
-    double wanted = fmin(fmax(full / 2, all / 8), all / gpus);
+    double wanted = fmin(twice ? full : fmax(full / 2, all / 8), all / gpus);
     double part = fmin(fmax(full / 4, wanted / 4), wanted - given);
     if (view->handing[device] > 0) /* the second piece keeps the GPU busy while the host hears of the first */
         part = fmin(given > 0 ? wanted : wanted / 3, wanted - given);
@@ -196,17 +197,31 @@ static struct line prospect(const struct corun_split_view *view, uint32_t device
     return line;
 }
 
+/* Seconds until the CPU has done what its threads have begun. */
+static double busy_seconds(const struct corun_split_view *view)
+{
+    for (uint32_t i = view->step_count; i-- > 0 && view->busy[CPU];) {
+        const struct corun_split_part *part = &view->steps[i].part[CPU];
+        if (part->busy)
+            return fmax(0, view->steps[i].start + part->seconds - view->now);
+    }
+    return 0;
+}
+
 /*
  * What the CPU and the other GPUs do of what is open while this GPU does its part: iterations per second, and what a later start of the
- * others takes away. A GPU of which nothing is known yet counts as one like this.
+ * others takes away. A GPU of which nothing is known yet counts as one like this. A CPU whose next granule would end when this GPU has done everything
+ * does not count; hardly any part of the GPU takes less than `shortest`.
  */
 static double rate_of_others(const struct corun_split_view *view, uint32_t device, const struct line *own, double open,
-                             double *open_for_us)
+                             double shortest, double *open_for_us)
 {
-    double cpu = cpu_rate(view), rate = cpu, later = 0, end = INFINITY;
+    double cpu = cpu_rate(view), begins = busy_seconds(view), rate = cpu, later = 0, end = INFINITY;
+    double granule = cpu > 0 ? (double)view->granularity * fmax(1, view->threads) / cpu : 0;
     for (bool again = true; again;) { /* who would begin after the common end does not count */
-        double all = 1 / own->each + cpu, sum = open + own->fixed / own->each;
-        rate = cpu;
+        double counted = begins + granule < fmax(end, shortest) ? cpu : 0;
+        double all = 1 / own->each + counted, sum = open + own->fixed / own->each + counted * begins;
+        rate = counted;
         later = 0;
         for (uint32_t d = 1; d < view->device_count; d++) {
             if (d == device || !view->usable[d])
@@ -218,8 +233,9 @@ static double rate_of_others(const struct corun_split_view *view, uint32_t devic
             rate += 1 / line.each;
             later += line.fixed / line.each;
         }
-        all += rate - cpu;
+        all += rate - counted;
         sum += later;
+        later += counted * begins;
         again = sum / all < end * (1 - 1e-9) && isinf(end);
         end = sum / all;
     }
@@ -237,12 +253,13 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
     if (view->handing[device] > 0 &&
         !alone) /* one that is computed, and one behind it; the host is late with a third */
         enough = view->queued[device] < 2 ? INFINITY : 0;
-    if (!(record->rate > 0) || (under_way > 0 && (alone || under_way >= enough)))
+    if (!(record->rate > 0) || (under_way > 0 && (alone || (under_way >= enough && view->queued[device] > 1))))
         return 0;
     struct line line = prospect(view, device, record);
-    double shared, others = rate_of_others(view, device, &line, open, &shared);
-    if (!(others > 0))
-        return open;
+    double shortest = alone ? 0 : record->shortest + view->delivery[device];
+    double shared, others = rate_of_others(view, device, &line, open, shortest, &shared);
+    if (!(others > 0)) /* the threads of the CPU may have begun a granule each */
+        return fmax((double)view->granularity, open - (double)view->granularity * view->threads);
     double balanced = balanced_part(&line, shared, others, 0), unheld = strategy_unheld(view, device, balanced);
     if (unheld > 0) { /* it has to be moved before */
         line.fixed += strategy_moving(view, device, unheld);
@@ -252,9 +269,11 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
     }
     if (alone)
         return record->ended > 1 ? balanced : cautious_part(&line, shared, others, record->shortest);
-    double back = line.fixed + balanced * line.each, shortest = record->shortest + view->delivery[device];
+    double back = line.fixed + balanced * line.each;
     if (back < shortest) /* hardly any part is faster than that */
-        return shared - others * shortest;
+        return shared > others * shortest ? open : 0;
+    if (back < 2 * shortest) /* what is given later would end later */
+        return balanced;
     double shortest_piece = fmax(1e-6 * view->parameters->chunk_us, HANDING * view->handing[device]);
     double piece = fmax(full / 4, shortest_piece * record->rate);
     double least = fmax(full / 8, HANDING * view->handing[device] * record->rate);
@@ -268,9 +287,13 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
 static uint64_t whole_part(const struct corun_split_view *view, uint32_t device, uint64_t open, double wanted)
 {
     struct record record = record_of(view, device);
-    double cpu = cpu_rate(view) / fmax(1, view->threads);
-    bool up = cpu > 0 && record.rate > cpu && wanted > 0;
-    uint64_t part = whole(view, up ? wanted + (double)(view->granularity - 1) : wanted);
+    double cpu = cpu_rate(view) / fmax(1, view->threads), rate = record.rate;
+    if (view->learned && !record.given) { /* shares are rates */
+        cpu = view->learned[CPU] / fmax(1, view->threads);
+        rate = view->learned[device];
+    }
+    bool up = cpu > 0 && rate > cpu && wanted > 0;
+    uint64_t part = whole(view, up ? wanted + (1 - 1e-6) * (double)view->granularity : wanted);
     return part < open ? part : open;
 }
 
@@ -308,9 +331,9 @@ static double highest_rate(const struct corun_split_view *view, uint32_t device,
     return fmax(record->rate, sum / (seconds * seconds));
 }
 
-/* When the GPUs will have computed what they were given: at the earliest, and by the rates that parts are sized by. */
+/* When the results of what the GPUs were given will be there: at the earliest, and by the rates that parts are sized by. */
 struct prospects {
-    double earliest, latest; /* infinite if a GPU has ended nothing yet */
+    double earliest, latest; /* infinite if nothing is known of a GPU yet */
     uint64_t under_way;      /* iterations */
 };
 
@@ -325,8 +348,10 @@ static struct prospects prospects_of(const struct corun_split_view *view)
         bool alone = record.ended && last->iterations == last->part[d].end - last->part[d].begin;
         double end = alone ? last->end : record.last_end; /* the former has what every part needs in it */
         double left = (double)record.under_way, highest = record.ended ? highest_rate(view, d, &record) : 0;
-        all.earliest = fmax(all.earliest, highest > 0 ? end + left / highest : INFINITY);
-        all.latest = fmax(all.latest, record.rate > 0 ? end + left / record.rate : INFINITY);
+        end += view->delivery[d];
+        double expected = view->expected[d] > 0 && !(view->handing[d] > 0) ? end + view->expected[d] : INFINITY;
+        all.earliest = fmax(all.earliest, highest > 0 ? end + left / highest : expected);
+        all.latest = fmax(all.latest, record.rate > 0 ? end + left / record.rate : expected);
         all.under_way += record.under_way;
     }
     return all;

@@ -93,16 +93,19 @@ static void fill_view(struct corun_split *split, struct corun_split_view *view)
         view->moving[d] = split->moves[d].each;
         view->moving_start[d] = split->moves[d].start;
         view->held[d] = split->held[d];
+        view->setup[d] = split->setup[d];
+        view->expected[d] = split->knows ? split->expected[d] : 0;
         view->fetches[d] = split->fetches[d];
         view->given[d] = split->given[d];
-        view->delivery[d] = split->deliveries[d].seconds;
+        view->delivery[d] = split->deliveries[d].seconds > 0 ? split->deliveries[d].seconds : split->latency[d];
         view->flat[d] = split->rates ? split->rates[d].flat : gpu ? gpu_flat(gpu) : 0;
         view->full[d] = gpu ? gpu_full(gpu) : 0;
         view->piece[d] = gpu ? gpu_piece(gpu) : 0;
         for (uint32_t i = 0; i < split->lines[d].count; i++)
             part_of(split, d, i)->seconds = view->now - split->steps.data[split->lines[d].steps[i]].start;
         if (is_busy(split, d))
-            part_of(split, d, 0)->done = split->executor->operations->progress(split->executor, d);
+            part_of(split, d, 0)->done =
+                split->executor->operations->progress(split->executor, d, &part_of(split, d, 0)->seconds);
     }
 }
 
@@ -266,6 +269,70 @@ static void end_race(struct corun_split *split, struct corun_split_part *part)
     split->raced_device = CPU;
 }
 
+/* Iterations of the CPU's part that are surely done: without those that its threads compute now. */
+static uint64_t done_by_cpu(struct corun_split *split)
+{
+    double seconds = 0;
+    uint64_t begun = is_busy(split, CPU) ? split->executor->operations->progress(split->executor, CPU, &seconds) : 0;
+    uint64_t under_way = split->task.granularity * split->threads;
+    return begun > under_way ? begun - under_way : 0;
+}
+
+/* Iterations whose results are neither in the program's memory nor on their way there. */
+static uint64_t open_iterations(struct corun_split *split)
+{
+    uint64_t sum = ranges_total(&split->left) - done_by_cpu(split);
+    for (uint32_t d = 0; d < split->device_count; d++) {
+        sum += d ? ranges_total(&split->computed[d]) : 0;
+        for (uint32_t i = 0; i < split->lines[d].count && (d || split->raced_device == CPU); i++)
+            sum += part_of(split, d, i)->end - part_of(split, d, i)->begin;
+    }
+    return sum;
+}
+
+/* Seconds until the CPU has done so many iterations, after what each thread computes now. Infinite if nothing is known of it. */
+static double cpu_seconds(struct corun_split *split, uint64_t iterations)
+{
+    uint64_t round = split->task.granularity * (split->threads ? split->threads : 1), done = 0;
+    double seconds = 0, time = now(split);
+    for (size_t i = 0; i < split->steps.count; i++) {
+        const struct corun_split_part *part = &split->steps.data[i].part[CPU];
+        done += part->busy ? done_by_cpu(split) : part->done;
+        seconds += part->busy ? time - split->steps.data[i].start : part->done ? part->seconds : 0;
+    }
+    double rounds = ceil((double)iterations / (double)round);
+    return done ? rounds * (double)round * seconds / (double)done : INFINITY;
+}
+
+/* The CPU computes everything before any result of a GPU can arrive. */
+static bool is_sooner_on_cpu(struct corun_split *split, uint32_t device)
+{
+    return split->latency[device] > 0 && split->usable[CPU] && split->may_race &&
+           cpu_seconds(split, open_iterations(split)) < split->latency[device];
+}
+
+/* A GPU has computed a part that the CPU is computing, too, and has done before the results could be here. */
+static bool finish_alone(struct corun_split *split, struct corun_split_part *part)
+{
+    struct corun_split_part *own = part_of(split, CPU, 0);
+    bool kept = ranges_add(&split->left, own->end, part->end);
+    split->steps.data[split->lines[CPU].steps[0]].iterations = own->end - own->begin;
+    part->begin = part->end;
+    split->raced_device = CPU;
+    return kept;
+}
+
+/* What GPUs have computed and the CPU has done before it could be here is left again. Returns false if memory ends. */
+static bool leave_to_cpu(struct corun_split *split)
+{
+    bool kept = true;
+    for (uint32_t d = 1; d < split->device_count; d++)
+        for (bool sooner = split->computed[d].list.count && is_sooner_on_cpu(split, d);
+             sooner && split->computed[d].list.count;)
+            kept = undo(split, d, ranges_take(&split->computed[d], UINT64_MAX, false)) && kept;
+    return kept;
+}
+
 /* The CPU has done something of a part that is under way on a GPU, and that the GPU need not deliver any more. */
 static void overtake(struct corun_split *split, const struct corun_split_part *own)
 {
@@ -292,9 +359,12 @@ static void account_part(struct corun_split *split, const struct executor_event 
     account->setup_seconds += event->setup_again_seconds;
     account->kept_seconds += kept;
     account->moved += kept > 0 ? (double)part->done : 0;
+    if (event->kept_iterations > 0)
+        learn_move(split, d, event->kept_iterations, event->kept_seconds);
     if (step->profiling) {
         split->result.profiled += (double)part->done;
-    } else {
+    } else if (!account->whole) {
+        account->whole = d != CPU && split->knows && step == split->steps.data;
         account->final_done += event->part.done; /* all that was computed, even if others were first */
         account->final_seconds += fmax(0, worked - event->setup_seconds - kept);
     }
@@ -310,8 +380,12 @@ static enum corun_status note_end(struct corun_split *split, const struct execut
     bool fed = part->fed;
     if (event->status != CORUN_OK && d != CPU)
         return fail_device(split, d, event->failure);
-    if (d != CPU && split->raced_device == d && split->raced_step == index)
-        end_race(split, part);
+    if (d != CPU && split->raced_device == d && split->raced_step == index) {
+        if (!is_sooner_on_cpu(split, d))
+            end_race(split, part);
+        else if (!finish_alone(split, part))
+            return CORUN_MEMORY;
+    }
     if (event->handing_seconds > 0)
         split->handing[d] = split->handed[d] ? fmin(split->handing[d], event->handing_seconds) : event->handing_seconds;
     split->handed[d] = split->handed[d] || event->handing_seconds > 0;
@@ -427,6 +501,8 @@ static void begin_fetches(struct corun_split *split, const struct corun_split_de
 static enum corun_status ask(struct corun_split *split, struct asking *asked, struct corun_diagnostics *diagnostics)
 {
     double before = clock_thread_seconds();
+    if (!leave_to_cpu(split))
+        return CORUN_MEMORY;
     fill_view(split, &asked->view);
     asked->decision = (struct corun_split_decision){.variance = -1};
     split->strategy(&asked->view, &asked->decision);

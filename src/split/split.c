@@ -172,8 +172,10 @@ static enum corun_status create_devices(struct corun_split *split, const struct 
         if (!split->team)
             return CORUN_MEMORY;
     }
-    for (uint32_t i = 0; i < split->gpu_count; i++)
+    for (uint32_t i = 0; i < split->gpu_count; i++) {
         split->handing[1 + i] = gpu_handing(split->gpus[i]);
+        split->latency[1 + i] = split->may_race && split->has_cpu ? gpu_latency(split->gpus[i]) : 0;
+    }
     split->executor = split->simulated ? virtual_create(split) : wall_create(split);
     return split->executor ? CORUN_OK : CORUN_MEMORY;
 }
@@ -188,6 +190,8 @@ static enum corun_status create_tables(struct corun_split *split, const struct c
     split->device_count = options->rate_count;
     split->has_cpu = split->rates[CPU].seconds != NULL;
     split->threads = split->has_cpu;
+    for (uint32_t d = 0; d < split->device_count; d++)
+        split->latency[d] = split->rates[d].back;
     for (uint32_t d = 0; d < split->device_count; d++)
         split->names[d] = strdup(split->rates[d].name ? split->rates[d].name : d ? "GPU" : "CPU");
     split->executor = virtual_create(split);

@@ -209,7 +209,8 @@ void strategy_fetch(const struct corun_split_view *view, struct corun_split_deci
     }
     double open = part && own > 0 ? (double)(part->end - part->begin - part->done) : 0;
     for (uint32_t d = 1; d < view->device_count && open > 0; d++) {
-        double seconds = open / own - view->moving_start[d], each = view->moving[d];
+        double seconds = open / own - fmax(0, view->setup[d] - view->now) - view->moving_start[d],
+               each = view->moving[d];
         double count = each > 0 ? seconds / each : (double)view->piece[d]; /* a first time tells */
         if (view->usable[d] && !view->stale[d] && !view->fetches[d] && count > 0)
             decision->fetch[d] = (uint64_t)fmin(open, count);

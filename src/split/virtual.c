@@ -95,7 +95,7 @@ static void start_by_table(struct virtual *v, uint32_t device, struct place *pla
 {
     const struct corun_split_rate_table *table = &v->split->rates[device];
     struct executor_event *event = &place->event;
-    double seconds = table_seconds(v, device, place->begin, place->end);
+    double seconds = table_seconds(v, device, place->begin, place->end) + (place->fed ? 0 : table->back);
     v->taken[device] += place->end - place->begin;
     bool fails = table->fails_at && v->taken[device] > table->fails_at;
     event->part.done = fails ? 0 : place->end - place->begin;
@@ -184,10 +184,12 @@ static void deliver(struct executor *executor, uint32_t device, uint64_t begin, 
     struct place *place = &desk->deliveries[desk->delivery_count++];
     *place = (struct place){.begin = begin, .end = end, .start = v->now, .known = v->split->rates != NULL};
     place->event = (struct executor_event){.news = NEWS_DELIVERED, .device = device, .time = v->now};
-    if (v->split->rates)
+    if (v->split->rates) {
+        place->event.time += v->split->rates[device].back;
         place->event.part = (struct corun_split_part){.begin = begin, .end = end, .done = end - begin};
-    else
+    } else {
         gpu_begin_delivery(v->split->gpus[device - 1], begin, end);
+    }
 }
 
 static void fetch(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end)
@@ -277,7 +279,7 @@ static uint64_t stop(struct executor *executor)
     struct virtual *v = virtual_of(executor);
     struct place *place = &v->desks[CPU].parts[0];
     double passed = v->now - place->start;
-    if (v->split->rates || place->recalled || !place->asks || place->seconds <= passed)
+    if (v->split->rates || !place->asks || place->seconds <= passed)
         return recall(executor);
     double interval = place->seconds * v->split->threads / (double)place->asks;
     place->done = completed(v, place);
@@ -305,13 +307,16 @@ static uint64_t take(struct executor *executor, uint64_t count)
     return taken;
 }
 
-static uint64_t progress(struct executor *executor, uint32_t device)
+static uint64_t progress(struct executor *executor, uint32_t device, double *seconds)
 {
     struct virtual *v = virtual_of(executor);
     struct place *place = &v->desks[device].parts[0];
     if (device != CPU || !v->desks[device].count)
         return 0;
-    return v->split->rates ? done_by_table(v, place, v->now - place->start) : place->done;
+    if (v->split->rates)
+        return done_by_table(v, place, v->now - place->start);
+    *seconds = fmax(*seconds, place->seconds);
+    return place->done;
 }
 
 static uint32_t stale(struct executor *executor, uint32_t device)

@@ -217,6 +217,26 @@ static void what_the_cpu_would_have_done_sooner_is_waste(void **state)
     assert_float_equal(split.spent, 3.3e-3, 1e-12);
 }
 
+/*
+ * A part costs the GPU 10 ms, and 40 us for each iteration; an iteration costs the CPU 12 ms. Whatever the first round has taught, the rounds
+ * come to last no longer than the GPU alone needs: a part that is given besides costs 10 ms, and is no reason to leave the CPU more.
+ */
+static void a_part_besides_is_no_speed(void **state)
+{
+    struct world world = {.speeds = {{0, 12e-3}, {10e-3, 40e-6}}};
+    struct corun_split_rate_table tables[] = {table(&world.speeds[0]), table(&world.speeds[1])};
+    struct corun_split_task task = {.name = "rounds", .iterations = 1000};
+    struct corun_split_options options = {.rates = tables, .rate_count = 2};
+    (void)state;
+    tables[1].most = 8;
+    assert_int_equal(corun_split_create(&task, &options, &world.split, NULL), CORUN_OK);
+    world.result = corun_split_result(world.split);
+    for (unsigned round = 0; round < 20; round++)
+        round_of(&world);
+    assert_true(world.result->seconds <= 50e-3 * 1.001);
+    corun_split_destroy(world.split);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +249,7 @@ int main(void)
         cmocka_unit_test(a_learned_split_survives_a_failure),
         cmocka_unit_test(what_the_cpu_would_have_done_sooner_is_waste),
         cmocka_unit_test(a_cpu_that_saves_less_than_handing_out_costs_is_left_out),
+        cmocka_unit_test(a_part_besides_is_no_speed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

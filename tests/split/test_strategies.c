@@ -335,6 +335,41 @@ static void meet_does_not_wait_for_a_late_gpu(void **state)
     end(&world);
 }
 
+/*
+ * The CPU needs a second for everything. The GPU has half of that, and computes it in `start`; its results would take `back` more.
+ */
+static void what_comes_back_late_is_not_sent_for(double start, double back, double seconds, uint64_t of_gpu)
+{
+    struct world world;
+    prepare(&world, "meet", 1000, 2, (struct speed[]){{0, 1e-3}, {start, 0}});
+    world.parameters.open = 0.5;
+    world.tables[1].back = back;
+    go(&world);
+    NEAR(world.result->seconds, seconds);
+    assert_int_equal(world.result->devices[1].iterations, of_gpu);
+    end(&world);
+}
+
+static void meet_sends_for_no_results_that_come_late(void **state)
+{
+    (void)state;
+    what_comes_back_late_is_not_sent_for(0.9, 0.5, 1, 0); /* the CPU races the GPU when that has computed its part */
+    what_comes_back_late_is_not_sent_for(0.4, 0.7, 1, 0); /* the CPU is still at its own */
+    what_comes_back_late_is_not_sent_for(0.4, 0.3, 0.7, 500); /* that is sooner than the CPU */
+}
+
+/* The whole part counts the way back, whatever the strategy. */
+static void results_take_time_to_come_back(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "static", 1000, 2, (struct speed[]){{0, 1e-3}, {0.4, 0}});
+    world.tables[1].back = 0.3;
+    go(&world);
+    NEAR(world.result->seconds, 0.7);
+    end(&world);
+}
+
 /* A GPU ends in the middle of what the CPU computes as well: the CPU keeps what it has begun, the GPU delivers the rest. */
 static void meet_in_the_middle_of_a_part(void **state)
 {
@@ -428,148 +463,6 @@ static void meet_costs_nothing_at_any_ratio(void **state)
         assert_true(1 / (1 / gpu_alone + 1 / cpu_alone) / world.result->seconds >= 0.93);
         end(&world);
     }
-}
-
-/* Of a GPU of which nothing is known: `full` iterations occupy it, `piece` of them move copy_bytes. */
-static uint64_t first_part_of_meet(uint64_t full, uint64_t piece)
-{
-    static const struct corun_split_parameters parameters = {
-#define P(name, value, least, most, meaning) .name = value,
-#include "corun/split_parameters.def"
-#undef P
-    };
-    struct corun_split_view view = {
-        .iterations = 1000, .left = 1000, .granularity = 1, .device_count = 2, .parameters = &parameters};
-    struct corun_split_decision decision = {0};
-    view.usable[0] = view.usable[1] = view.may_race = true;
-    view.most[0] = 1;
-    view.most[1] = 8;
-    view.full[1] = full;
-    view.piece[1] = piece;
-    corun_split_strategy_find("meet")(&view, &decision);
-    return decision.parts[1];
-}
-
-/* Parts of other sizes may leave a small rest that begins when they end. */
-static void meet_gives_a_small_task_whole(void **state)
-{
-    (void)state;
-    assert_int_equal(first_part_of_meet(1000, 0), 1000);
-    assert_int_equal(first_part_of_meet(500, 0), 1000);
-    assert_int_equal(first_part_of_meet(500, 300), 250); /* equal pieces, no small last one */
-    assert_int_equal(first_part_of_meet(400, 0), 100);   /* half of what occupies it, in pieces of a quarter */
-}
-
-/* A GPU has ended 100 of 100000 iterations in 1 ms, and the CPU as many; nothing is under way there. */
-static uint64_t further_part_of_meet(double handing)
-{
-    struct corun_split_step step = {.iterations = 100000, .end = 1e-3};
-    struct corun_split_view view = {.iterations = 100000,
-                                    .granularity = 1,
-                                    .device_count = 2,
-                                    .threads = 1,
-                                    .now = 1e-3,
-                                    .step_count = 1,
-                                    .steps = &step,
-                                    .parameters = &defaults};
-    struct corun_split_decision decision = {0};
-    step.part[0] = (struct corun_split_part){.end = 99900, .done = 100, .seconds = 1e-3, .busy = true};
-    step.part[1] = (struct corun_split_part){.begin = 99900, .end = 100000, .done = 100, .seconds = 1e-3, .fed = true};
-    view.usable[0] = view.usable[1] = view.may_race = view.busy[0] = true;
-    view.queued[0] = view.most[0] = 1;
-    view.most[1] = 8;
-    view.full[1] = 4;
-    view.handing[1] = handing;
-    corun_split_strategy_find("meet")(&view, &decision);
-    return decision.parts[1];
-}
-
-/* A piece is as long as `chunk_us`, 25 us, or 20 times what the host needs to enqueue one; at most half of the balance. */
-static void meet_gives_no_pieces_that_the_host_is_late_with(void **state)
-{
-    (void)state;
-    assert_in_range(further_part_of_meet(0), 1, 3);
-    assert_in_range(further_part_of_meet(100e-6), 199, 200);
-    assert_in_range(further_part_of_meet(10e-3), 19000, 20001);
-}
-
-/* Two granules are open, one of which a thread of the CPU has begun. That takes the CPU 3 ms or more, and the GPU 50 us. */
-static void meet_gives_a_granule_to_the_faster_side(void **state)
-{
-    struct corun_split_step step = {.iterations = 64, .end = 50e-6};
-    struct corun_split_view view = {.iterations = 64,
-                                    .granularity = 16,
-                                    .device_count = 2,
-                                    .threads = 1,
-                                    .now = 6e-3,
-                                    .step_count = 1,
-                                    .steps = &step,
-                                    .parameters = &defaults};
-    struct corun_split_decision decision = {0};
-    (void)state;
-    step.part[0] = (struct corun_split_part){.end = 48, .done = 16, .seconds = 6e-3, .busy = true};
-    step.part[1] = (struct corun_split_part){.begin = 48, .end = 64, .done = 16, .seconds = 50e-6, .fed = true};
-    view.usable[0] = view.usable[1] = view.may_race = view.busy[0] = true;
-    view.queued[0] = view.most[0] = 1;
-    view.most[1] = 8;
-    view.full[1] = 16;
-    corun_split_strategy_find("meet")(&view, &decision);
-    assert_int_equal(decision.parts[1], 16);
-}
-
-/* A real GPU that has been given so much of 16000 iterations; none has ended yet. The CPU is idle. */
-static struct corun_split_decision before_a_real_gpu_has_ended(uint64_t given, double usual)
-{
-    struct corun_split_step steps[] = {{.iterations = given}};
-    struct corun_split_view view = {.iterations = 16000,
-                                    .left = 16000 - given,
-                                    .granularity = 1,
-                                    .device_count = 2,
-                                    .threads = 1,
-                                    .now = 1e-3,
-                                    .step_count = given > 0,
-                                    .steps = steps,
-                                    .usual = usual,
-                                    .parameters = &defaults};
-    struct corun_split_decision decision = {0};
-    steps[0].part[1] = (struct corun_split_part){.begin = 16000 - given, .end = 16000, .busy = true, .fed = true};
-    view.usable[0] = view.usable[1] = view.may_race = true;
-    view.most[0] = 1;
-    view.most[1] = 8;
-    view.queued[1] = given > 0;
-    view.busy[1] = given > 0;
-    view.full[1] = 400;
-    view.handing[1] = 1e-5;
-    corun_split_strategy_find("meet")(&view, &decision);
-    return decision;
-}
-
-/* The first two pieces, of an eighth together, are given before the CPU begins. */
-static void meet_serves_a_real_gpu_first(void **state)
-{
-    (void)state;
-    struct corun_split_decision first = before_a_real_gpu_has_ended(0, 0);
-    assert_int_equal(first.parts[1], 666);
-    assert_int_equal(first.parts[0], 0);
-    assert_true(first.again && !first.race);
-    struct corun_split_decision second = before_a_real_gpu_has_ended(666, 0);
-    assert_int_equal(second.parts[1], 1334);
-    assert_int_equal(second.parts[0], 0);
-    struct corun_split_decision third = before_a_real_gpu_has_ended(2000, 0);
-    assert_int_equal(third.parts[1], 0);
-    assert_int_equal(third.parts[0], 14000);
-}
-
-/* What a real GPU has been given wholly the CPU begins when the GPU is later than in earlier runs. */
-static void meet_trusts_a_real_gpu(void **state)
-{
-    (void)state;
-    assert_true(before_a_real_gpu_has_ended(16000, 0).race);
-    assert_true(before_a_real_gpu_has_ended(16000, 0).trial); /* nothing of the CPU is known either */
-    assert_true(before_a_real_gpu_has_ended(16000, 4e-4).race);
-    struct corun_split_decision decision = before_a_real_gpu_has_ended(16000, 1e-3);
-    assert_false(decision.race);
-    assert_true(decision.wake > 1.9e-3 && decision.wake < 2.1e-3);
 }
 
 static void meet_survives_a_failure(void **state)
@@ -760,16 +653,13 @@ int main(void)
         cmocka_unit_test(a_gpu_that_is_not_full_is_not_underrated),
         cmocka_unit_test(meet_lets_nobody_wait),
         cmocka_unit_test(meet_does_not_wait_for_a_late_gpu),
+        cmocka_unit_test(meet_sends_for_no_results_that_come_late),
+        cmocka_unit_test(results_take_time_to_come_back),
         cmocka_unit_test(meet_in_the_middle_of_a_part),
         cmocka_unit_test(meet_begins_no_granule_that_ends_late),
         cmocka_unit_test(meet_goes_on_beside_a_gpu_that_is_late),
         cmocka_unit_test(meet_does_not_race_in_place),
         cmocka_unit_test(meet_costs_nothing_at_any_ratio),
-        cmocka_unit_test(meet_gives_a_granule_to_the_faster_side),
-        cmocka_unit_test(meet_gives_a_small_task_whole),
-        cmocka_unit_test(meet_gives_no_pieces_that_the_host_is_late_with),
-        cmocka_unit_test(meet_serves_a_real_gpu_first),
-        cmocka_unit_test(meet_trusts_a_real_gpu),
         cmocka_unit_test(meet_survives_a_failure),
         cmocka_unit_test(users_bring_their_own),
         cmocka_unit_test(strategies_have_names),
