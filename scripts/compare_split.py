@@ -8,7 +8,7 @@ GPU is a simulated one, or `native`. Each COMMAND is a program that uses corun/s
 mm, nbody, nns) or any other, for which the paper has no number. SECONDS is what an iteration takes a CPU thread beside a simulated GPU
 (cpu_seconds): then every number of the page is exact, the same at each run; without it the CPU is measured, again and again.
 Every program runs with each strategy, with cap as the thesis has it (patience=1e9,extrapolate=0,fill=0,ahead=0), without each of its additions, with first
-steps of 1/64 and 1/256, with fixed shares, and beside CPUs of other speeds; with --only, what these sections need (gains, goals, speeds,
+steps of 1/64 and 1/256, with fixed shares, and beside CPUs of other speeds; with --only, what these sections need (gains, goals, ratios, speeds,
 speedups, additions, imbalances, variances, first_steps, rates). Runs are kept in the cache, by program, GPU and settings: a page that was
 interrupted continues where it was, and whoever changes a program or the library begins with an empty one.
 """
@@ -28,6 +28,7 @@ THESIS = "patience=1e9,extrapolate=0,fill=0,ahead=0"
 SIZES = (0.001, 0.004, 0.016, 0.06, 0.25, 1)
 SHARES = (0.25, 0.5, 0.75, 0.9, 1, 1.1, 1.25)
 SPEEDS = (0.01, 0.1, 10, 100)
+RATIOS = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 10, 20, 50, 100)
 CASES = {"CPU alone": "strategy=static,cpu_share=1", "GPUs alone": "strategy=static,cpu_share=0",
          "sizes": "strategy=cap,variance=0,patience=1e9,rest=1,first=1/4096,growth=2", "static": "strategy=static", "quick": "strategy=quick",
          "split": "strategy=split", "cap": "strategy=cap", "meet": "strategy=meet", "thesis": f"strategy=cap,{THESIS}",
@@ -87,6 +88,12 @@ class Program:
 
     def speed(self, speed):
         return self.settled(f"{self.beginning(speed)},strategy=meet")
+
+    def ratio(self, ratio, strategy):
+        """Beside a CPU that is so many times as fast as the GPU."""
+        alone = self["GPUs alone"]
+        each = seconds(alone) / ratio / sum(one["iterations"] for one in alone) * float(self.threads)
+        return self.settled(f"threads={self.threads},cpu_seconds={each:g},strategy={strategy}")
 
 
 def seconds(rounds):
@@ -225,6 +232,23 @@ def speeds(results):
     table(["program"] + [f"{speed:g} times as fast" for speed in sorted([*SPEEDS, 1])], rows)
 
 
+def ratios(results):
+    results = {name: result for name, result in results.items() if result.each}
+    if not results:
+        return
+    for strategy, title in (("meet", "meet"), ("cap", "our CAP")):
+        print(f"## Over ratios of CPU to GPU: {title} over the faster side alone, and in brackets its efficiency\n")
+        rows = []
+        for ratio in RATIOS:
+            row = [f"1 : {1 / ratio:g}" if ratio < 1 else f"{ratio:g} : 1"]
+            for result in results.values():
+                gpu = seconds(result["GPUs alone"])
+                cpu, ours = gpu / ratio, seconds(result.ratio(ratio, strategy))
+                row.append(f"{ours / min(cpu, gpu):.3f} ({1 / (1 / cpu + 1 / gpu) / ours:.2f})")
+            rows.append(row)
+        table(["CPU : GPU", *results], rows)
+
+
 def rates(results):
     print("## Figure 4-1: rate of the GPU over the size of its part, relative to the CPU's\n")
     rows = []
@@ -242,7 +266,7 @@ def rates(results):
     table(["program"] + [f"{100 * size:g} %" for size in SIZES], rows)
 
 
-SECTIONS = (gains, goals, speeds, speedups, additions, imbalances, variances, first_steps, rates)
+SECTIONS = (gains, goals, ratios, speeds, speedups, additions, imbalances, variances, first_steps, rates)
 
 
 def option(arguments, name):

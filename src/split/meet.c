@@ -256,7 +256,7 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
     if (!(record->rate > 0) || (under_way > 0 && (alone || (under_way >= enough && view->queued[device] > 1))))
         return 0;
     struct line line = prospect(view, device, record);
-    double shortest = alone ? 0 : record->shortest + view->delivery[device];
+    double shortest = record->shortest + view->delivery[device];
     double shared, others = rate_of_others(view, device, &line, open, shortest, &shared);
     if (!(others > 0)) /* the threads of the CPU may have begun a granule each */
         return fmax((double)view->granularity, open - (double)view->granularity * view->threads);
@@ -287,13 +287,14 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
 static uint64_t whole_part(const struct corun_split_view *view, uint32_t device, uint64_t open, double wanted)
 {
     struct record record = record_of(view, device);
-    double cpu = cpu_rate(view) / fmax(1, view->threads), rate = record.rate;
-    if (view->learned && !record.given) { /* shares are rates */
+    double cpu = cpu_rate(view) / fmax(1, view->threads), rate = record.rate, more = (double)view->granularity - 1;
+    if (view->learned && !record.given) { /* shares are rates, and say nothing of fractions of an iteration */
         cpu = view->learned[CPU] / fmax(1, view->threads);
         rate = view->learned[device];
+        more = (1 - 1e-6) * (double)view->granularity;
     }
     bool up = cpu > 0 && rate > cpu && wanted > 0;
-    uint64_t part = whole(view, up ? wanted + (1 - 1e-6) * (double)view->granularity : wanted);
+    uint64_t part = whole(view, up ? wanted + more : wanted);
     return part < open ? part : open;
 }
 

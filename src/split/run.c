@@ -488,6 +488,8 @@ static uint64_t first_held(const struct corun_split *split, uint32_t device)
 static void begin_fetches(struct corun_split *split, const struct corun_split_decision *decision)
 {
     for (uint32_t d = 1; d < split->device_count; d++) {
+        if (!decision->fetch[d])
+            continue;
         uint64_t end = first_held(split, d), count = decision->fetch[d] < end ? decision->fetch[d] : end;
         uint64_t begin = end - count, ragged = begin % split->task.granularity;
         begin += ragged ? split->task.granularity - ragged : 0;
