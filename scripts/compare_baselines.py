@@ -3,9 +3,9 @@
 """Figures 15, 16, 19 and 20 of Sun et al., SMQoS, Parallel Computing 2022, again: latency-sensitive kernels beside batch kernels on a simulated
 V100, under policies in software and in hardware, and on parts of the GPU.
 
-    compare_baselines.py CORUN [--gpu GPU] [--part GPU] [--cycles N] [--epoch N] [--goals 0.8 0.9 0.95] [--results FILE] [--only FIGURE]
+    compare_baselines.py CORUN [--whole] [--gpu GPU] [--part GPU] [--cycles N] [--epoch N] [--goals 0.8 0.9 0.95] [--results FILE] [--only FIGURE]
 
-Writes the page in Markdown. What has run is kept in the file of results (a line of JSON for each run), so that a page which was interrupted goes on. `--part`
+Writes the page in Markdown. With --whole the GPU is the V100 with all of its SMs, and kernels have sizes that fill it. What has run is kept in the file of results (a line of JSON for each run), so that a page which was interrupted goes on. `--part`
 is the GPU with {sms}, {controllers} and {l2} in place of its numbers: of it the parts of a partitioned GPU are made. With --kept nothing is run: cases that
 have not run on every machine are left out.
 """
@@ -18,8 +18,10 @@ import subprocess
 import sys
 import time
 
-LS = {"HS": "hotspot@medium", "MERGE": "merge-sort@medium", "LIB": "lib@small", "LBM": "lbm@medium"}
-BATCH = {"PF": "pathfinder@medium", "BINO": "binomial-options@medium", "GESUMMV": "gesummv@small", "ATAX": "atax@small"}
+EIGHTH_LS = {"HS": "hotspot@medium", "MERGE": "merge-sort@medium", "LIB": "lib@small", "LBM": "lbm@medium"}
+EIGHTH_BATCH = {"PF": "pathfinder@medium", "BINO": "binomial-options@medium", "GESUMMV": "gesummv@small", "ATAX": "atax@small"}
+WHOLE_LS = {"HS": "hotspot@large", "MERGE": "merge-sort@large", "LIB": "lib@medium", "LBM": "lbm@large"}
+WHOLE_BATCH = {"PF": "pathfinder@large", "BINO": "binomial-options@medium", "GESUMMV": "gesummv@small", "ATAX": "atax@small"}
 # name, machine, policy
 WAYS = (("dynamic, software", "software", "smqos:gate=off"), ("static, software", "software", "static-smqos"),
         ("thread limits, software", "software", "thread-limits"), ("smqos, hardware", "hardware", "smqos:gate=off"),

@@ -41,15 +41,17 @@ _Static_assert(WORKERS_SEATED == 1 && WORKERS_STRICT == 2 && WORKERS_TELL == 4 &
 
 /*
  * %others: not the elected thread. %apart: of a warp without the elected thread. %claimed: the place of this worker is given up already, or was not taken. %quiet: there is nothing to ask
- * for any more. %slot: the slot that is read, or written, next. %drawn, %state: what was asked for, the next index and the two words of the place.
+ * for any more. %slot: the slot that is read, or written, next. %drawn, %owed: what was asked for, the next index and limit and resident workers of the place;
+ * they are kept while the body runs, so %owed is one register.
  */
-static const char declarations[] = ".reg .pred %others, %quiet, %strict, %claimed, %odd, %out, %direct, %behind, %p;\n"
-                                   ".reg .pred %apart, %more;\n"
-                                   ".reg .pred %dropping;\n"
-                                   ".reg .b16 %limit, %resident, %seen;\n"
-                                   ".reg .b32 %x, %y, %z, %a, %b, %c, %t, %u, %slot, %flags, %word, %drawn, %last;\n"
-                                   ".reg .b32 %row, %reciprocal, %rows, %layer, %told;\n"
-                                   ".reg .b64 %place, %queue, %time, %state;\n";
+static const char declarations[] =
+    ".reg .pred %others, %quiet, %strict, %claimed, %odd, %out, %direct, %behind, %p;\n"
+    ".reg .pred %apart, %more;\n"
+    ".reg .pred %dropping;\n"
+    ".reg .b16 %limit, %resident, %seen;\n"
+    ".reg .b32 %x, %y, %z, %a, %b, %c, %t, %u, %slot, %flags, %word, %owed, %drawn, %last;\n"
+    ".reg .b32 %row, %reciprocal, %rows, %layer, %told;\n"
+    ".reg .b64 %place, %queue, %time, %state;\n";
 
 /*
  * One thread is elected, the first one of one of the first four warps: which one, the number of the worker decides, so that on an SM the warps that talk
@@ -123,7 +125,7 @@ static const char joining[] = "@%others bra FIRST;\n"
                               "neg.s64 %time, %time;\n"
                               "red.global.add.u64 [%place+8], %time;\n"
                               "BEGIN:\n"
-                              "mov.u64 %state, <UNLIMITED>;\n";
+                              "mov.u32 %owed, <UNLIMITED>;\n";
 
 /*
  * What is rare at the beginning. The launch before is not complete: its thread blocks need places, or it is waited for, without a place. FULL: no place
@@ -206,7 +208,7 @@ static const char thrifty_next_slot[] = "mov.u32 %slot, worker;\n"
                                         "@!%odd add.u32 %slot, %slot, 16;\n";
 static const char thrifty_ending[] = "@%others bra NEXT;\n"
                                      "mov.u32 %drawn, -1;\n"
-                                     "mov.u64 %state, <UNLIMITED>;\n"
+                                     "mov.u32 %owed, <UNLIMITED>;\n"
                                      "ld.param.v4.u32 {%row, %reciprocal, %rows, %flags}, [arguments+32];\n"
                                      "@%claimed bra TAKEN;\n"
                                      "<ask>"
@@ -214,7 +216,7 @@ static const char thrifty_ending[] = "@%others bra NEXT;\n"
                                      "TAKEN:\n";
 
 /* The elected thread gives the place up if it is owed no longer, one worker for each such place. */
-static const char staying[] = "cvt.u32.u64 %word, %state;\n"
+static const char staying[] = "mov.u32 %word, %owed;\n"
                               "<too-many>"
                               "@%p bra CLAIM;\n";
 
@@ -244,18 +246,17 @@ static const char rare[] = "CLAIM:\n"
                            "bra $;\n"
                            "CLAIM_CLAIMED:\n"
                            "<leave>"
-                           "mov.u64 %time, <DONE>;\n"
                            "setp.ne.u32 %p, %x, -1;\n"
-                           "@%p red.global.add.u64 [%place], %time;\n"
+                           "@%p red.global.add.u32 [%place+4], 1;\n"
                            "<true quiet>"
-                           "mov.u64 %state, <UNLIMITED>;\n"
+                           "mov.u32 %owed, <UNLIMITED>;\n"
                            "mov.u32 %drawn, -1;\n"
                            "bra $;\n"
                            "STRICTLY:\n"
                            "<place>"
-                           "cvt.u32.u64 %word, %state;\n"
+                           "mov.u32 %word, %owed;\n"
                            "mov.u32 %drawn, -1;\n"
-                           "mov.u64 %state, <UNLIMITED>;\n"
+                           "mov.u32 %owed, <UNLIMITED>;\n"
                            "<too-many>"
                            "@!%p bra DRAW;\n"
                            "<claim STRICT_>"
@@ -273,7 +274,7 @@ static const char asking[] = "@%quiet bra ASKED;\n"
                              "ASKED:\n";
 
 /* The elected thread is told to leave at once, if too many are there: it gives back what it has drawn, and has not begun. */
-static const char flagged[] = "cvt.u32.u64 %word, %state;\n"
+static const char flagged[] = "mov.u32 %word, %owed;\n"
                               "mov.b32 {%limit, %resident}, %word;\n"
                               "<at-once limit>"
                               "@%p bra GIVING;\n"
@@ -292,7 +293,7 @@ static const char giving[] = "GIVING:\n"
                              "<return>"
                              "GONE:\n"
                              "<leave>"
-                             "mov.u64 %state, <UNLIMITED>;\n"
+                             "mov.u32 %owed, <UNLIMITED>;\n"
                              "mov.u32 %drawn, -1;\n"
                              "bra GIVEN;\n"
                              "GIVE_AFTER:\n" /* what was given back before, and is not taken, or nothing */
@@ -358,7 +359,7 @@ static const char polling[] = "@%others bra ON;\n"
                               "ld.shared.b32 %drawn, [worker+12];\n"
                               "<return>"
                               "<leave><true claimed><true quiet><true dropping><false strict>"
-                              "mov.u64 %state, <UNLIMITED>;\n"
+                              "mov.u32 %owed, <UNLIMITED>;\n"
                               "mov.u32 %drawn, -1;\n";
 
 static const char looking[] = "LEAVE_STAYS:\n"

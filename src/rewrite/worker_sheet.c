@@ -10,7 +10,6 @@ static const struct {
     {"RESIDENT", "65536"},   /* one more, in the word of limit and resident */
     {"COUNT", "4095"},       /* WORKERS_UNLIMITED: what is above says who goes first */
     {"UNLIMITED", "65535"},  /* nobody is there, and everybody may be */
-    {"DONE", "4294967296"},  /* one more, in the two words of a place */
     {"ALIVE", "4294967297"}, /* one more, and a thread block drawn, in the first two words of a queue */
     {"GOLDEN",
      "2654435769"}, /* 2^32 times the golden section: its multiples are evenly spread, those by a stride too */
@@ -35,8 +34,8 @@ static const struct {
             "@!%strict atom.global.add.u32 %drawn, [%queue], 1;\n"
             "mov.u32 %t, %smid;\n"
             "mad.wide.u32 %place, %t, 16, %place;\n"
-            "mov.u64 %time, 4294967296;\n"
-            "atom.global.add.u64 %state, [%place], %time;\n"},
+            "red.global.add.u32 [%place+4], 1;\n"
+            "ld.volatile.global.u32 %owed, [%place];\n"},
     /* gives a place up if %word still says so; to ?CLAIMED if that was done, else on */
     {"claim", "?AGAIN:\n"
               "sub.u32 %t, %word, 65536;\n"

@@ -338,7 +338,7 @@ static bool begin_inner(const struct kernel_writer *writer, struct splice *inner
 /* The elected thread asks for what is next. False when out of memory. */
 static bool write_asking(const struct kernel_writer *writer)
 {
-    static const char *const names[] = {"%quiet", "%strict", "%drawn", "%state", "%place", "%queue", "%time", "%t"};
+    static const char *const names[] = {"%quiet", "%strict", "%drawn", "%owed", "%place", "%queue", "%t"};
     if (!begin_inner(writer, writer->asking, sizeof names / sizeof names[0], names))
         return false;
     splice_rest(writer->asking);
@@ -356,9 +356,10 @@ static void write_leave(const struct kernel_writer *writer, uint32_t guard)
 /* A place to leave. At a barrier, it is the barrier at hand. False when out of memory. */
 static bool write_leaving(const struct kernel_writer *writer, const struct ptx_instruction *barrier)
 {
-    static const char *const names[] = {"%others", "%quiet",    "%strict", "%claimed", "%seen",  "%last",  "%dropping",
-                                        "%limit",  "%resident", "%drawn",  "%state",   "%place", "%queue", "%time",
-                                        "%t",      "%u",        "%a",      "%b",       "%word",  "%flags", "%p"};
+    static const char *const names[] = {"%others",   "%quiet", "%strict",   "%claimed", "%seen", "%last",
+                                        "%dropping", "%limit", "%resident", "%drawn",   "%owed", "%state",
+                                        "%place",    "%queue", "%time",     "%t",       "%u",    "%a",
+                                        "%b",        "%word",  "%flags",    "%p"};
     uint32_t p = splice_register(writer->loop, "%p"), dropping = splice_register(writer->loop, "%dropping");
     if (!begin_inner(writer, writer->leaving, sizeof names / sizeof names[0], names))
         return false;

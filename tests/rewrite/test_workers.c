@@ -371,6 +371,39 @@ static void refused_kernel_hands_on(void **state)
     rewrite_case_destroy(&item);
 }
 
+/* What a worker keeps while the old kernel runs can cost an SM a thread block: the slot, what was drawn, the word of its place; beside that an address, for a moment. */
+static void few_registers_are_kept(void **state)
+{
+    enum { VALUES = 32, KEPT = 5 };
+    (void)state;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    assert_non_null(out);
+    fputs(HEAD
+          ".visible .entry k(.param .u64 out)\n{\n.reg .f32 %f<33>; .reg .b32 %r<3>; .reg .b64 %d<3>; .reg .pred %p;\n"
+          "mov.u32 %r0, %ctaid.x;\nld.param.u64 %d0, [out];\nmul.wide.u32 %d1, %r0, 256;\nadd.u64 %d0, %d0, %d1;\n"
+          "mov.u32 %r1, 0;\n",
+          out);
+    for (uint32_t i = 0; i < VALUES; i++)
+        fprintf(out, "ld.global.f32 %%f%u, [%%d0+%u];\n", i, 4 * i);
+    fputs("AGAIN:\n", out);
+    for (uint32_t i = 0; i < VALUES; i++)
+        fprintf(out, "fma.rn.f32 %%f%u, %%f%u, %%f%u, %%f%u;\n", i, i, (i + 1) % VALUES, i);
+    fputs("bar.sync 0;\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p, %r1, 4;\n@%p bra AGAIN;\n", out);
+    for (uint32_t i = 0; i < VALUES; i++)
+        fprintf(out, "st.global.f32 [%%d0+%u], %%f%u;\n", 4 * i, i);
+    fputs("ret;\n}\n", out);
+    fclose(out);
+    struct rewrite_case item = rewrite_case_create(workers_module, text, bytes);
+    const struct rewritten_kernel *kernel = rewrite_case_kernel(&item, "k");
+    assert_null(kernel->refusal);
+    assert_true(kernel->registers_before > VALUES);
+    assert_in_range(kernel->registers_after, kernel->registers_before, kernel->registers_before + KEPT);
+    rewrite_case_destroy(&item);
+    free(text);
+}
+
 static void expect_refusal(const struct rewrite_case *item, const char *name, uint32_t line, const char *refusal)
 {
     const struct rewritten_kernel *kernel = rewrite_case_kernel(item, name);
@@ -650,6 +683,7 @@ int main(void)
         cmocka_unit_test(only_before_volta),
         cmocka_unit_test(functions_are_told),
         cmocka_unit_test(refused_kernel_hands_on),
+        cmocka_unit_test(few_registers_are_kept),
         cmocka_unit_test(refusals),
         cmocka_unit_test(barriers_that_are_not_known),
         cmocka_unit_test(endings_before_acts_of_a_warp),

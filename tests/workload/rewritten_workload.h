@@ -41,7 +41,7 @@ static inline void __attribute__((noreturn)) stop_with(const struct corun_diagno
  * The workload's kernels become the rewritten ones, which take no more arguments from the description than before. Its module becomes the rewritten one, unless that borrows the
  * variables of what it was.
  */
-static inline void rewrite_kernels(struct rewritten_workload *run, rewrite_pass *pass)
+static inline void rewrite_kernels(struct rewritten_workload *run, rewrite_pass *pass, uint32_t assembling)
 {
     struct corun_workload *workload = run->workload;
     struct corun_module *module;
@@ -49,7 +49,7 @@ static inline void rewrite_kernels(struct rewritten_workload *run, rewrite_pass 
     size_t bytes;
     if (rewrite_text(pass, workload->ptx_path, workload->ptx, workload->ptx_bytes, run->list, &run->rewritten, &text,
                      &bytes) ||
-        corun_module_load(workload->ptx_path, text, bytes, run->list, &module))
+        corun_module_assemble(workload->ptx_path, text, bytes, assembling, run->list, &module))
         stop_with(run->list, "rewriting");
     free(text);
     assert_int_equal(run->rewritten.rewritten_count, run->rewritten.kernel_count);
@@ -98,21 +98,27 @@ static inline void copy_constants(const struct rewritten_workload *run)
     }
 }
 
-/* Without a pass: as it is. */
-static inline struct rewritten_workload rewritten_workload_create(const char *specification, rewrite_pass *pass)
+/* Without a pass: as it is. `assembling` is the machine code of a GPU, made of what the pass leaves, as a driver does. */
+static inline struct rewritten_workload rewritten_workload_assemble(const char *specification, rewrite_pass *pass,
+                                                                    uint32_t assembling)
 {
     struct rewritten_workload run = {.list = corun_diagnostics_create()};
     char data[4096];
     if (corun_data_directory(data, sizeof data, run.list) ||
-        corun_workload_load(specification, data, run.list, &run.workload))
+        corun_workload_assemble(specification, data, assembling, run.list, &run.workload))
         stop_with(run.list, specification);
     if (pass)
-        rewrite_kernels(&run, pass);
+        rewrite_kernels(&run, pass, assembling);
     if (corun_instance_create(run.workload, 0, 1, run.list, &run.instance))
         stop_with(run.list, specification);
     if (run.beside)
         load_beside(&run);
     return run;
+}
+
+static inline struct rewritten_workload rewritten_workload_create(const char *specification, rewrite_pass *pass)
+{
+    return rewritten_workload_assemble(specification, pass, 0);
 }
 
 static inline void rewritten_workload_destroy(struct rewritten_workload *run)

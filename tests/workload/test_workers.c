@@ -234,10 +234,11 @@ static double percent(uint64_t part, uint64_t whole)
     return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-/* A row of the table. */
+/* A row of the table: of machine code, where the GPU has it. */
 static void print_cost(const char *specification, const struct crew *crew, const struct corun_gpu_config *config)
 {
-    struct worker_run whole = worker_run_create(specification, NULL), workers = worker_run_create(specification, crew);
+    struct worker_run whole = worker_run_assemble(specification, NULL, config->machine_code);
+    struct worker_run workers = worker_run_assemble(specification, crew, config->machine_code);
     run_with_timing(&whole, config);
     run_with_timing(&workers, config);
     uint64_t before = whole.last_cycle - whole.first_cycle, after = workers.last_cycle - workers.first_cycle;

@@ -50,11 +50,11 @@ static inline void get(const struct worker_run *run, uint64_t address, void *to,
 }
 
 /* Without a crew: the kernels as they are, whole. */
-static inline struct worker_run worker_run_create(const char *specification, const struct crew *crew)
+static inline struct worker_run worker_run_assemble(const char *specification, const struct crew *crew,
+                                                    uint32_t assembling)
 {
-    struct worker_run run = {.base = rewritten_workload_create(specification, !crew         ? NULL
-                                                                              : crew->drops ? workers_dropping_module
-                                                                                            : workers_module)};
+    rewrite_pass *pass = !crew ? NULL : crew->drops ? workers_dropping_module : workers_module;
+    struct worker_run run = {.base = rewritten_workload_assemble(specification, pass, assembling)};
     static const struct worker_place places[2 * MOST_SMS];
     if (!crew)
         return run;
@@ -68,6 +68,11 @@ static inline struct worker_run worker_run_create(const char *specification, con
     if (crew->drops)
         assert_int_equal(corun_memory_allocate(memory, ROOM * sizeof(struct worker_returned), &run.returned), CORUN_OK);
     return run;
+}
+
+static inline struct worker_run worker_run_create(const char *specification, const struct crew *crew)
+{
+    return worker_run_assemble(specification, crew, 0);
 }
 
 static inline void worker_run_destroy(struct worker_run *run)
