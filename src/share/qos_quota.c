@@ -31,7 +31,7 @@ static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_ADJUST] = {"tb_adjust", 1, 0, 1, true,
                           "gives a kernel that misses its goal more thread blocks at run time", "off|on"},
     [PARAMETER_IDEAL] = {"ideal", 0, 0, 1, true, "state is saved and restored in no time", "off|on"},
-    [PARAMETER_MARGIN] = {"margin", 0, 0, 1, false, "aims at so much more than goals, as a part of each"},
+    [PARAMETER_MARGIN] = {"margin", 0, 0, 1, false, "aims at so much more than goals, as a part of each", NULL},
 };
 
 #define SHOWN_APPLICATIONS 4u
