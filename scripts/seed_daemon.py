@@ -54,6 +54,10 @@ def daemon():
         message(0, "POLICY", struct.pack("<I", 2**32 - 1), b"even") + message(0, "POLICY", struct.pack("<I", 1), b"smk") + launch(0, 0) + wait(0)
     yield "runs", first + message(0, "RUN", struct.pack("<Q2I", 500, 0, 0)) + message(0, "RUN", struct.pack("<Q2I", 600, 1, 0)) + \
         message(0, "COPY", struct.pack("<2I2Q", 1, 0, 0, 1000)) + wait(0, 1000)
+    for until in 1000, 2**64 - 1:
+        idle = message(0, "IDLE", struct.pack("<Q", until))
+        yield f"idle-{until % 1001}", first + begin(1, "two", 1, "0") + launch(0, 0) + launch(1, 1) + idle + wait(1) + wait(0) + idle + idle + wait(1)
+        yield f"goes-idle-{until % 1001}", first + begin(1, "two", 1, "0") + idle + bytes([80 * 3]) + launch(1, 1) + wait(1)
     yield "memory", first + message(0, "FREE", struct.pack("<2IQ", 0, 0, BUFFER) + text("cudaFree")) + \
         message(0, "ALLOCATE", struct.pack("<2I2Q", 0, 1, BUFFER, 8192)) + message(0, "LEAVE", struct.pack("<I", 0)) + \
         message(0, "CONTEXT_GONE", struct.pack("<I", 0))
@@ -84,6 +88,8 @@ def client():
     steps = bytes([0, 0, 1, 2, 3, 4, 5, 6, 4, 3, 4, 7, 16, 16, 17, 18, 19, 20, 4, 4, 6, 5, 7, 23])
     yield "runs", bytes([5]) + steps + answers("WELCOME") + context + launched + answers("ENDED", "TIME", "PLACE", "DONE") + \
         answer("MESSAGE", 9) + answer("PRINT", 9) + answers("TIME", "LAUNCHED", "TIME", "DONE") + context + launched + answers("DONE", "DONE", "DONE")
+    steps = bytes([0, 14, 4, 14, 15, 15, 14, 6, 14, 14] + [4] * 14)
+    yield "idle", bytes([5]) + steps + answers("WELCOME") + context + answers("TIME", "TIME", "TIME", "TIME", "TIME", "DONE", "TIME", "TIME", "TIME")
 
 
 def shim():

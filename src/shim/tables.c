@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What workers of a context need lies in its device memory: a table of places, by the number of the SM, one in which every SM owes everything, and a
- * queue for each stream, which the launches there use one after the other. A thread writes what corund says into the table, in a stream that waits for nobody:
+ * What workers of a context need lies in its device memory: a table of places, by the number of the SM, one in which every SM owes everything, and
+ * queues for each stream, which the launches there use one after the other. A thread writes what corund says into the table, in a stream that waits for nobody:
  * the program may be within a call that waits for what obeys it.
  */
 #include "shim/tables.h"
@@ -341,7 +341,7 @@ static bool describe_device(struct crew *crew)
 static bool fill(struct crew *crew, uint32_t sms)
 {
     const size_t table = BOARD_PLACES * sizeof(struct worker_place);
-    const size_t queues = TABLES_STREAMS * sizeof(struct worker_queue);
+    const size_t each = (QUEUE_LAUNCHES + 1) * sizeof(struct worker_queue), queues = TABLES_STREAMS * each;
     uint64_t memory = 0;
     if (!describe_device(crew) || state.stream_create(&crew->writer, NON_BLOCKING) != BELOW_OK)
         return false;
@@ -352,7 +352,7 @@ static bool fill(struct crew *crew, uint32_t sms)
     crew->all = memory;
     crew->places = memory + table;
     for (uint32_t i = 0; i < TABLES_STREAMS; i++)
-        crew->queues[i].address = memory + 2 * table + i * sizeof(struct worker_queue);
+        crew->queues[i].address = memory + 2 * table + i * each;
     /* the rows that are copied first are others by the time that they are copied, unless that is waited for */
     if (state.set(memory, 0, (2 * table + queues) / sizeof(uint32_t), crew->writer) == BELOW_OK &&
         write_limits(crew, crew->all, board_sms(0, BOARD_SMS)) && state.stream_wait(crew->writer) == BELOW_OK &&

@@ -14,13 +14,16 @@
 
 #define TABLES_STREAMS 1024u /* of a context; launches into further ones stay whole */
 
-/* The queue of a stream. */
+#define QUEUE_LAUNCHES 15u /* that a stream makes until its queues are begun anew, all at once */
+
+/* The queues of a stream: its launches take one after the other. */
 struct queue {
     bool taken;
-    uint64_t stream; /* its number, which no other one of the process ever has */
-    uint64_t address;
-    uint32_t total;       /* as the queue has it, when the launches before have run */
-    pthread_mutex_t lock; /* while a launch is made of several */
+    uint64_t stream;                 /* its number, which no other one of the process ever has */
+    uint64_t address;                /* of the first; one more, behind them, is for what long launches leave */
+    uint32_t used;                   /* of them, since they were begun anew */
+    uint32_t totals[QUEUE_LAUNCHES]; /* as each has it, when the launches before have run */
+    pthread_mutex_t lock;            /* while a launch is made of several */
 };
 
 struct growth;

@@ -18,17 +18,21 @@
 enum { LONG_ROUNDS = 32 };
 
 typedef int write_value(void *stream, uint64_t address, uint32_t value, unsigned flags);
+typedef int set_words(uint64_t address, size_t pitch, unsigned value, size_t width, size_t height, void *stream);
 
 static struct {
     pthread_once_t once;
     _Atomic uint64_t launches;
     write_value *write, *write_thread;
+    set_words *set, *set_thread;
 } state = {.once = PTHREAD_ONCE_INIT};
 
 static void find_calls(void)
 {
     state.write = (write_value *)below_called(CALLED_cuStreamWriteValue32_v2);
     state.write_thread = (write_value *)below_called(CALLED_cuStreamWriteValue32_v2_ptsz);
+    state.set = (set_words *)below_called(CALLED_cuMemsetD2D32Async);
+    state.set_thread = (set_words *)below_called(CALLED_cuMemsetD2D32Async_ptsz);
 }
 
 static int launch_workers(const struct launch *launch, const struct kernel *kernel, uint32_t workers,
@@ -48,20 +52,40 @@ struct shape {
     uint32_t per_sm, threads; /* thread blocks that an SM holds; of each */
 };
 
-/* Before the first workers draw, in the order of the stream. */
-static int set_queue(const struct launch *launch, struct queue *queue, const struct worker_queue *first)
+/* Nobody has drawn anything from them, in the order of the stream: the launches before have run by then. */
+static int begin_anew(const struct launch *launch, struct queue *queue)
+{
+    set_words *set = launch->per_thread ? state.set_thread : state.set;
+    int error = set ? set(queue->address, sizeof(struct worker_queue), 0, 1, QUEUE_LAUNCHES, launch->stream)
+                    : BELOW_NOT_SUPPORTED;
+    if (error == BELOW_OK)
+        queue->used = 0;
+    return error;
+}
+
+/* A queue for a launch: before the first workers draw, in the order of the stream. Mostly it is as the launch wants it, and nothing is written. */
+static int set_queue(const struct launch *launch, struct queue *queue, const struct worker_queue *first,
+                     uint64_t *address)
 {
     write_value *write = launch->per_thread ? state.write_thread : state.write;
-    int error = BELOW_OK;
-    if (!write)
-        return BELOW_NOT_SUPPORTED;
-    if (queue->total != first->total) {
-        error = write(launch->stream, queue->address + offsetof(struct worker_queue, total), first->total, 0);
-        queue->total = error == BELOW_OK ? first->total : 0;
+    int error = queue->used == QUEUE_LAUNCHES ? begin_anew(launch, queue) : BELOW_OK;
+    if (error != BELOW_OK || !write)
+        return write ? error : BELOW_NOT_SUPPORTED;
+    uint32_t at = queue->used++;
+    *address = queue->address + at * sizeof(struct worker_queue);
+    if (queue->totals[at] != first->total) {
+        error = write(launch->stream, *address + offsetof(struct worker_queue, total), first->total, 0);
+        queue->totals[at] = error == BELOW_OK ? first->total : 0;
     }
-    return error != BELOW_OK
-               ? error
-               : write(launch->stream, queue->address + offsetof(struct worker_queue, next), first->next, 0);
+    if (error == BELOW_OK && first->next)
+        error = write(launch->stream, *address + offsetof(struct worker_queue, next), first->next, 0);
+    return error;
+}
+
+/* What is left of a launch that grew is told to its last workers there. */
+static uint64_t queue_of_rest(const struct queue *queue)
+{
+    return queue->address + QUEUE_LAUNCHES * sizeof(struct worker_queue);
 }
 
 /* A launch being made: what of it is in the stream already. */
@@ -85,8 +109,7 @@ static int make_chain(struct making *making)
 {
     const struct shape *shape = making->shape;
     struct worker_arguments arguments = making->arguments;
-    arguments.queue = making->queue->address;
-    int error = set_queue(making->launch, making->queue, &making->first);
+    int error = set_queue(making->launch, making->queue, &making->first, &arguments.queue);
     if (error == BELOW_OK)
         error = launch_workers(making->launch, making->kernel, shape->workers, &arguments);
     making->begun = error == BELOW_OK;
@@ -116,11 +139,10 @@ static int make_growing(struct making *making, struct growth *growth, uint32_t p
     if (error == BELOW_OK)
         error = launch_workers(launch, making->kernel, shape->workers, &arguments);
     if (error == BELOW_OK)
-        error = growth_close(growth, place, launch, making->queue->address, shape->total);
+        error = growth_close(growth, place, launch, queue_of_rest(making->queue), shape->total);
     if (error != BELOW_OK)
         return error;
-    making->queue->total = shape->total;
-    arguments.queue = making->queue->address;
+    arguments.queue = queue_of_rest(making->queue);
     arguments.places = making->crew->all;
     error = launch_workers(launch, making->kernel, shape->workers, &arguments);
     if (error == BELOW_OK)
