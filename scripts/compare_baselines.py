@@ -18,8 +18,9 @@ import subprocess
 import sys
 import time
 
-EIGHTH_LS = {"HS": "hotspot@medium", "MERGE": "merge-sort@medium", "LIB": "lib@small", "LBM": "lbm@medium"}
-EIGHTH_BATCH = {"PF": "pathfinder@medium", "BINO": "binomial-options@medium", "GESUMMV": "gesummv@small", "ATAX": "atax@small"}
+# Workloads on an eighth of the V100, and sizes that fill all of it. A thread block of GESUMMV or ATAX takes longer in a larger size, so these stay.
+LS = {"HS": "hotspot@medium", "MERGE": "merge-sort@medium", "LIB": "lib@small", "LBM": "lbm@medium"}
+BATCH = {"PF": "pathfinder@medium", "BINO": "binomial-options@medium", "GESUMMV": "gesummv@small", "ATAX": "atax@small"}
 WHOLE_LS = {"HS": "hotspot@large", "MERGE": "merge-sort@large", "LIB": "lib@medium", "LBM": "lbm@large"}
 WHOLE_BATCH = {"PF": "pathfinder@large", "BINO": "binomial-options@medium", "GESUMMV": "gesummv@small", "ATAX": "atax@small"}
 # name, machine, policy
@@ -33,6 +34,7 @@ SMS, CONTROLLERS, L2 = 10, 4, 768
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corun")
+    parser.add_argument("--whole", action="store_true", help="all SMs of the V100, and sizes that fill them; only pace and smqos in software")
     parser.add_argument("--gpu", default=f"quadro-v100:sms={SMS},memory_controllers={CONTROLLERS},l2={L2}K")
     parser.add_argument("--part", default="quadro-v100:sms={sms},memory_controllers={controllers},l2={l2}K")
     parser.add_argument("--cycles", default="1M")
@@ -43,7 +45,14 @@ def parse(arguments):
     parser.add_argument("--cache", default="baselines-cache")
     parser.add_argument("--kept", action="store_true")
     parser.add_argument("--only", nargs="+", default=["pairs", "tight", "slate", "three"])
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.whole:
+        if set(options.only) - {"pace", "dynamic"}:
+            parser.error("--whole is for --only pace dynamic")
+        options.gpu = "quadro-v100"
+        LS.update(WHOLE_LS)
+        BATCH.update(WHOLE_BATCH)
+    return options
 
 
 class Runs:
@@ -144,9 +153,9 @@ def model_version(corun):
 def heading(options):
     print(f"""# rh-smqos-pairs: goals on the software machine, beside hardware and static shares
 
-* made by: `scripts/compare_baselines.py corun --goals {" ".join(f"{goal:g}" for goal in options.goals)} --only {" ".join(options.only)}`
+* made by: `scripts/compare_baselines.py corun{" --whole" if options.whole else ""} --goals {" ".join(f"{goal:g}" for goal in options.goals)} --only {" ".join(options.only)}`
 * paper: Sun et al., SMQoS, Parallel Computing 2022, section 6, figures 15, 16, 19 and 20, on a Quadro V100 with all of its 80 SMs, seconds long
-* GPU: `{options.gpu}`, an eighth of the V100 in SMs, L2 and memory; windows of {options.cycles} cycles, in software epochs of {options.epoch} cycles
+* GPU: `{options.gpu}`, {"all of the V100" if options.whole else "an eighth of the V100 in SMs, L2 and memory"}; windows of {options.cycles} cycles, in software epochs of {options.epoch} cycles
 * timing model: version {model_version(options.corun)}
 * LS: {", ".join(f"{name} ({workload})" for name, workload in LS.items())}
 * batch: {", ".join(f"{name} ({workload})" for name, workload in BATCH.items())}. A thread block of GESUMMV or ATAX takes about a third of the window, even in size small
