@@ -21,7 +21,6 @@
 #define ROUNDING 1e-9
 #define FORGETS 0.9 /* of the longest time without news, with each piece of news */
 #define NEWS 4.0    /* pieces of news at least make a mean */
-#define STEP 0.1    /* of the SMs that are reserved: given at a time, but one at least */
 #define GUARD 0.25  /* SMs: reserved beyond the need, and the need has to pass what is reserved by as many */
 
 enum {
@@ -413,9 +412,8 @@ static void decide_reserve(struct pace_state *state, const struct corun_view *vi
         member->reserved = (uint32_t)fmin(fmax(ceil(member->needed + GUARD), 1), room);
     else if (least < member->reserved && member->reserved > 1 && (others > free || !has_few_tbs(state, a)) &&
              (member->waiting || sm_owners_settled(&state->owners, view, a))) {
-        /* Some that have not come yet, or the next ones when the last ones have gone; at first all beyond the part that the goal is. */
-        uint32_t step = (uint32_t)fmax(STEP * member->reserved, 1);
-        uint32_t keeps = member->begins ? part_of_goal(state, view, a) : member->reserved - step;
+        /* One that has not come yet, or the next one when the last one has gone; at first all beyond the part that the goal is. */
+        uint32_t keeps = member->begins ? part_of_goal(state, view, a) : member->reserved - 1;
         member->reserved = (uint32_t)fmin(fmax(keeps, fmax(least, 1)), member->reserved - 1);
         member->begins = false;
     }

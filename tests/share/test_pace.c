@@ -141,22 +141,6 @@ static void takes_at_once_and_gives_one_by_one(void **unused)
     stage_end(&stage);
 }
 
-/* Of many SMs a tenth is given at a time: one by one it would take as many epochs as there are SMs too many. */
-static void gives_a_part_of_many(void **unused)
-{
-    (void)unused;
-    static const uint32_t reserved[] = {20, 18, 17, 16, 15};
-    struct stage stage;
-    create(&stage, 40, 2, 100);
-    start(&stage, 2);
-    stage_epoch(&stage, IPC(400, 200));
-    for (uint32_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
-        assert_int_equal(strspn(stage_owners(&stage), "A"), reserved[i]);
-        stage_epoch(&stage, IPC(400, 200)); /* (100 * 8 - 800) / 500: none are needed */
-    }
-    stage_end(&stage);
-}
-
 /* The first SMs that are taken hold thread blocks of B. Nothing more is asked for because of what they do not bring yet. */
 static void does_not_ask_again_for_what_is_on_its_way(void **unused)
 {
@@ -297,7 +281,6 @@ int main(void)
         cmocka_unit_test(begins_with_the_part_that_the_goal_is),
         cmocka_unit_test(is_measured_on_all_sms),
         cmocka_unit_test(takes_at_once_and_gives_one_by_one),
-        cmocka_unit_test(gives_a_part_of_many),
         cmocka_unit_test(does_not_ask_again_for_what_is_on_its_way),
         cmocka_unit_test(gives_back_what_has_not_come),
         cmocka_unit_test(decides_nothing_on_no_news),
