@@ -120,17 +120,17 @@ CHAIN = """.version 6.3
 .target sm_52
 .address_size 64
 .shared .align 8 .b8 words[64];
-.const .align 4 .u32 zeroes[16];
+.const .align 8 .u64 places[1] = {{places}};
 .visible .entry chain(.param .u64 out)
 {{
-    .reg .u64 %o, %p, %t<2>;
-    .reg .u32 %r, %c, %i;
+    .reg .u64 %o, %p, %k, %t<2>;
+    .reg .u32 %r, %i;
     .reg .f32 %f;
     .reg .f64 %d;
     .reg .pred %q;
     ld.param.u64 %o, [out];
     mov.u32 %r, 0;
-    mov.u32 %c, zeroes;
+    mov.u64 %k, places;
     mov.f32 %f, 0f3F800000;
     mov.f64 %d, 0d3FF0000000000000;
     mov.u64 %p, words;
@@ -162,6 +162,7 @@ CHAINS = {
     "fp64_sqrt": ("sqrt.rn.f64 %d, %d;", "f64", "d"),
     "sfu": ("ex2.approx.ftz.f32 %f, %f;", "f32", "f"),
     "shared": ("ld.shared.u64 %p, [%p];", "u64", "p"),
+    "constant": ("ld.const.u64 %k, [%k];", "u64", "k"),
 }
 
 
@@ -285,6 +286,7 @@ MEASURED = {
     "fp64_sqrt": (chain, "fp64 square root", "cycles"),
     "sfu": (chain, "special function", "cycles"),
     "shared": (chain, "shared memory", "cycles"),
+    "constant": (chain, "constant, by a register", "cycles"),
 }
 
 
