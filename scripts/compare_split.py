@@ -89,11 +89,11 @@ class Program:
     def speed(self, speed):
         return self.settled(f"{self.beginning(speed)},strategy=meet")
 
-    def ratio(self, ratio, strategy):
+    def ratio(self, ratio):
         """Beside a CPU that is so many times as fast as the GPU."""
         alone = self["GPUs alone"]
         each = seconds(alone) / ratio / sum(one["iterations"] for one in alone) * float(self.threads)
-        return self.settled(f"threads={self.threads},cpu_seconds={each:g},strategy={strategy}")
+        return self.settled(f"threads={self.threads},cpu_seconds={each:g},strategy=meet")
 
 
 def seconds(rounds):
@@ -236,17 +236,16 @@ def ratios(results):
     results = {name: result for name, result in results.items() if result.each}
     if not results:
         return
-    for strategy, title in (("meet", "meet"), ("cap", "our CAP")):
-        print(f"## Over ratios of CPU to GPU: {title} over the faster side alone, and in brackets its efficiency\n")
-        rows = []
-        for ratio in RATIOS:
-            row = [f"1 : {1 / ratio:g}" if ratio < 1 else f"{ratio:g} : 1"]
-            for result in results.values():
-                gpu = seconds(result["GPUs alone"])
-                cpu, ours = gpu / ratio, seconds(result.ratio(ratio, strategy))
-                row.append(f"{ours / min(cpu, gpu):.3f} ({1 / (1 / cpu + 1 / gpu) / ours:.2f})")
-            rows.append(row)
-        table(["CPU : GPU", *results], rows)
+    print("## Over ratios of CPU to GPU: meet over the faster side alone, and in brackets its efficiency\n")
+    rows = []
+    for ratio in RATIOS:
+        row = [f"1 : {1 / ratio:g}" if ratio < 1 else f"{ratio:g} : 1"]
+        for result in results.values():
+            gpu = seconds(result["GPUs alone"])
+            cpu, ours = gpu / ratio, seconds(result.ratio(ratio))
+            row.append(f"{ours / min(cpu, gpu):.3f} ({1 / (1 / cpu + 1 / gpu) / ours:.2f})")
+        rows.append(row)
+    table(["CPU : GPU", *results], rows)
 
 
 def rates(results):
