@@ -83,7 +83,7 @@ class Examples(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "record"
             subprocess.run([CORUN, "exec", "-q", "--gpu", "quadro-v100", "--", FOLDER / PROGRAM, "--rounds=1"], stdout=subprocess.DEVNULL,
-                           check=False, env=dict(os.environ, CORUN_SPLIT="threads=1,cpu_seconds=4.32e-8", CORUN_SPLIT_RECORD=str(path)))
+                           check=False, env=dict(os.environ, CORUN_SPLIT="threads=1,cpu_seconds=8e-8", CORUN_SPLIT_RECORD=str(path)))
             record = json.loads(path.read_text(encoding="utf-8"))
         cpu = max(step["start"] + step["parts"][0]["seconds"] for step in record["steps"] if step["parts"][0]["done"])
         self.assertGreater(record["devices"][1]["iterations"], 0)
