@@ -52,6 +52,8 @@ struct shape {
     uint32_t per_sm, threads; /* thread blocks that an SM holds; of each */
 };
 
+_Static_assert(offsetof(struct worker_queue, next) == 0, "the words that are set anew are the first of each queue");
+
 /* Nobody has drawn anything from them, in the order of the stream: the launches before have run by then. */
 static int begin_anew(const struct launch *launch, struct queue *queue)
 {
