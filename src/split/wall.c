@@ -315,6 +315,7 @@ static uint64_t take(struct executor *executor, uint64_t count)
     return split_team_take(wall_of(executor)->split->team, count);
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type of the operation */
 static uint64_t progress(struct executor *executor, uint32_t device, double *seconds)
 {
     (void)seconds; /* until now */
