@@ -50,6 +50,7 @@ static void run_warp(const struct corun_grid *grid, struct corun_warp *warp)
         if (issue.outcome == CORUN_OUTCOME_FAULT && !strstr(grid->operations->fault(warp, &place), "damaged"))
             abort();
     }
+    (void)sum; /* else clang says that it is not used */
 }
 
 static void run_launch(struct record_file *file, uint32_t tb_count)

@@ -25,6 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             for (uint32_t lanes = instruction->form ? instruction->mask : 0; lanes; lanes &= lanes - 1)
                 sum += sass_address(kernel, instruction, lowest_bit(lanes));
         }
+        (void)sum; /* else clang says that it is not used */
         if (kernel->warps.count != (size_t)kernel->tb_count * kernel->tb_warps)
             abort();
         sass_kernel_destroy(kernel);

@@ -223,8 +223,8 @@ static void test_contract(void **state)
         "mul.f32 %f4, %f1, %f2;\nadd.rn.f32 %f6, %f4, %f3;\n",                      /* likewise */
         "mul.f32 %f4, %f1, %f2;\nadd.ftz.f32 %f6, %f4, %f3;\n",                     /* other numbers are zero */
         "mul.f32 %f4, %f1, %f2;\nadd.f32 %f5, %f4, %f3;\nadd.f32 %f6, %f5, %f4;\n", /* wanted twice */
-        "mul.f32 %f4, %f1, %f2;\nmul.f32 %f1, %f2, %f2;\nadd.f32 %f6, %f4, %f3;\nst.global.f32 [%d1], "
-        "%f1;\n",                                                  /* a factor changes */
+        ("mul.f32 %f4, %f1, %f2;\nmul.f32 %f1, %f2, %f2;\nadd.f32 %f6, %f4, %f3;\nst.global.f32 [%d1], "
+         "%f1;\n"),                                                /* a factor changes */
         "neg.ftz.f32 %f4, %f1;\nfma.rn.f32 %f6, %f4, %f2, %f3;\n", /* a subnormal is lost */
         "mul.f32 %f4, %f1, %f2;\nadd.sat.f32 %f6, %f4, %f3;\n",
     };

@@ -42,7 +42,7 @@ static struct slot *take(enum kind kind)
 static void give(struct slot *slot)
 {
     free(slot->memory);
-    *slot = (struct slot){FREE};
+    *slot = (struct slot){.kind = FREE};
 }
 
 /* "" if there is none. */
