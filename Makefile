@@ -4,7 +4,7 @@
 BUILD ?= build
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 # Tests that run at a time: they wait for almost half of their time, for programs that come and go and for clocks of what they test.
-TEST_JOBS ?= $(shell expr $(JOBS) + 2)
+TEST_JOBS ?= $(shell expr $(JOBS) + 3)
 PREFIX ?= /usr/local
 DESTDIR ?=
 # Seconds that each fuzzer runs.
@@ -16,10 +16,10 @@ WORKLOADS ?= $(notdir $(wildcard $(BUILD)/data/kernels/*))
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc
 
 .DEFAULT_GOAL := build
-.PHONY: help demo check check-full build bench bench-threads bench-scaling bench-come-and-go bench-launches fidelity hardware host-profiles lint install deb fuzz clean dependencies
+.PHONY: help demo check check-further check-full everything build bench bench-threads bench-scaling bench-come-and-go bench-launches fidelity hardware host-profiles lint install deb fuzz clean dependencies
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \t\2/p' $(MAKEFILE_LIST) | expand -t 28
 
 demo: build ## two kernels on a simulated GTX 980, one with a goal
 	$(BUILD)/corun run --gpu gtx980 --policy even --cycles 500K sgemm:goal=90% lbm
@@ -29,13 +29,18 @@ demo: build ## two kernels on a simulated GTX 980, one with a goal
 build: dependencies $(BUILD)/build.ninja ## the command, at build/corun, with its kernels, and the libraries for Python and CUDA programs
 	cmake --build $(BUILD) --parallel $(JOBS) --target corun corun_kernels corun_gpu_files corun_libraries
 
-check: ## everything is built with both compilers and passes its tests
+check: everything ## everything is built with both compilers and passes its tests, in ten minutes
+	ctest --test-dir $(BUILD) --parallel $(TEST_JOBS) --output-on-failure --no-tests=error -LE further
+
+check-further: everything ## the tests that check leaves out: the same on other GPUs, in other forms, at further points
+	ctest --test-dir $(BUILD) --parallel $(TEST_JOBS) --output-on-failure --no-tests=error -L further
+
+everything:
 	@scripts/install-dependencies.sh build check
 	$(CONFIGURE)
 	cmake --build $(BUILD) --parallel $(JOBS) --target all corun_libraries bench_programs
 	cmake --preset clang
 	cmake --build build-clang --parallel $(JOBS) --target corun
-	ctest --test-dir $(BUILD) --parallel $(TEST_JOBS) --output-on-failure --no-tests=error
 
 check-full: build ## every workload in every size against its reference, continues where it was interrupted; repeated runs ten times
 	cmake --build $(BUILD) --parallel $(JOBS) --target check-full
