@@ -9,6 +9,8 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 # Seconds that each fuzzer runs.
 FUZZ_SECONDS ?= 60
+# Tests interrupt what they start: in a shell's background and under nohup everything would ignore that.
+CTEST = env --default-signal=INT ctest --test-dir $(BUILD) --parallel $(TEST_JOBS) --output-on-failure --no-tests=error
 # What `make hardware` runs: a size of every workload, or WORKLOADS="sgemm lbm".
 SIZE ?= large
 WORKLOADS ?= $(notdir $(wildcard $(BUILD)/data/kernels/*))
@@ -30,10 +32,10 @@ build: dependencies $(BUILD)/build.ninja ## the command, at build/corun, with it
 	cmake --build $(BUILD) --parallel $(JOBS) --target corun corun_kernels corun_gpu_files corun_libraries
 
 check: everything ## everything is built with both compilers and passes its tests, in ten minutes
-	ctest --test-dir $(BUILD) --parallel $(TEST_JOBS) --output-on-failure --no-tests=error -LE further
+	$(CTEST) -LE further
 
 check-further: everything ## the tests that check leaves out: the same on other GPUs, in other forms, at further points
-	ctest --test-dir $(BUILD) --parallel $(TEST_JOBS) --output-on-failure --no-tests=error -L further
+	$(CTEST) -L further
 
 everything:
 	@scripts/install-dependencies.sh build check
@@ -45,7 +47,7 @@ everything:
 check-full: build ## every workload in every size against its reference, continues where it was interrupted; repeated runs ten times
 	cmake --build $(BUILD) --parallel $(JOBS) --target check-full
 	cmake --build $(BUILD) --parallel $(JOBS) --target all corun_libraries
-	CORUN_TEST_RUNS=10 ctest --test-dir $(BUILD) --parallel $(TEST_JOBS) --output-on-failure --no-tests=error -L repeated
+	CORUN_TEST_RUNS=10 $(CTEST) -L repeated
 
 bench: build ## how fast it simulates, workload by workload
 	cmake --build $(BUILD) --parallel $(JOBS) --target bench_workloads corun_kernels
