@@ -129,6 +129,36 @@ static void run_workers(const struct loaded *loaded, const struct random_kernel 
           (!(arguments.flags & WORKERS_TELL) || !queue.alive));
 }
 
+/* In one launch, under a limit that the thread blocks do not know. */
+static void complete(const struct loaded *loaded, const struct random_kernel *kernel, size_t offset, uint8_t byte)
+{
+    const uint32_t workers = 1u + byte / 64, total = kernel->grid[0] * kernel->grid[1] * kernel->grid[2];
+    const struct worker_queue none[2] = {{0}};
+    struct worker_completing_arguments arguments = {.begun = 1};
+    struct worker_queue queue;
+    struct worker_place place = {.limit = byte >> 3 & 3};
+    uint32_t mark;
+    worker_arguments_set(&arguments.plain, kernel->grid, WORKERS_COMPLETE);
+    check(corun_memory_allocate(loaded->memory, sizeof none, &arguments.plain.queue) == CORUN_OK &&
+          corun_memory_allocate(loaded->memory, sizeof place, &arguments.plain.places) == CORUN_OK &&
+          corun_memory_allocate(loaded->memory, WORKERS_STAYS_BYTES + sizeof mark, &arguments.mark) == CORUN_OK &&
+          corun_memory_write(loaded->memory, arguments.plain.queue, none, sizeof none) == CORUN_OK &&
+          corun_memory_write(loaded->memory, arguments.plain.places, &place, sizeof place) == CORUN_OK);
+    launch(loaded, kernel, (struct corun_dim3){workers, 1, 1}, &arguments, offset, sizeof arguments);
+    check(corun_memory_read(loaded->memory, arguments.plain.queue, &queue, sizeof queue) == CORUN_OK &&
+          corun_memory_read(loaded->memory, arguments.plain.places, &place, sizeof place) == CORUN_OK &&
+          corun_memory_read(loaded->memory, arguments.mark, &mark, sizeof mark) == CORUN_OK);
+    check(queue.next >= total && queue.gone >= workers && !queue.alive && !place.resident && place.done == total &&
+          mark == 2);
+}
+
+static rewrite_pass *pass_of(unsigned kind)
+{
+    static rewrite_pass *const passes[] = {workers_module, workers_dropping_module, workers_module,
+                                           workers_completing_module};
+    return passes[kind % 4];
+}
+
 static void rewrite_made_kernel(const uint8_t *data, size_t size)
 {
     static struct random_kernel kernel; /* too large for the stack; one input at a time */
@@ -137,17 +167,19 @@ static void rewrite_made_kernel(const uint8_t *data, size_t size)
     char *text;
     size_t bytes;
     const uint8_t last = size ? data[size - 1] : 0;
-    const bool drops = last >> 5 & 1;
+    rewrite_pass *pass = pass_of(last >> 1 & 1 ? last >> 5 & 3 : last >> 5 & 1);
     random_kernel_make(&kernel, data, size);
-    check(rewrite_text(drops ? workers_dropping_module : workers_module, "k.ptx", kernel.text, kernel.length, NULL,
-                       &rewritten, &text, &bytes) == CORUN_OK);
+    check(rewrite_text(pass, "k.ptx", kernel.text, kernel.length, NULL, &rewritten, &text, &bytes) == CORUN_OK);
     check(rewritten.kernel_count == 1);
     if (rewritten.rewritten_count) {
         struct loaded loaded = load(kernel.text, kernel.length);
         launch(&loaded, &kernel, (struct corun_dim3){kernel.grid[0], kernel.grid[1], kernel.grid[2]}, NULL, 0, 0);
         unload(&loaded, whole);
         loaded = load(text, bytes);
-        run_workers(&loaded, &kernel, rewritten.kernels[0].parameter_offset, last, drops);
+        if (pass == workers_completing_module)
+            complete(&loaded, &kernel, rewritten.kernels[0].parameter_offset, last);
+        else
+            run_workers(&loaded, &kernel, rewritten.kernels[0].parameter_offset, last, pass == workers_dropping_module);
         unload(&loaded, found);
         check(!memcmp(whole, found, sizeof whole));
     }
@@ -158,7 +190,7 @@ static void rewrite_made_kernel(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size && (isalpha(data[0]) || data[0] == '.' || data[0] == '/' || isspace(data[0])))
-        rewrite_any_text(data[size - 1] % 2 ? workers_dropping_module : workers_module, (const char *)data, size);
+        rewrite_any_text(pass_of(data[size - 1]), (const char *)data, size);
     else
         rewrite_made_kernel(data, size);
     return 0;

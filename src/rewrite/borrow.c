@@ -548,5 +548,5 @@ enum corun_status borrow_and_slice(const struct ptx_module *source, struct corun
 enum corun_status borrow_for_workers(const struct ptx_module *source, struct corun_diagnostics *list,
                                      struct rewritten *rewritten)
 {
-    return borrow_before(workers_module, source, list, rewritten);
+    return borrow_before(workers_completing_module, source, list, rewritten);
 }

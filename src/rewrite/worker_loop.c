@@ -24,19 +24,23 @@ HAS(worker_arguments, grid_id, 24);
 HAS(worker_arguments, stride, 60);
 HAS(worker_dropping_arguments, returned, 64);
 HAS(worker_dropping_arguments, room, 72);
+HAS(worker_completing_arguments, mark, 64);
+HAS(worker_completing_arguments, begun, 72);
+_Static_assert(WORKERS_STAYS_BYTES == 2048, "the text has this");
 HAS(worker_returned, index, 0);
 HAS(worker_returned, launch, 4);
 HAS(worker_queue, next, 0);
 HAS(worker_queue, alive, 4);
 HAS(worker_queue, total, 8);
+HAS(worker_queue, gone, 12);
 HAS(worker_place, limit, 0);
 HAS(worker_place, resident, 2);
 HAS(worker_place, done, 4);
 HAS(worker_place, busy, 8);
 _Static_assert(sizeof(struct worker_place) == 16, "the text has this");
 _Static_assert(WORKERS_SEATED == 1 && WORKERS_STRICT == 2 && WORKERS_TELL == 4 && WORKERS_DIRECT == 8 &&
-                   WORKERS_HAS_LAYERS == 16 && WORKERS_DROP == 32 && (WORKERS_AT_ONCE & 15) == 8 &&
-                   WORKERS_MOST_SHIFT == 16,
+                   WORKERS_HAS_LAYERS == 16 && WORKERS_DROP == 32 && WORKERS_COMPLETE == 64 &&
+                   (WORKERS_AT_ONCE & 15) == 8 && WORKERS_MOST_SHIFT == 16,
                "the text has these");
 
 /*
@@ -88,8 +92,7 @@ static const char teller[] = "setp.gt.u32 %apart, %a, 31;\n";
  * It joins, where the launch has not as many workers on the SM as it wants there, and looks at the launch before at the same time; then it draws what the worker begins with, and is alive from then on. %state: what is
  * known of the queue before, next and alive; %time: its total.
  */
-static const char joining[] = "@%others bra FIRST;\n"
-                              "<true claimed>"
+static const char joining[] = "<true claimed>"
                               "mov.u32 %drawn, -1;\n"
                               "<test 2>"
                               "mov.pred %strict, %p;\n"
@@ -179,6 +182,71 @@ static const char rare_beginning_end[] = "ld.volatile.global.u32 %t, [%queue];\n
                                          "<test 4>"
                                          "@%p red.global.add.u32 [%queue+4], 1;\n"
                                          "bra BEGIN;\n";
+
+/*
+ * The first worker of a launch that is COMPLETE says that it has begun, and makes the other queue of the pair ready. Whoever takes that sees so, since this
+ * worker counts itself out behind the fence.
+ */
+static const char opening[] = "mov.u32 %t, %ctaid.x;\n"
+                              "setp.eq.u32 %p, %t, 0;\n"
+                              "@%p bra OPEN;\n"
+                              "OPENED:\n";
+static const char rare_opening[] = "OPEN:\n"
+                                   "<test 64>"
+                                   "@!%p bra OPENED;\n"
+                                   "ld.param.u64 %queue, [arguments];\n"
+                                   "xor.b64 %queue, %queue, 16;\n"
+                                   "mov.u64 %state, 0;\n"
+                                   "st.volatile.global.u64 [%queue], %state;\n"
+                                   "st.volatile.global.u64 [%queue+8], %state;\n"
+                                   "membar.gl;\n"
+                                   "ld.param.u64 %time, [arguments+64];\n"
+                                   "ld.param.u32 %t, [arguments+72];\n"
+                                   "st.volatile.global.u32 [%time], %t;\n"
+                                   "bra OPENED;\n";
+
+/*
+ * Whoever has nothing to run counts itself out. The last one of the launch says that it stays, takes what is left, in spite of limits, and comes here again; where nothing is left, it
+ * waits for workers of other launches that have drawn. These are alive in the step in which they draw: in one reading nobody is, and there is nothing to draw.
+ */
+static const char parting[] = "mul.lo.u32 %t, %row, %rows;\n"
+                              "setp.ge.u32 %p, %drawn, %t;\n"
+                              "@%p bra $PART;\n"
+                              "$PARTED:\n";
+static const char rare_parting[] = "$PART:\n"
+                                   "<test 64>"
+                                   "@!%p bra $PARTED;\n"
+                                   "<place>"
+                                   "atom.global.add.u32 %a, [%queue+12], 1;\n"
+                                   "mov.u32 %t, %nctaid.x;\n"
+                                   "sub.u32 %t, %t, 1;\n"
+                                   "setp.lt.u32 %p, %a, %t;\n"
+                                   "@%p bra $PARTED;\n"
+                                   "atom.global.add.u32 %drawn, [%queue], 1;\n"
+                                   "mul.lo.u32 %a, %row, %rows;\n"
+                                   "setp.lt.u32 %p, %drawn, %a;\n"
+                                   "@%p bra $STAY;\n"
+                                   "$WAIT:\n";
+static const char rare_parting_waiting[] = "ld.volatile.global.v2.u32 {%t, %u}, [%queue];\n"
+                                           "setp.ne.u32 %p, %u, 0;\n"
+                                           "@%p bra $WAIT;\n"
+                                           "membar.sys;\n"
+                                           "ld.param.u64 %time, [arguments+64];\n"
+                                           "ld.param.u32 %t, [arguments+72];\n"
+                                           "add.u32 %t, %t, 1;\n"
+                                           "st.volatile.global.u32 [%time], %t;\n"
+                                           "bra $PARTED;\n"
+                                           "$STAY:\n"
+                                           "ld.param.u64 %time, [arguments+64];\n"
+                                           "ld.param.u32 %t, [arguments+72];\n"
+                                           "st.volatile.global.u32 [%time+2048], %t;\n"
+                                           "@!%claimed bra $PARTED;\n"
+                                           "red.global.add.u32 [%place], <RESIDENT>;\n"
+                                           "mov.u64 %time, %globaltimer;\n"
+                                           "neg.s64 %time, %time;\n"
+                                           "red.global.add.u64 [%place+8], %time;\n"
+                                           "<false claimed>"
+                                           "bra $PARTED;\n";
 
 static const char sleeping[] = "nanosleep.u32 250;\n";
 
@@ -568,10 +636,20 @@ static void put_beginning(const struct sheet *sheet, const struct worker_shape *
     sheet_put(sheet, shape->by_barriers ? teller : first_slot);
     sheet_put(sheet, sheet->drops ? unseen : "");
     sheet_put(sheet, shape->thrifty ? "<true odd>" : "");
+    sheet_put(sheet, "@%others bra FIRST;\n");
+    sheet_put(sheet, shape->completes ? opening : "");
     sheet_put(sheet, joining);
     sheet_put(sheet, sheet->drops ? "mov.u32 %t, 0;\nst.shared.b32 [worker+28], %t;\n" : "");
-    sheet_put_at(sheet, sheet->drops ? returned : "", "BEGIN_");
+    sheet_put_at(sheet, sheet->drops ? returned : shape->completes ? parting : "", "BEGIN_");
     put_drawn(sheet, shape, "BEGIN_");
+}
+
+/* At the beginning, or at the end of a round. */
+static void put_rare_parting(const struct sheet *sheet, const char *at, bool sleeps)
+{
+    sheet_put_at(sheet, rare_parting, at);
+    sheet_put(sheet, sleeps ? sleeping : "");
+    sheet_put_at(sheet, rare_parting_waiting, at);
 }
 
 static void put_round(const struct sheet *sheet, const struct worker_shape *shape)
@@ -586,7 +664,7 @@ static void put_round(const struct sheet *sheet, const struct worker_shape *shap
         sheet_put(sheet, shape->thrifty ? thrifty_next_slot : next_slot);
     sheet_put(sheet, shape->thrifty ? thrifty_ending : ending);
     sheet_put(sheet, sheet->drops ? flagged : "");
-    sheet_put_at(sheet, sheet->drops ? returned : "", "END_");
+    sheet_put_at(sheet, sheet->drops ? returned : shape->completes ? parting : "", "END_");
     put_drawn(sheet, shape, "END_");
     sheet_put(sheet, shape->thrifty && !shape->by_barriers ? "mov.u32 %x, %a;\n" : "");
     sheet_put(sheet, shape->thrifty ? staying : "");
@@ -610,6 +688,11 @@ static void put_round(const struct sheet *sheet, const struct worker_shape *shap
     sheet_put(sheet, rare_waiting);
     sheet_put(sheet, sleeps ? sleeping : "");
     sheet_put(sheet, rare_beginning_end);
+    if (shape->completes) {
+        sheet_put(sheet, rare_opening);
+        put_rare_parting(sheet, "BEGIN_", sleeps);
+        put_rare_parting(sheet, "END_", sleeps);
+    }
     sheet_put(sheet, sheet->drops ? giving : "");
     sheet_put_at(sheet, sheet->drops ? taking : "", "BEGIN_");
     sheet_put_at(sheet, sheet->drops ? taking : "", "END_");

@@ -41,6 +41,7 @@ struct worker_shape {
     bool waits_for_copies; /* cp.async of a thread may be under way at the end of the body */
     bool waits_for_bulk;   /* cp.async.bulk from shared memory may */
     bool drops;            /* limits may say that who is too many leaves at once: workers_dropping_module */
+    bool completes;        /* a launch may be the only one of its grid: workers_completing_module. Without `drops` */
 };
 
 /* The text; free(). NULL when out of memory. Names are those of worker_loop.c. */

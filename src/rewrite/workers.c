@@ -19,12 +19,14 @@
 
 #define MOST_STATIC_SHARED_BYTES 49152u /* of a kernel: CUDA C++ Programming Guide, compute capabilities */
 
+enum worker_kind { PLAIN, DROPPING, COMPLETING };
+
 struct working {
     struct worker_barriers barriers;
     const struct ptx_variable *shared; /* NULL: no kernel has some of it */
     bool any;                          /* kernel is rewritten */
     const bool *thrifty;               /* by function: kernels whose registers are counted */
-    bool dropping;
+    bool dropping, completing;
 };
 
 /*
@@ -274,7 +276,8 @@ static struct splice *make_loop(struct pass *pass, const struct ptx_function *ke
                                                pass_find(pass, kernel, acts_by_itself),
                                        .waits_for_copies = pass_find(pass, kernel, copies),
                                        .waits_for_bulk = pass_find(pass, kernel, copies_in_bulk),
-                                       .drops = working->dropping};
+                                       .drops = working->dropping,
+                                       .completes = working->completing};
     size_t bytes;
     char *text = worker_loop_text(&shape, &bytes);
     struct splice *loop = text ? splice_create(text, bytes) : NULL;
@@ -468,23 +471,28 @@ static enum corun_status write_body(struct pass *pass, uint32_t function)
     return status;
 }
 
-static enum corun_status run(const struct ptx_module *source, bool dropping, const bool *thrifty,
+static enum corun_status run(const struct ptx_module *source, enum worker_kind kind, const bool *thrifty,
                              struct corun_diagnostics *list, struct rewritten *rewritten)
 {
     static const int64_t offsets[GRID_VALUES] = {[GRID_NCTAID_X] = offsetof(struct worker_arguments, grid_x),
                                                  [GRID_NCTAID_Y] = offsetof(struct worker_arguments, grid_y),
                                                  [GRID_NCTAID_Z] = offsetof(struct worker_arguments, grid_z),
                                                  [GRID_GRIDID] = offsetof(struct worker_arguments, grid_id)};
+    static const uint32_t parameter_bytes[] = {[PLAIN] = sizeof(struct worker_arguments),
+                                               [DROPPING] = sizeof(struct worker_dropping_arguments),
+                                               [COMPLETING] = sizeof(struct worker_completing_arguments)};
     const struct pass_rules rules = {.doing = "making workers of kernels",
                                      .parameter = WORKERS_PARAMETER,
-                                     .parameter_bytes = dropping ? sizeof(struct worker_dropping_arguments)
-                                                                 : sizeof(struct worker_arguments),
+                                     .parameter_bytes = parameter_bytes[kind],
                                      .parameter_align = WORKERS_PARAMETER_ALIGN,
                                      .offsets = offsets,
                                      .decide = decide,
                                      .prepare = prepare,
                                      .write = write_body};
-    struct working working = {.barriers = worker_barriers_plan(source), .thrifty = thrifty, .dropping = dropping};
+    struct working working = {.barriers = worker_barriers_plan(source),
+                              .thrifty = thrifty,
+                              .dropping = kind == DROPPING,
+                              .completing = kind == COMPLETING};
     return pass_run(&rules, &working, source, list, rewritten);
 }
 
@@ -498,22 +506,22 @@ static bool takes_more(const struct rewritten_kernel *kernel)
            (kernel->registers_after + 7) / 8 > (kernel->registers_before + 7) / 8;
 }
 
-static enum corun_status make_workers(const struct ptx_module *source, bool dropping, struct corun_diagnostics *list,
-                                      struct rewritten *rewritten)
+static enum corun_status make_workers(const struct ptx_module *source, enum worker_kind kind,
+                                      struct corun_diagnostics *list, struct rewritten *rewritten)
 {
     bool *thrifty = calloc(source->function_count + 1u, sizeof *thrifty), any = false;
     if (!thrifty) {
         *rewritten = (struct rewritten){0};
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory while making workers of kernels");
     }
-    enum corun_status status = run(source, dropping, thrifty, list, rewritten);
+    enum corun_status status = run(source, kind, thrifty, list, rewritten);
     for (uint32_t i = 0; i < rewritten->kernel_count; i++) {
         thrifty[rewritten->kernels[i].function->index] = takes_more(&rewritten->kernels[i]);
         any |= takes_more(&rewritten->kernels[i]);
     }
     if (status == CORUN_OK && any) {
         rewritten_destroy(rewritten);
-        status = run(source, dropping, thrifty, list, rewritten);
+        status = run(source, kind, thrifty, list, rewritten);
     }
     free(thrifty);
     return status;
@@ -522,11 +530,17 @@ static enum corun_status make_workers(const struct ptx_module *source, bool drop
 enum corun_status workers_module(const struct ptx_module *source, struct corun_diagnostics *list,
                                  struct rewritten *rewritten)
 {
-    return make_workers(source, false, list, rewritten);
+    return make_workers(source, PLAIN, list, rewritten);
 }
 
 enum corun_status workers_dropping_module(const struct ptx_module *source, struct corun_diagnostics *list,
                                           struct rewritten *rewritten)
 {
-    return make_workers(source, true, list, rewritten);
+    return make_workers(source, DROPPING, list, rewritten);
+}
+
+enum corun_status workers_completing_module(const struct ptx_module *source, struct corun_diagnostics *list,
+                                            struct rewritten *rewritten)
+{
+    return make_workers(source, COMPLETING, list, rewritten);
 }

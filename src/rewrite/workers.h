@@ -24,6 +24,7 @@
  *                 leaves for that place, it leaves as soon as it has run what it has drawn. STRICT, it draws only when it may stay, and a
  *                 round trip to the L2 cache is waited for behind each thread block: a limit that it has not seen yet when it draws
  *                 is obeyed behind that draw.
+ *     part        Nothing is drawn: COMPLETE, queue.gone += 1, and the last worker of the launch draws once more, whatever the limit says.
  *     leave       With TELL: fence, queue.alive -= 1. places[s].resident -= 1.
  *
  * A worker never leaves with a thread block that it has drawn and not run, so that no list of those is needed. The machine may write limits
@@ -51,7 +52,7 @@ struct worker_queue {
      */
     uint32_t alive;
     uint32_t total; /* thread blocks of the grid, and those that were given back */
-    uint32_t reserved;
+    uint32_t gone;  /* COMPLETE: how often a worker of that launch has found nothing more that it may run */
 };
 _Static_assert(sizeof(struct worker_queue) == 16, "kernels rely on the layout");
 
@@ -100,7 +101,12 @@ enum worker_flag {
     WORKERS_DIRECT = 8,
     WORKERS_HAS_LAYERS = 16, /* grid_z is above 1; set by worker_arguments_set */
     /* Thread blocks of this launch may start again, with these arguments: ptx_idempotence_holds. */
-    WORKERS_DROP = 32
+    WORKERS_DROP = 32,
+    /*
+     * Of kernels of workers_completing_module: when all workers of this launch have ended, the grid is complete. The last one of them stays in spite of limits, runs what is
+     * left, and waits for workers of other launches, with TELL, that have drawn from the queue; these may come at any time. Not with SEATED.
+     */
+    WORKERS_COMPLETE = 64
 };
 
 /*
@@ -145,6 +151,20 @@ struct worker_dropping_arguments {
 _Static_assert(sizeof(struct worker_dropping_arguments) == 80, "the layout is that of the parameter");
 
 /*
+ * The parameter of a kernel of workers_completing_module. The queue of a launch that is COMPLETE is one of a pair, aligned to 32 bytes, and is all zero when it begins. It makes the
+ * other one so, in which nobody may draw meanwhile.
+ */
+struct worker_completing_arguments {
+    struct worker_arguments plain;
+    uint64_t mark;  /* address of a word that becomes `begun` when the launch has begun, and then `begun` + 1, when */
+    uint32_t begun; /* nothing can be drawn any more, and nobody runs anything but workers of the launch itself */
+    uint32_t reserved;
+};
+#define WORKERS_STAYS_BYTES \
+    2048u /* behind the mark: a word that becomes `begun` when the last worker stays in spite of limits */
+_Static_assert(sizeof(struct worker_completing_arguments) == 80, "the layout is that of the parameter");
+
+/*
  * In device memory, aligned to 8 bytes: a thread block that was given back. Number n of them is drawn as the thread block behind the last one of the grid and n
  * others: queue.total is raised by one for each. Written by workers alone; what other launches have left there does not matter.
  */
@@ -165,6 +185,10 @@ enum corun_status workers_module(const struct ptx_module *source, struct corun_d
 /* A rewrite_pass as well: of workers that obey WORKERS_AT_ONCE. They take a few instructions more, in the loops where they may leave too. */
 enum corun_status workers_dropping_module(const struct ptx_module *source, struct corun_diagnostics *list,
                                           struct rewritten *rewritten);
+
+/* A rewrite_pass as well: of workers whose launches may be COMPLETE. */
+enum corun_status workers_completing_module(const struct ptx_module *source, struct corun_diagnostics *list,
+                                            struct rewritten *rewritten);
 
 static inline uint32_t worker_reciprocal(uint32_t count)
 {

@@ -15,6 +15,7 @@
 #include "shim/kernels.h"
 #include "shim/lanes.h"
 #include "shim/memory.h"
+#include "shim/pace.h"
 #include "wire/board.h"
 #include "wire/wire.h"
 
@@ -71,11 +72,7 @@ static struct {
     uint64_t address;                  /* of the board, for the GPU; 0: it is not registered */
     struct lanes lanes, carried_lanes; /* of `before`, and of `carried` */
     struct lanes_driver lanes_driver;
-    /* how long a launch takes, from what was seen while something waited for it */
-    uint64_t each_ns, seen_ns, seen_under_way;
-    bool seen_exactly;          /* seen_ns is when a launch began, as far as others had ended */
-    struct kernel *seen_kernel; /* of the one launch under way */
-    uint64_t seen_blocks;
+    struct pace pace;
     struct {
         int (*is_capturing)(void *stream, int *status), (*is_capturing_thread)(void *stream, int *status);
         int (*write)(void *stream, uint64_t address, uint32_t value, unsigned flags);
@@ -391,25 +388,6 @@ static void yield_to_others(struct board *board, struct board_front *front, uint
     atomic_fetch_add(&board->held_ns, now() - since);
 }
 
-/*
- * Under the lock: what a launch takes, from ends that are seen by who waits for them. A longer one counts at once, shorter ones bit by bit.
- */
-static void see(uint64_t under_way, bool closely)
-{
-    uint64_t time = now();
-    if (under_way == state.seen_under_way)
-        return;
-    if (closely && under_way < state.seen_under_way && state.seen_exactly) {
-        uint64_t each = (time - state.seen_ns) / (state.seen_under_way - under_way);
-        state.each_ns = each > state.each_ns ? each : state.each_ns - (state.each_ns - each) / 8;
-        if (state.seen_under_way == 1 && state.seen_kernel)
-            kernel_took(state.seen_kernel, state.seen_blocks, each);
-    }
-    state.seen_exactly = closely;
-    state.seen_ns = time;
-    state.seen_under_way = under_way;
-}
-
 /* Under the lock: what was under way in the context will never be written to have ended, as it is in error, or gone. NULL: it is not known which. */
 static void forget(struct board *board, const void *context)
 {
@@ -461,11 +439,12 @@ static void wait_for_room(const struct governed *launch, struct board *board)
     uint64_t since = now(), looked = since, ended = since, before = board_under_way(board);
     for (bool closely = false;; closely = true) {
         uint64_t under_way = board_under_way(board), bound = atomic_load(&board->bound_ns);
-        see(under_way, closely);
+        pace_see(&state.pace, under_way, closely, now());
         if (under_way != before)
             ended = now();
         before = under_way;
-        if (!under_way || now() - ended > STALLED_NS || (state.each_ns && (under_way + 1) * state.each_ns <= bound) ||
+        if (!under_way || now() - ended > STALLED_NS ||
+            (state.pace.each_ns && (under_way + 1) * state.pace.each_ns <= bound) ||
             atomic_load(&board->gate) != BOARD_BOUNDED)
             return;
         rest(launch, board, since, &looked);
@@ -529,10 +508,10 @@ void govern_measure(const struct governed *launch)
         return;
     pthread_mutex_lock(&state.lock);
     struct board *board = atomic_load(&state.board);
-    while (board && state.seen_under_way == 1 && state.seen_exactly && board_under_way(board) == 1 &&
+    while (board && state.pace.under_way == 1 && state.pace.exactly && board_under_way(board) == 1 &&
            now() - since < STALLED_NS) {
         rest(launch, board, since, &looked);
-        see(board_under_way(board), true);
+        pace_see(&state.pace, board_under_way(board), true, now());
     }
     pthread_mutex_unlock(&state.lock);
 }
@@ -631,13 +610,7 @@ void govern_end(struct governed *launch, int error)
             state.mute |= problem == BELOW_NOT_SUPPORTED;
         }
         atomic_fetch_add(&board->launches, 1);
-        if (!state.seen_under_way++) {
-            state.seen_ns = now();
-            state.seen_exactly = true;
-            kernel_drop(state.seen_kernel);
-            state.seen_kernel = kernel_share(launch->kernel);
-            state.seen_blocks = launch->blocks;
-        }
+        pace_begun(&state.pace, launch->kernel, launch->blocks);
     }
     atomic_fetch_sub(&board->starting, 1);
     pthread_mutex_unlock(&state.lock);
@@ -656,6 +629,12 @@ uint32_t govern_sms(void)
     pthread_once(&state.once, begin);
     struct board *board = atomic_load_explicit(&state.board, memory_order_acquire);
     return board && !is_elsewhere() ? atomic_load(&board->sms) : 0;
+}
+
+uint32_t govern_launch_sms(const struct governed *launch)
+{
+    struct board *board = atomic_load_explicit(&state.board, memory_order_acquire);
+    return board && launch->looked_at ? atomic_load_explicit(&board->sms, memory_order_acquire) : 0;
 }
 
 uint32_t govern_sms_after(uint32_t seen, uint64_t patience_ns)

@@ -25,6 +25,8 @@ struct governed {
 
 /* The SMs on which workers of the program may be, as board_sms has them; 0: launches of the current device stay whole. */
 uint32_t govern_sms(void);
+/* The same for a launch; 0 as well where that is not looked at. */
+uint32_t govern_launch_sms(const struct governed *launch);
 /* The same, of the device that is governed, when it is another one than that, or after so long. */
 uint32_t govern_sms_after(uint32_t seen, uint64_t patience_ns);
 /* Whoever is in that comes back. */

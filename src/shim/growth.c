@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A launch that may grow has a place: a queue in device memory, and a mark that the GPU writes into the host's when the launch begins and when its queue is closed. So
- * a thread of the shim knows what runs without asking the driver, and nothing is sent into a queue whose launch has not begun: what the stream had before it may
- * still be writing what the launch reads.
+ * A launch that may grow has a place: a pair of queues in device memory, which its uses take in turns, and a mark that the GPU writes into the host's when the launch begins and
+ * when its queue is closed. So a thread of the shim knows what runs without asking the driver, and nothing is sent into a queue whose launch has not begun: what the stream had
+ * before it may still be writing what the launch reads.
  */
 #include "shim/growth.h"
 
@@ -14,46 +14,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STREAMS = 4, NON_BLOCKING = 1, CLOSED = INT32_MAX };
-_Static_assert(GROWTH_LAUNCHES + STREAMS <= MARKS_WORDS, "launches and streams have a mark each");
-_Static_assert(WORKERS_MOST_BLOCKS <= CLOSED, "nothing is left in a queue that is closed");
-_Static_assert(offsetof(struct worker_queue, next) == 0 && offsetof(struct worker_queue, alive) == 4 &&
-                   offsetof(struct worker_queue, total) == 8,
-               "the text has this");
-
-/*
- * The guard takes next and alive in one reading. Nobody is alive: it closes the queue if that is still so, and hands on what is left. Its fence is that of
- * whoever runs behind it, too.
- */
-static const char text[] =
-    ".version 6.0\n.target sm_50\n.address_size 64\n"
-    ".visible .entry corun_open(.param .u64 queue, .param .u64 mark, .param .u32 value, .param .u32 next,\n"
-    ".param .u32 total)\n{\n.reg .b32 %r<3>; .reg .b64 %d<2>;\n"
-    "ld.param.u64 %d0, [queue]; ld.param.u64 %d1, [mark]; ld.param.u32 %r0, [value];\n"
-    "ld.param.u32 %r1, [next]; ld.param.u32 %r2, [total];\n"
-    "st.volatile.global.u32 [%d0+8], %r2; st.volatile.global.u32 [%d0], %r1;\n"
-    "membar.sys;\nst.volatile.global.u32 [%d1], %r0;\nret;\n}\n"
-    ".visible .entry corun_close(.param .u64 queue, .param .u64 mark, .param .u32 value, .param .u64 rest,\n"
-    ".param .u32 total)\n{\n.reg .pred %p; .reg .b32 %r<5>; .reg .b64 %d<6>;\n"
-    "ld.param.u64 %d0, [queue]; ld.param.u64 %d1, [mark]; ld.param.u32 %r0, [value];\n"
-    "ld.param.u64 %d2, [rest]; ld.param.u32 %r1, [total];\n"
-    "mov.b64 %d3, 2147483647;\n"
-    "AGAIN:\nld.volatile.global.u64 %d4, [%d0];\nmov.b64 {%r2, %r3}, %d4;\n"
-    "setp.ne.u32 %p, %r3, 0;\n@%p bra AGAIN;\n"
-    "atom.global.cas.b64 %d5, [%d0], %d4, %d3;\nsetp.ne.u64 %p, %d5, %d4;\n@%p bra AGAIN;\n"
-    "st.global.u32 [%d2+8], %r1; st.global.u32 [%d2], %r2;\n"
-    "membar.sys;\nst.volatile.global.u32 [%d1], %r0;\nret;\n}\n";
+/* LOOKED_AT: places that a launch looks at for a free one. Where none is, the program is far ahead of the GPU. */
+enum { STREAMS = 4, NON_BLOCKING = 1, LOOKED_AT = 8 };
+enum {
+    STAYS = WORKERS_STAYS_BYTES / sizeof(uint32_t)
+}; /* words of the marks: of the places, whose last worker stays */
+_Static_assert(GROWTH_LAUNCHES + STREAMS <= STAYS && STAYS + GROWTH_LAUNCHES <= MARKS_WORDS,
+               "launches have two marks each, and streams one");
+_Static_assert(GROWTH_BYTES == GROWTH_LAUNCHES * 2 * sizeof(struct worker_queue), "each place has a pair of queues");
 
 /* A launch that may grow. Marks of its n-th use: 2n - 1 when it has begun, 2n when its queue is closed. */
 struct place {
-    bool taken, kept; /* by a launch that is being made, or could not be made; its launches are in the stream */
+    bool grows; /* nobody has forgotten its kernel */
     uint32_t uses;
     uint32_t sent[STREAMS]; /* the number of the last further launch of this place in each stream */
     struct kernel *kernel;  /* of the last launch that was kept */
     void *function;
     unsigned block[3], shared_bytes;
     uint32_t workers, per_sm;
-    struct worker_arguments arguments;
+    struct worker_completing_arguments arguments; /* of further workers */
     uint32_t parameters;
     size_t bytes;
     unsigned char *values; /* of its parameters, one behind the other */
@@ -61,45 +40,19 @@ struct place {
 
 struct growth {
     pthread_mutex_t lock;
-    void *opening, *closing; /* kernels */
-    uint64_t queues;         /* addresses */
-    struct marks marks;      /* of the places, and behind those, of each stream, how many further launches have ended */
-    void *streams[STREAMS];
+    bool usable;
+    uint64_t queues;        /* addresses */
+    struct marks marks;     /* of the places, and behind those, of each stream, how many further launches have ended */
+    void *streams[STREAMS]; /* NULL: nothing was sent there */
     uint32_t sent[STREAMS]; /* further launches */
     launch_function *make;
     int (*write)(void *stream, uint64_t address, uint32_t value, unsigned flags);
+    int (*create)(void **stream, unsigned flags);
     uint32_t next;
     struct place places[GROWTH_LAUNCHES];
 };
 
 /* ---- a context ---- */
-
-static bool load_kernels(struct growth *growth)
-{
-    int (*load)(void **, const void *) = below(LOOKED_AT_cuModuleLoadData);
-    int (*get)(void **, void *, const char *) = below(LOOKED_AT_cuModuleGetFunction);
-    void *module = NULL;
-    return load(&module, text) == BELOW_OK && get(&growth->opening, module, "corun_open") == BELOW_OK &&
-           get(&growth->closing, module, "corun_close") == BELOW_OK;
-}
-
-static bool make_queues(struct growth *growth)
-{
-    const size_t bytes = GROWTH_LAUNCHES * sizeof(struct worker_queue);
-    int (*allocate)(uint64_t *, size_t) = (int (*)(uint64_t *, size_t))below_called(CALLED_cuMemAlloc_v2);
-    int (*set)(uint64_t, unsigned, size_t, void *) =
-        (int (*)(uint64_t, unsigned, size_t, void *))below_called(CALLED_cuMemsetD32Async);
-    int (*create)(void **, unsigned) = (int (*)(void **, unsigned))below_called(CALLED_cuStreamCreate);
-    int (*wait)(void *) = (int (*)(void *))below_called(CALLED_cuStreamSynchronize);
-    if (!allocate || !set || !create || !wait)
-        return false;
-    for (uint32_t i = 0; i < STREAMS; i++)
-        if (create(&growth->streams[i], NON_BLOCKING) != BELOW_OK)
-            return false;
-    return allocate(&growth->queues, bytes) == BELOW_OK &&
-           set(growth->queues, 0, bytes / sizeof(uint32_t), growth->streams[0]) == BELOW_OK &&
-           wait(growth->streams[0]) == BELOW_OK;
-}
 
 /* What is kept are pages and memory of the host. */
 static struct growth *begin_anew(struct growth *before)
@@ -109,24 +62,26 @@ static struct growth *begin_anew(struct growth *before)
         kernel_drop(before->places[i].kernel);
         before->places[i] = (struct place){.values = before->places[i].values, .bytes = before->places[i].bytes};
     }
-    if (growth)
+    if (growth) {
         memset(growth->sent, 0, sizeof growth->sent);
+        memset(growth->streams, 0, sizeof growth->streams);
+    }
     return growth;
 }
 
-struct growth *growth_create(struct growth *before)
+struct growth *growth_create(struct growth *before, uint64_t queues)
 {
     struct growth *growth = begin_anew(before);
     if (!growth)
         return NULL;
     if (!before)
         pthread_mutex_init(&growth->lock, NULL);
+    growth->queues = queues;
     growth->make = below(LOOKED_AT_cuLaunchKernel);
     growth->write = (int (*)(void *, uint64_t, uint32_t, unsigned))below_called(CALLED_cuStreamWriteValue32_v2);
-    /* what there is after a failure stays: nobody tries again */
-    if (growth->write && load_kernels(growth) && marks_make(&growth->marks) && make_queues(growth))
-        return growth;
-    return NULL;
+    growth->create = (int (*)(void **, unsigned))below_called(CALLED_cuStreamCreate);
+    growth->usable = growth->write && growth->create && marks_make(&growth->marks);
+    return growth;
 }
 
 /* ---- launches ---- */
@@ -135,55 +90,24 @@ struct growth *growth_create(struct growth *before)
 static bool is_free(const struct growth *growth, uint32_t at)
 {
     const struct place *place = &growth->places[at];
-    bool free = !place->taken && atomic_load(&growth->marks.words[at]) == 2 * place->uses;
+    bool free = atomic_load_explicit(&growth->marks.words[at], memory_order_acquire) == 2 * place->uses;
     for (uint32_t i = 0; i < STREAMS && free; i++)
         free = (int32_t)(atomic_load(&growth->marks.words[GROWTH_LAUNCHES + i]) - place->sent[i]) >= 0;
     return free;
 }
 
-uint32_t growth_take(struct growth *growth)
+/* Under the lock. GROWTH_NONE: it is not looked for any longer. */
+static uint32_t find_free(struct growth *growth)
 {
-    uint32_t found = GROWTH_NONE;
-    pthread_mutex_lock(&growth->lock);
-    for (uint32_t i = 0; i < GROWTH_LAUNCHES && found == GROWTH_NONE; i++) {
+    for (uint32_t i = 0; i < LOOKED_AT; i++) {
         uint32_t at = (growth->next + i) % GROWTH_LAUNCHES;
-        if (!is_free(growth, at))
-            continue;
-        struct place *place = &growth->places[at];
-        found = at;
-        growth->next = at + 1;
-        place->taken = true;
-        place->kept = false;
-        place->uses++;
-        for (uint32_t s = 0; s < STREAMS; s++)
-            place->sent[s] = atomic_load(&growth->marks.words[GROWTH_LAUNCHES + s]);
+        if (is_free(growth, at)) {
+            growth->next = at + 1;
+            return at;
+        }
     }
-    pthread_mutex_unlock(&growth->lock);
-    return found;
-}
-
-uint64_t growth_queue(const struct growth *growth, uint32_t place)
-{
-    return growth->queues + place * sizeof(struct worker_queue);
-}
-
-static int launch_one(const struct launch *launch, void *function, void **parameters)
-{
-    return launch->real(function, 1, 1, 1, 1, 1, 1, 0, launch->stream, parameters, NULL);
-}
-
-int growth_open(struct growth *growth, uint32_t place, const struct launch *launch, const struct worker_queue *first)
-{
-    uint64_t queue = growth_queue(growth, place), mark = marks_address(&growth->marks, place);
-    uint32_t value = 2 * growth->places[place].uses - 1, next = first->next, total = first->total;
-    return launch_one(launch, growth->opening, (void *[]){&queue, &mark, &value, &next, &total});
-}
-
-int growth_close(struct growth *growth, uint32_t place, const struct launch *launch, uint64_t rest, uint32_t total)
-{
-    uint64_t queue = growth_queue(growth, place), mark = marks_address(&growth->marks, place);
-    uint32_t value = 2 * growth->places[place].uses;
-    return launch_one(launch, growth->closing, (void *[]){&queue, &mark, &value, &rest, &total});
+    growth->next += LOOKED_AT;
+    return GROWTH_NONE;
 }
 
 /* What a parameter takes, with whatever alignment it has. */
@@ -192,12 +116,10 @@ static size_t aligned(size_t bytes)
     return (bytes + 15) / 16 * 16;
 }
 
-/* False: nobody knows how long they are, or there is no memory. */
+/* False: there is no memory. */
 static bool copy_parameters(struct place *place, const struct launch *launch, const struct kernel *kernel)
 {
     size_t bytes = 0, at = 0;
-    if (!kernel->parameter_bytes)
-        return false;
     for (uint32_t i = 0; i < kernel->parameters; i++)
         bytes += aligned(kernel->parameter_bytes[i]);
     if (bytes > place->bytes) {
@@ -215,12 +137,18 @@ static bool copy_parameters(struct place *place, const struct launch *launch, co
     return true;
 }
 
-void growth_keep(struct growth *growth, uint32_t at, const struct launch *launch, struct kernel *kernel,
-                 uint32_t workers, const struct worker_arguments *arguments)
+/* Under the lock. */
+static void keep(struct growth *growth, uint32_t at, const struct launch *launch, struct kernel *kernel,
+                 uint32_t workers, struct worker_completing_arguments *arguments)
 {
     struct place *place = &growth->places[at];
-    pthread_mutex_lock(&growth->lock);
-    place->taken = false;
+    place->uses++;
+    arguments->plain.queue = growth->queues + (2 * at + place->uses % 2) * sizeof(struct worker_queue);
+    arguments->plain.flags |= WORKERS_COMPLETE;
+    arguments->mark = marks_address(&growth->marks, at);
+    arguments->begun = 2 * place->uses - 1;
+    for (uint32_t s = 0; s < STREAMS; s++)
+        place->sent[s] = atomic_load_explicit(&growth->marks.words[GROWTH_LAUNCHES + s], memory_order_relaxed);
     if (place->kernel != kernel) {
         kernel_drop(place->kernel);
         place->kernel = kernel_share(kernel);
@@ -231,9 +159,30 @@ void growth_keep(struct growth *growth, uint32_t at, const struct launch *launch
     place->workers = workers;
     place->per_sm = kernel->per_sm;
     place->arguments = *arguments;
-    place->arguments.queue = growth_queue(growth, at);
-    place->arguments.flags = (arguments->flags & ~(uint32_t)WORKERS_SEATED) | WORKERS_TELL;
-    place->kept = copy_parameters(place, launch, kernel);
+    place->arguments.plain.flags = (arguments->plain.flags & ~(uint32_t)WORKERS_COMPLETE) | WORKERS_TELL;
+    place->grows = true;
+}
+
+uint32_t growth_take(struct growth *growth, const struct launch *launch, struct kernel *kernel, uint32_t workers,
+                     struct worker_completing_arguments *arguments)
+{
+    if (!growth || !kernel->parameter_bytes)
+        return GROWTH_NONE;
+    pthread_mutex_lock(&growth->lock);
+    uint32_t at = growth->usable ? find_free(growth) : GROWTH_NONE;
+    if (at != GROWTH_NONE && !copy_parameters(&growth->places[at], launch, kernel))
+        at = GROWTH_NONE;
+    if (at != GROWTH_NONE)
+        keep(growth, at, launch, kernel, workers, arguments);
+    pthread_mutex_unlock(&growth->lock);
+    return at;
+}
+
+void growth_give_back(struct growth *growth, uint32_t place)
+{
+    pthread_mutex_lock(&growth->lock);
+    growth->places[place].uses--;
+    growth->places[place].grows = false;
     pthread_mutex_unlock(&growth->lock);
 }
 
@@ -241,7 +190,7 @@ void growth_forget(struct growth *growth)
 {
     pthread_mutex_lock(&growth->lock);
     for (uint32_t i = 0; i < GROWTH_LAUNCHES; i++) {
-        growth->places[i].kept = false;
+        growth->places[i].grows = false;
         kernel_drop(growth->places[i].kernel);
         growth->places[i].kernel = NULL;
     }
@@ -254,17 +203,23 @@ void growth_forget(struct growth *growth)
 static bool is_running(const struct growth *growth, uint32_t at)
 {
     const struct place *place = &growth->places[at];
-    return place->kept && atomic_load(&growth->marks.words[at]) == 2 * place->uses - 1;
+    return place->grows && atomic_load(&growth->marks.words[at]) == 2 * place->uses - 1;
 }
 
-bool growth_is_running(struct growth *growth)
+enum growth_state growth_look(struct growth *growth)
 {
-    bool running = false;
+    enum growth_state state = GROWTH_RESTS;
     pthread_mutex_lock(&growth->lock);
-    for (uint32_t i = 0; i < GROWTH_LAUNCHES && !running; i++)
-        running = is_running(growth, i);
+    for (uint32_t i = 0; i < GROWTH_LAUNCHES; i++) {
+        uint32_t uses = growth->places[i].uses;
+        enum growth_state one = atomic_load(&growth->marks.words[i]) == 2 * uses               ? GROWTH_RESTS
+                                : !is_running(growth, i)                                       ? GROWTH_WAITS
+                                : atomic_load(&growth->marks.words[STAYS + i]) == 2 * uses - 1 ? GROWTH_LACKS
+                                                                                               : GROWTH_RUNS;
+        state = one > state ? one : state;
+    }
     pthread_mutex_unlock(&growth->lock);
-    return running;
+    return state;
 }
 
 static bool has_room(const struct place *place, const uint16_t *limits, const struct worker_place *places, uint32_t sms)
@@ -278,11 +233,15 @@ static bool has_room(const struct place *place, const uint16_t *limits, const st
 }
 
 /* A stream in which nothing is under way; STREAMS: there is none. */
-static uint32_t idle_stream(const struct growth *growth)
+static uint32_t idle_stream(struct growth *growth)
 {
     uint32_t at = 0;
     while (at < STREAMS && atomic_load(&growth->marks.words[GROWTH_LAUNCHES + at]) != growth->sent[at])
         at++;
+    if (at < STREAMS && !growth->streams[at] && growth->create(&growth->streams[at], NON_BLOCKING) != BELOW_OK) {
+        growth->streams[at] = NULL;
+        return STREAMS;
+    }
     return at;
 }
 
@@ -308,8 +267,10 @@ void growth_send(struct growth *growth, const uint16_t *limits, const struct wor
 {
     pthread_mutex_lock(&growth->lock);
     for (uint32_t i = 0; i < GROWTH_LAUNCHES; i++) {
+        if (!is_running(growth, i) || !has_room(&growth->places[i], limits, places, sms))
+            continue;
         uint32_t stream = idle_stream(growth);
-        if (stream < STREAMS && is_running(growth, i) && has_room(&growth->places[i], limits, places, sms))
+        if (stream < STREAMS)
             send(growth, &growth->places[i], stream);
     }
     pthread_mutex_unlock(&growth->lock);

@@ -47,8 +47,9 @@ struct rows {
 static struct {
     pthread_once_t once;
     pthread_mutex_t lock;
-    struct crew *crews; /* of contexts that are there */
-    struct crew *spare; /* of those that are gone */
+    struct crew *crews;       /* of contexts that are there */
+    struct crew *spare;       /* of those that are gone */
+    _Atomic uint32_t changes; /* of `crews` */
     bool watched;
     atomic_bool rests; /* the thread that watches, for want of something to see */
     int (*current)(void **), (*push)(void *), (*pop)(void **), (*capture_mode)(int *);
@@ -135,7 +136,7 @@ static void rewrite_limits(struct crew *crew, uint32_t sms)
     if (state.capture_mode(&mode) != BELOW_OK)
         return;
     if (write_limits(crew, crew->places, sms))
-        crew->written = sms;
+        atomic_store(&crew->written, sms);
     (void)state.capture_mode(&mode);
 }
 
@@ -148,9 +149,11 @@ static uint32_t newest(uint32_t sms)
 
 void tables_rewrite(struct crew *crew, uint32_t sms)
 {
+    if (atomic_load(&crew->written) == sms)
+        return;
     pthread_mutex_lock(&state.lock);
     sms = newest(sms);
-    if (crew->written != sms)
+    if (atomic_load(&crew->written) != sms)
         rewrite_limits(crew, sms);
     pthread_mutex_unlock(&state.lock);
 }
@@ -215,7 +218,7 @@ static void look(struct board_sheet *sheet, uint32_t written)
         good &= !crew->leaves;
         if (crew->leaves || state.push(crew->context) != BELOW_OK)
             continue;
-        bool copied = crew->written == written && copy_tables(crew);
+        bool copied = atomic_load(&crew->written) == written && copy_tables(crew);
         good &= copied;
         if (copied)
             tell_counts(crew, sheet);
@@ -231,24 +234,24 @@ static void look(struct board_sheet *sheet, uint32_t written)
 }
 
 /*
- * Under the lock, in the crew's context. Long launches that are under way get further workers when a limit has risen, and again after longer and longer times
+ * Under the lock, in the crew's context. Launches that are under way get further workers when a limit has risen or one has no others, and again after longer and longer times
  * where there is room left: others may have been in the places, or SMs that are not the program's have had more room.
  */
-static void grow(struct crew *crew)
+static void grow(struct crew *crew, enum growth_state under_way)
 {
-    bool rose = crew->rose;
+    bool rose = crew->rose, lacks = under_way == GROWTH_LACKS;
     uint64_t time = govern_now();
     int mode = CAPTURE_RELAXED;
     crew->rose = false;
-    if (rose) {
+    if (rose || (lacks && !crew->wait_ns)) {
         crew->due_ns = time;
         crew->wait_ns = GROWS_NS;
     }
     if (!crew->wait_ns || time < crew->due_ns)
         return;
     crew->due_ns = time + crew->wait_ns;
-    crew->wait_ns = crew->wait_ns < GROWN_NS ? 2 * crew->wait_ns : 0;
-    if (!growth_is_running(crew->growth) || state.capture_mode(&mode) != BELOW_OK)
+    crew->wait_ns = crew->wait_ns < GROWN_NS ? 2 * crew->wait_ns : lacks ? GROWN_NS : 0;
+    if (under_way < GROWTH_RUNS || state.capture_mode(&mode) != BELOW_OK)
         return;
     bool known = rose ? state.stream_wait(crew->writer) == BELOW_OK : copy_tables(crew);
     if (known)
@@ -267,16 +270,17 @@ static bool is_to_look(bool *moved)
 /* Under the lock: the tables, and launches under way, as corund says. Whether they are to be looked at again soon. */
 static bool bring_up(struct crew *crew, uint32_t wanted)
 {
-    if (crew->leaves || (crew->written == wanted && !crew->rose && !crew->wait_ns) ||
-        state.push(crew->context) != BELOW_OK)
-        return false;
-    if (crew->written != wanted)
+    enum growth_state under_way = crew->growth && !crew->leaves ? growth_look(crew->growth) : GROWTH_RESTS;
+    bool grows = crew->rose || crew->wait_ns || under_way == GROWTH_LACKS;
+    if (crew->leaves || (atomic_load(&crew->written) == wanted && !grows) || state.push(crew->context) != BELOW_OK)
+        return under_way != GROWTH_RESTS;
+    if (atomic_load(&crew->written) != wanted)
         rewrite_limits(crew, wanted);
     if (crew->growth)
-        grow(crew);
+        grow(crew, under_way);
     crew->rose = false;
     (void)state.pop(&(void *){NULL});
-    return crew->wait_ns != 0;
+    return crew->wait_ns || under_way != GROWTH_RESTS;
 }
 
 /* Whatever corund says, until the process ends. */
@@ -340,21 +344,19 @@ static bool describe_device(struct crew *crew)
 /* Under the lock, in its context. What there is after a failure is given back. */
 static bool fill(struct crew *crew, uint32_t sms)
 {
-    const size_t table = BOARD_PLACES * sizeof(struct worker_place);
-    const size_t each = (QUEUE_LAUNCHES + 1) * sizeof(struct worker_queue), queues = TABLES_STREAMS * each;
+    const size_t table = BOARD_PLACES * sizeof(struct worker_place), all = 2 * table + GROWTH_BYTES;
     uint64_t memory = 0;
     if (!describe_device(crew) || state.stream_create(&crew->writer, NON_BLOCKING) != BELOW_OK)
         return false;
-    if (state.allocate(&memory, 2 * table + queues) != BELOW_OK) {
+    if (state.allocate(&memory, all) != BELOW_OK) {
         (void)state.stream_destroy(crew->writer);
         return false;
     }
     crew->all = memory;
     crew->places = memory + table;
-    for (uint32_t i = 0; i < TABLES_STREAMS; i++)
-        crew->queues[i].address = memory + 2 * table + i * each;
+    crew->pairs = memory + 2 * table;
     /* the rows that are copied first are others by the time that they are copied, unless that is waited for */
-    if (state.set(memory, 0, (2 * table + queues) / sizeof(uint32_t), crew->writer) == BELOW_OK &&
+    if (state.set(memory, 0, all / sizeof(uint32_t), crew->writer) == BELOW_OK &&
         write_limits(crew, crew->all, board_sms(0, BOARD_SMS)) && state.stream_wait(crew->writer) == BELOW_OK &&
         write_limits(crew, crew->places, sms) && state.stream_wait(crew->writer) == BELOW_OK)
         return true;
@@ -370,29 +372,25 @@ static struct crew *make_crew(void)
     if (!crew)
         return calloc(1, sizeof *crew);
     state.spare = crew->next;
-    struct growth *before = crew->before;
+    struct growth *growth = crew->growth;
+    struct queue *queues = crew->queues;
     memset(crew, 0, sizeof *crew);
-    crew->before = before;
+    crew->growth = growth;
+    crew->queues = queues;
     return crew;
 }
 
 /* Under the lock. */
 static void put_aside(struct crew *crew)
 {
-    if (crew->growth)
-        crew->before = crew->growth;
-    crew->growth = NULL;
     crew->next = state.spare;
     state.spare = crew;
 }
 
 /* Under the lock: that of the current context; NULL: there can be none. */
-static struct crew *crew_of(uint32_t sms)
+static struct crew *crew_of(void *context, uint32_t sms)
 {
-    void *context = NULL;
     int mode = CAPTURE_RELAXED;
-    if (state.current(&context) != BELOW_OK || !context)
-        return NULL;
     struct crew *crew = state.crews;
     while (crew && crew->context != context)
         crew = crew->next;
@@ -403,6 +401,7 @@ static struct crew *crew_of(uint32_t sms)
     bool good = state.capture_mode(&mode) == BELOW_OK;
     if (good) {
         good = fill(crew, sms);
+        crew->growth = good ? growth_create(crew->growth, crew->pairs) : crew->growth;
         (void)state.capture_mode(&mode);
     }
     if (!good) {
@@ -410,7 +409,8 @@ static struct crew *crew_of(uint32_t sms)
         return NULL;
     }
     crew->context = context;
-    crew->written = sms;
+    atomic_store(&crew->written, sms);
+    crew->rose = false; /* for nobody */
     crew->next = state.crews;
     state.crews = crew;
     return crew;
@@ -433,12 +433,56 @@ void tables_context_left(const void *context, bool gone)
         crew->leaves &= !meant;
         if (meant && gone) {
             *at = crew->next;
+            atomic_fetch_add(&state.changes, 1);
             put_aside(crew);
         } else {
             at = &crew->next;
         }
     }
     pthread_mutex_unlock(&state.lock);
+}
+
+struct crew *tables_take(void *context, uint32_t sms)
+{
+    static _Thread_local struct {
+        void *context;
+        struct crew *crew;
+        uint32_t changes;
+    } before;
+    uint32_t changes = atomic_load(&state.changes);
+    if (before.crew && before.context == context && before.changes == changes &&
+        atomic_load(&before.crew->written) == sms)
+        return before.crew;
+    pthread_mutex_lock(&state.lock);
+    sms = newest(sms);
+    struct crew *crew = crew_of(context, sms);
+    if (crew && atomic_load(&crew->written) != sms)
+        rewrite_limits(crew, sms);
+    pthread_mutex_unlock(&state.lock);
+    before.context = context;
+    before.crew = crew;
+    before.changes = changes;
+    return crew;
+}
+
+/* Under the lock, in its context: memory for queues of streams. */
+static bool make_queues(struct crew *crew)
+{
+    const size_t each = QUEUE_LAUNCHES * sizeof(struct worker_queue), all = TABLES_STREAMS * each;
+    uint64_t memory = 0;
+    int mode = CAPTURE_RELAXED;
+    struct queue *queues = crew->queues ? crew->queues : calloc(TABLES_STREAMS, sizeof *queues);
+    crew->queues = queues;
+    if (!queues || state.capture_mode(&mode) != BELOW_OK)
+        return false;
+    bool good = state.allocate(&memory, all) == BELOW_OK &&
+                state.set(memory, 0, all / sizeof(uint32_t), crew->writer) == BELOW_OK &&
+                state.stream_wait(crew->writer) == BELOW_OK;
+    (void)state.capture_mode(&mode);
+    for (uint32_t i = 0; i < TABLES_STREAMS && good; i++)
+        queues[i] = (struct queue){.address = memory + i * each};
+    crew->has_queues = good;
+    return good;
 }
 
 /* Under the lock. NULL: all are taken. */
@@ -457,35 +501,16 @@ static struct queue *queue_of(struct crew *crew, uint64_t stream)
     return NULL;
 }
 
-bool tables_take(void *stream, bool per_thread, uint32_t sms, struct crew **crew, struct queue **queue)
+struct queue *tables_queue(struct crew *crew, void *stream, bool per_thread)
 {
     unsigned long long number;
     int (*identify)(void *, unsigned long long *) = per_thread ? state.stream_id_thread : state.stream_id;
     if (!identify || identify(stream, &number) != BELOW_OK)
-        return false;
+        return NULL;
     pthread_mutex_lock(&state.lock);
-    sms = newest(sms);
-    *crew = crew_of(sms);
-    *queue = *crew ? queue_of(*crew, number) : NULL;
-    if (*crew && (*crew)->written != sms)
-        rewrite_limits(*crew, sms);
+    struct queue *queue = crew->has_queues || make_queues(crew) ? queue_of(crew, number) : NULL;
     pthread_mutex_unlock(&state.lock);
-    return *queue != NULL;
-}
-
-struct growth *tables_growth(struct crew *crew)
-{
-    int mode = CAPTURE_RELAXED;
-    pthread_mutex_lock(&state.lock);
-    if (!crew->grown && state.capture_mode(&mode) == BELOW_OK) {
-        crew->growth = growth_create(crew->before);
-        crew->before = NULL;
-        crew->grown = true;
-        (void)state.capture_mode(&mode);
-    }
-    struct growth *growth = crew->growth;
-    pthread_mutex_unlock(&state.lock);
-    return growth;
+    return queue;
 }
 
 void tables_forget_kernels(void)
@@ -501,6 +526,7 @@ void tables_forked(void)
 {
     (void)pthread_mutex_init(&state.lock, NULL);
     state.crews = NULL;
+    atomic_fetch_add(&state.changes, 1);
 }
 
 void tables_launched(void)

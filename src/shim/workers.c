@@ -14,9 +14,6 @@
 
 #include <string.h>
 
-/* LONG_ROUNDS: of thread blocks that the GPU holds at once. A launch that finds nothing to do takes as long as one or two of these. */
-enum { LONG_ROUNDS = 32 };
-
 typedef int write_value(void *stream, uint64_t address, uint32_t value, unsigned flags);
 typedef int set_words(uint64_t address, size_t pitch, unsigned value, size_t width, size_t height, void *stream);
 
@@ -36,7 +33,7 @@ static void find_calls(void)
 }
 
 static int launch_workers(const struct launch *launch, const struct kernel *kernel, uint32_t workers,
-                          const struct worker_arguments *arguments)
+                          const struct worker_completing_arguments *arguments)
 {
     void *parameters[LAUNCH_MOST_PARAMETERS + 1];
     if (kernel->parameters)
@@ -84,90 +81,66 @@ static int set_queue(const struct launch *launch, struct queue *queue, const str
     return error;
 }
 
-/* What is left of a launch that grew is told to its last workers there. */
-static uint64_t queue_of_rest(const struct queue *queue)
-{
-    return queue->address + QUEUE_LAUNCHES * sizeof(struct worker_queue);
-}
-
-/* A launch being made: what of it is in the stream already. */
+/* A launch being made. */
 struct making {
     const struct launch *launch;
     struct kernel *kernel;
-    const struct crew *crew;
-    struct queue *queue;
+    struct crew *crew;
     const struct shape *shape;
-    struct worker_arguments arguments; /* of the first workers */
-    struct worker_queue first;
-    bool is_long;
+    struct worker_completing_arguments arguments;
     bool begun; /* some thread blocks run */
 };
 
-/*
- * Behind workers that obey come some that do not, for what those have left; unless all thread blocks had a worker to begin with. In a long grid others that obey come in
- * between: when all SMs of the first ones are taken away, the second ones go where the program may be then.
- */
-static int make_chain(struct making *making)
+/* Under the queue's lock. Behind workers that obey come some that do not, for what those have left; unless all thread blocks had a worker to begin with. */
+static int make_chain(struct making *making, struct queue *queue)
 {
     const struct shape *shape = making->shape;
-    struct worker_arguments arguments = making->arguments;
-    int error = set_queue(making->launch, making->queue, &making->first, &arguments.queue);
+    struct worker_completing_arguments *arguments = &making->arguments;
+    struct worker_queue first;
+    arguments->plain.flags |= shape->sms == board_sms(0, BOARD_SMS) ? WORKERS_SEATED : 0;
+    worker_queue_set(&first, &arguments->plain, shape->workers);
+    int error = set_queue(making->launch, queue, &first, &arguments->plain.queue);
     if (error == BELOW_OK)
-        error = launch_workers(making->launch, making->kernel, shape->workers, &arguments);
+        error = launch_workers(making->launch, making->kernel, shape->workers, arguments);
     making->begun = error == BELOW_OK;
-    if (error != BELOW_OK || making->first.next >= shape->total)
+    if (error != BELOW_OK || first.next >= shape->total)
         return error;
-    arguments.flags &= ~(uint32_t)WORKERS_SEATED;
-    if (making->is_long)
-        error = launch_workers(making->launch, making->kernel, shape->workers, &arguments);
-    arguments.places = making->crew->all;
-    return error != BELOW_OK ? error : launch_workers(making->launch, making->kernel, shape->workers, &arguments);
+    arguments->plain.flags &= ~(uint32_t)WORKERS_SEATED;
+    arguments->plain.places = making->crew->all;
+    return launch_workers(making->launch, making->kernel, shape->workers, arguments);
 }
 
-/*
- * The same, and it may grow: the guard lies in front of the last ones, and behind it nobody else runs.
- */
-static int make_growing(struct making *making, struct growth *growth, uint32_t place)
+static int make_in_queue(struct making *making)
 {
     const struct launch *launch = making->launch;
-    const struct shape *shape = making->shape;
-    struct worker_arguments arguments = making->arguments;
-    arguments.queue = growth_queue(growth, place);
-    int error = growth_open(growth, place, launch, &making->first);
-    if (error == BELOW_OK)
-        error = launch_workers(launch, making->kernel, shape->workers, &arguments);
-    making->begun = error == BELOW_OK;
-    arguments.flags &= ~(uint32_t)WORKERS_SEATED;
-    if (error == BELOW_OK)
-        error = launch_workers(launch, making->kernel, shape->workers, &arguments);
-    if (error == BELOW_OK)
-        error = growth_close(growth, place, launch, queue_of_rest(making->queue), shape->total);
-    if (error != BELOW_OK)
-        return error;
-    arguments.queue = queue_of_rest(making->queue);
-    arguments.places = making->crew->all;
-    error = launch_workers(launch, making->kernel, shape->workers, &arguments);
-    if (error == BELOW_OK)
-        growth_keep(growth, place, launch, making->kernel, shape->workers, &making->arguments);
+    struct queue *queue = tables_queue(making->crew, launch->stream, launch->per_thread);
+    if (!queue)
+        return BELOW_NOT_SUPPORTED;
+    pthread_mutex_lock(&queue->lock);
+    int error = make_chain(making, queue);
+    pthread_mutex_unlock(&queue->lock);
     return error;
 }
 
-/* Under the queue's lock. */
-static int make_launches(struct making *making, struct crew *crew)
+/* One launch, whose last worker stays, and which may grow; where it cannot, two. */
+static int make_launches(struct making *making)
 {
     const struct launch *launch = making->launch;
-    const struct shape *shape = making->shape;
-    bool everywhere = shape->sms == board_sms(0, BOARD_SMS);
-    making->is_long = shape->total / LONG_ROUNDS >= shape->workers;
-    worker_arguments_set(&making->arguments, launch->grid, everywhere ? WORKERS_SEATED : 0);
-    worker_queue_set(&making->first, &making->arguments, shape->workers);
-    making->arguments.places = crew->places;
-    making->arguments.grid_id = atomic_fetch_add(&state.launches, 1) + 1;
+    struct growth *growth = making->crew->growth;
+    worker_arguments_set(&making->arguments.plain, launch->grid, 0);
+    making->arguments.plain.places = making->crew->places;
+    making->arguments.plain.grid_id = atomic_fetch_add_explicit(&state.launches, 1, memory_order_relaxed) + 1;
     if (!variables_copy(making->kernel->copied, making->kernel->copied_count, launch->stream, launch->per_thread))
         return BELOW_NOT_SUPPORTED;
-    struct growth *growth = making->is_long ? tables_growth(crew) : NULL;
-    uint32_t place = growth ? growth_take(growth) : GROWTH_NONE;
-    return place != GROWTH_NONE ? make_growing(making, growth, place) : make_chain(making);
+    uint32_t workers = making->shape->workers,
+             place = growth_take(growth, launch, making->kernel, workers, &making->arguments);
+    if (place == GROWTH_NONE)
+        return make_in_queue(making);
+    int error = launch_workers(launch, making->kernel, workers, &making->arguments);
+    making->begun = error == BELOW_OK;
+    if (!making->begun)
+        growth_give_back(growth, place);
+    return error;
 }
 
 /* Whether the launch can be workers at all; its shape. */
@@ -199,22 +172,18 @@ static bool launch_as_workers(const struct launch *launch, struct governed *gove
                               struct shape *shape, int *error)
 {
     struct crew *crew;
-    struct queue *queue;
     if (!find_shape(launch, governed, kernel, shape) ||
-        !tables_take(launch->stream, launch->per_thread, shape->sms, &crew, &queue) || is_whole(shape))
+        !(crew = tables_take((void *)(uintptr_t)kernel->context, shape->sms)) || is_whole(shape))
         return false; /* tables are there all the same: they tell corund that there are workers */
     govern_begin(governed, kernel, shape->total);
-    uint32_t now = govern_sms();
+    uint32_t now = govern_launch_sms(governed);
     if (now && now != shape->sms) { /* it waited at the gate for that, perhaps */
         shape->sms = now;
         tables_rewrite(crew, now);
     }
     govern_tell_shape(shape->per_sm, shape->threads);
-    struct making making = {
-        .launch = launch, .kernel = kernel, .crew = crew, .queue = queue, .shape = shape, .begun = false};
-    pthread_mutex_lock(&queue->lock);
-    *error = make_launches(&making, crew);
-    pthread_mutex_unlock(&queue->lock);
+    struct making making = {.launch = launch, .kernel = kernel, .crew = crew, .shape = shape, .begun = false};
+    *error = make_launches(&making);
     governed->counted = making.begun;
     if (!making.begun) /* the program is to hear what its own launch gives */
         *error = launch->real(launch->function, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
@@ -227,7 +196,7 @@ static bool launch_as_workers(const struct launch *launch, struct governed *gove
 
 bool workers_launch(const struct launch *launch, struct governed *governed, int *error)
 {
-    struct shape shape = {.sms = govern_sms()};
+    struct shape shape = {.sms = govern_launch_sms(governed)};
     pthread_once(&state.once, find_calls);
     if (!shape.sms || !state.write || !tables_usable())
         return false;

@@ -8,6 +8,7 @@ Launches as workers, on SMs that corund gives to each program.
 The driver below is corun's own on the simulated GPU, a GTX 980 with 16 SMs, which each process has for itself.
 """
 import fcntl
+import json
 import mmap
 import os
 import random
@@ -20,7 +21,7 @@ import threading
 import time
 import unittest
 
-from test_hardware import (ASKED, BOTH, DRIVER, FILE_BYTES, GATE, GATES, LIMITS, LOOKED_NS, NUMBER, OBEYED, SHEET_SMS, OBEYS, PROGRAMS, SMS, STARTING, TELLS_TIMES, Client, Shimmed, without_places)
+from test_hardware import (ASKED, BOTH, CORUN, DRIVER, FILE_BYTES, GATE, GATES, LIMITS, LOOKED_NS, NUMBER, OBEYED, SHEET_SMS, OBEYS, PROGRAMS, SMS, STARTING, TELLS_TIMES, Client, Shimmed, without_places)
 
 ALL = 1024
 LOOKED = 8  # struct board_front
@@ -217,6 +218,26 @@ class Workers(Shimmed):
         self.assertEqual((status, err), (0, b""), seed)
         self.assertTrue(out.startswith(b"2 streams of 3 launches of 20000 thread blocks"))
         self.assertGreater(self.trace.read_text().count(" further step"), 1)
+
+    def test_one_launch(self):
+        """A launch of the program is one in its stream, also a long one."""
+        self.corund(lambda: part(0, ALL // 2))
+        record = self.folder / "record.json"
+        for program, words, asked in (("wide_launches", ("20",), 20), ("growing_launches", ("1", "3", "20000", "2"), 3)):
+            environment = self.manned()
+            status, _, err = self.run_program(CORUN, environment, "exec", "-q", "--functional", "--json", record, "--", "/usr/bin/env",
+                                              f"LD_LIBRARY_PATH={environment['LD_LIBRARY_PATH']}", PROGRAMS / program, *words)
+            self.assertEqual((status, err), (0, b""))
+            self.assertTrue(self.kernels()[0], self.kernels())
+            self.assertEqual(len(json.loads(record.read_text())["launches"]), asked)
+
+    def test_last_worker_has_help(self):
+        """Another launch of the program has all places on its one SM, and no limit rises behind that: when they are free, further workers come."""
+        self.corund(lambda: part(0, ALL // 16))
+        status, out, err = self.run_program(PROGRAMS / "growing_launches", self.manned(), "2", "1", "2000", "20")
+        self.assertEqual((status, err), (0, b""))
+        self.assertTrue(out.startswith(b"2 streams of 1 launches of 2000 thread blocks"))
+        self.assertIn(" further step", self.trace.read_text())
 
     def test_without_corund(self):
         """One that is killed leaves a program with what it had, and then with everything."""

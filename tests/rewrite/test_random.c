@@ -148,6 +148,18 @@ static void same_as_whole(void **state)
         assert_in_range(refused, 1, seed_count / 3);
 }
 
+/* In one launch, under that limit. */
+static void expect_completed(const struct random_kernel *kernel, const struct test_launch *launch, const uint8_t *whole,
+                             uint32_t workers, uint16_t limit)
+{
+    struct rewrite_case item = rewrite_case_create(workers_completing_module, kernel->text, kernel->length);
+    uint8_t *found = run_completing(&item, launch, workers, limit);
+    if (memcmp(whole, found, OUT_BYTES) != 0)
+        fail_msg("one launch of %u workers, limit %u:\n%s\nbecame\n%s", workers, limit, kernel->text, item.text);
+    free(found);
+    rewrite_case_destroy(&item);
+}
+
 static void same_as_workers(void **state)
 {
     (void)state;
@@ -175,6 +187,7 @@ static void same_as_workers(void **state)
             if (memcmp(whole, found, OUT_BYTES) != 0 || memcmp(whole, straight, OUT_BYTES) != 0)
                 fail_msg("seed %llu, %u workers, flags %u:\n%s\nbecame\n%s", (unsigned long long)seed, crew->workers,
                          crew->flags, kernel.text, item.text);
+            expect_completed(&kernel, &launch, whole, 1 + seed % 5, seed / 5 % 3);
             free(whole);
             free(found);
             free(straight);

@@ -65,21 +65,23 @@ static void some_dimensions(void **state)
     }
 }
 
-/*
- * Every thread block changes what its own SM owes, to what its index says, and counts itself. The address of the place is the second parameter.
- */
+/* Every thread block changes what its own SM owes, to what its index says, and counts itself. The address of the place is the second parameter. */
+#define CHANGES_LIMITS \
+    HEAD \
+        ".visible .entry k(.param .u64 out, .param .u64 place)\n{\n.reg .b32 %%r<6>; .reg .b64 %%d<4>; .reg .pred " \
+        "%%p;\n" \
+        "ld.param.u64 %%d0, [out];\nld.param.u64 %%d2, [place];\nmov.u32 %%r0, %%ctaid.y;\nmov.u32 %%r1, %%ctaid.x;\n" \
+        "mad.lo.u32 %%r0, %%r0, 100, %%r1;\nmul.wide.u32 %%d1, %%r0, 4;\nadd.u64 %%d0, %%d0, %%d1;\n" \
+        "mov.u32 %%r2, %%tid.x;\nsetp.ne.u32 %%p, %%r2, 0;\n@%%p ret;\nred.global.add.u32 [%%d0], 1;\n" \
+        "mul.lo.u32 %%r3, %%r0, -1640531535;\nshr.u32 %%r4, %%r3, 15;\nxor.b32 %%r3, %%r3, %%r4;\n" \
+        "mul.lo.u32 %%r3, %%r3, -2048144777;\nshr.u32 %%r3, %%r3, 30;\n%s" \
+        "st.global.u16 [%%d2], %%r3;\nret;\n}\n"
+
+enum { COUNT = 6000 };
+
 static void each_thread_block_runs_once(void **state)
 {
-    enum { COUNT = 6000 };
-    static const char format[] = HEAD
-        ".visible .entry k(.param .u64 out, .param .u64 place)\n{\n.reg .b32 %%r<6>; .reg .b64 %%d<4>; .reg .pred "
-        "%%p;\n"
-        "ld.param.u64 %%d0, [out];\nld.param.u64 %%d2, [place];\nmov.u32 %%r0, %%ctaid.y;\nmov.u32 %%r1, %%ctaid.x;\n"
-        "mad.lo.u32 %%r0, %%r0, 100, %%r1;\nmul.wide.u32 %%d1, %%r0, 4;\nadd.u64 %%d0, %%d0, %%d1;\n"
-        "mov.u32 %%r2, %%tid.x;\nsetp.ne.u32 %%p, %%r2, 0;\n@%%p ret;\nred.global.add.u32 [%%d0], 1;\n"
-        "mul.lo.u32 %%r3, %%r0, -1640531535;\nshr.u32 %%r4, %%r3, 15;\nxor.b32 %%r3, %%r3, %%r4;\n"
-        "mul.lo.u32 %%r3, %%r3, -2048144777;\nshr.u32 %%r3, %%r3, 30;\n%s"
-        "st.global.u16 [%%d2], %%r3;\nret;\n}\n";
+    static const char format[] = CHANGES_LIMITS;
     char text[2048]; /* every second one of the limits says that who is too many leaves at once */
     int bytes = snprintf(text, sizeof text, format,
                          *state ? "and.b32 %r4, %r0, 1;\nshl.b32 %r4, %r4, 15;\nor.b32 %r3, %r3, %r4;\n" : "");
@@ -99,6 +101,26 @@ static void each_thread_block_runs_once(void **state)
             assert_int_equal(((const uint32_t *)found)[k], 1);
         free(found);
     }
+    rewrite_case_destroy(&item);
+}
+
+/* The same by one launch after the other, each of which completes its grid, whatever is owed and however few workers there are. */
+static void one_launch_completes_the_grid(void **state)
+{
+    (void)state;
+    char text[2048];
+    int bytes = snprintf(text, sizeof text, CHANGES_LIMITS, "");
+    struct rewrite_case item = rewrite_case_create(workers_completing_module, text, (size_t)bytes);
+    struct test_launch launch = {"k", {100, 60, 1}, {33, 1, 1}, {0}, 0};
+    struct loaded loaded = load_text(&item, item.text);
+    const struct completing_table table = completing_table_create(&loaded);
+    memcpy(launch.words, &table.place, sizeof table.place);
+    for (uint32_t use = 1; use <= 6; use++)
+        complete_once(&loaded, &item, &launch, use, (uint16_t)(use % 3), &table, use);
+    uint8_t *found = unload(&loaded);
+    for (uint32_t k = 0; k < COUNT; k++)
+        assert_int_equal(((const uint32_t *)found)[k], 6);
+    free(found);
     rewrite_case_destroy(&item);
 }
 
@@ -674,6 +696,7 @@ int main(void)
         cmocka_unit_test(all_dimensions),
         cmocka_unit_test(some_dimensions),
         cmocka_unit_test(each_thread_block_runs_once),
+        cmocka_unit_test(one_launch_completes_the_grid),
         {"each_thread_block_runs_once_at_once", each_thread_block_runs_once, NULL, NULL, (void *)1},
         cmocka_unit_test(threads_end_before_barriers),
         cmocka_unit_test(told_by_barriers),

@@ -114,6 +114,61 @@ static inline uint32_t run_by_workers(struct loaded *loaded, const struct rewrit
     return run_by_workers_on(loaded, item, launch, crew, &table);
 }
 
+/* In device memory: a pair of queues of launches that are COMPLETE, and what says that they have begun and ended. */
+struct completing_table {
+    uint64_t pair, place, mark;
+};
+
+static inline struct completing_table completing_table_create(const struct loaded *loaded)
+{
+    struct completing_table table;
+    const struct worker_queue none[2] = {{0}};
+    assert_int_equal(corun_memory_allocate(loaded->memory, sizeof none, &table.pair), CORUN_OK);
+    assert_int_equal(corun_memory_allocate(loaded->memory, sizeof(struct worker_place), &table.place), CORUN_OK);
+    assert_int_equal(corun_memory_allocate(loaded->memory, WORKERS_STAYS_BYTES + sizeof(uint32_t), &table.mark),
+                     CORUN_OK);
+    assert_int_equal(table.pair % sizeof none, 0);
+    write_device(loaded, table.pair, none, sizeof none);
+    return table;
+}
+
+/* The number of a use of the pair, from 1 on, by one launch, which begins under that limit; all that there is to do is done when it has ended. */
+static inline void complete_once(struct loaded *loaded, const struct rewrite_case *item,
+                                 const struct test_launch *launch, uint32_t workers, uint16_t limit,
+                                 const struct completing_table *table, uint32_t use)
+{
+    const struct worker_place begun = {.limit = limit};
+    const struct crew crew = {.flags = WORKERS_COMPLETE};
+    const struct worker_table tables = {table->pair + use % 2 * sizeof(struct worker_queue), table->place};
+    const struct worker_completing_arguments arguments = {
+        .plain = worker_arguments_of(&tables, launch, &crew), .mark = table->mark, .begun = 2 * use - 1};
+    struct worker_queue queue, other;
+    struct worker_place place;
+    uint32_t mark;
+    write_device(loaded, table->place, &begun, sizeof begun);
+    run_launch(loaded, item, launch, (struct corun_dim3){workers, 1, 1}, &arguments, sizeof arguments);
+    read_device(loaded, tables.queue, &queue, sizeof queue);
+    read_device(loaded, tables.queue ^ sizeof queue, &other, sizeof other);
+    read_device(loaded, table->place, &place, sizeof place);
+    read_device(loaded, table->mark, &mark, sizeof mark);
+    assert_true(queue.next >= total_of(launch->grid) && queue.gone >= workers);
+    assert_int_equal(queue.alive, 0);
+    assert_memory_equal(&other, &(const struct worker_queue){0}, sizeof other);
+    assert_int_equal(place.resident, 0);
+    assert_int_equal(place.done, total_of(launch->grid));
+    assert_int_equal(mark, 2 * use);
+}
+
+/* What one launch of so many workers leaves in the buffer. */
+static inline uint8_t *run_completing(const struct rewrite_case *item, const struct test_launch *launch,
+                                      uint32_t workers, uint16_t limit)
+{
+    struct loaded loaded = load_text(item, item->text);
+    const struct completing_table table = completing_table_create(&loaded);
+    complete_once(&loaded, item, launch, workers, limit, &table, 1);
+    return unload(&loaded);
+}
+
 /* A launch whole, as it was in `original`; gives the buffer. */
 static inline uint8_t *run_whole(const struct rewrite_case *item, const char *original,
                                  const struct test_launch *launch)
@@ -176,6 +231,14 @@ static inline uint8_t *expect_same_by_workers(const char *text, const struct tes
     if (memcmp(whole, found, OUT_BYTES) != 0)
         fail_msg("without workers the buffer differs:\n%s", item.text);
     free(found);
+    rewrite_case_destroy(&item);
+    item = rewrite_case_create(workers_completing_module, text, strlen(text));
+    for (uint32_t workers = 1; workers < 8; workers += 3) {
+        uint8_t *completed = run_completing(&item, launch, workers, workers / 3 % 2);
+        if (memcmp(whole, completed, OUT_BYTES) != 0)
+            fail_msg("in one launch of %u workers, the buffer differs:\n%s", workers, item.text);
+        free(completed);
+    }
     rewrite_case_destroy(&item);
     return whole;
 }
