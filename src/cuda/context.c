@@ -43,13 +43,14 @@ static void free_arrays(struct process *process, const struct context *context)
 }
 
 /* Copies of other contexts may read and write its memory. */
-static bool others_copy(const struct process *process)
+static bool is_copied(const struct process *process, const struct context *dead)
 {
     for (size_t c = 0; c < process->contexts.count; c++) {
         const struct context *context = process->contexts.data[c];
         for (size_t i = 0; i < context->streams.count; i++)
             for (struct stream_task *t = context->streams.data[i]->queue.first; t; t = t->next)
-                if (task_of(t)->kind == TASK_COPY)
+                if (task_of(t)->kind == TASK_COPY &&
+                    (task_of(t)->copy.from.context == dead || task_of(t)->copy.to.context == dead))
                     return true;
     }
     return false;
@@ -78,14 +79,12 @@ static void release(struct process *process, struct context *dead)
     (void)vector_push(&process->gone, dead); /* the structure stays, a few hundred bytes */
 }
 
-/* What contexts had that are destroyed, unless others have still to do with it: then it goes the next time. */
+/* What contexts had that are destroyed, unless others have still to do with it: that goes the next time. */
 static void release_destroyed(struct process *process)
 {
-    if (others_copy(process))
-        return;
     for (size_t i = 0; i < process->contexts.count;) {
         struct context *context = process->contexts.data[i];
-        if (!context->destroyed) {
+        if (!context->destroyed || is_copied(process, context)) {
             i++;
             continue;
         }

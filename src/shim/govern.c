@@ -56,7 +56,8 @@ static struct {
     pthread_mutex_t lock;
     _Atomic(struct board *) board; /* NULL: ungoverned */
     struct board *before;          /* the last one that there was; it stays mapped */
-    struct board_front *front;     /* of the board, whose number it is */
+    _Atomic(struct board_sheet *) sheet;
+    struct board_front *front; /* of the board, whose number it is */
     uint32_t number;
     struct wire_link link;
     char socket[4096];
@@ -71,7 +72,6 @@ static struct {
     bool mute;                         /* the driver cannot write values in the order of streams */
     uint64_t address;                  /* of the board, for the GPU; 0: it is not registered */
     struct lanes lanes, carried_lanes; /* of `before`, and of `carried` */
-    struct lanes_driver lanes_driver;
     struct pace pace;
     struct {
         int (*is_capturing)(void *stream, int *status), (*is_capturing_thread)(void *stream, int *status);
@@ -165,6 +165,7 @@ static void put_down(struct board *board)
 static void detach(bool stalled)
 {
     atomic_store(&state.board, NULL);
+    atomic_store(&state.sheet, NULL);
     wire_close(&state.link);
     state.tried = now();
     state.again_ns = stalled ? STALLED_AGAIN_NS : AGAIN_NS;
@@ -257,6 +258,7 @@ static void attach(void)
     carry(state.before, board);
     memset(&state.lanes, 0, sizeof state.lanes);
     state.before = board;
+    atomic_store(&state.sheet, board_sheet_at(state.front, state.number));
     atomic_store(&state.board, board);
     tell_memory(board);
 }
@@ -269,7 +271,6 @@ static void begin(void)
     state.driver.write = (int (*)(void *, uint64_t, uint32_t, unsigned))below_called(CALLED_cuStreamWriteValue32_v2);
     state.driver.write_thread =
         (int (*)(void *, uint64_t, uint32_t, unsigned))below_called(CALLED_cuStreamWriteValue32_v2_ptsz);
-    state.lanes_driver = lanes_driver();
     state.driver.device = (int (*)(int *))below_called(CALLED_cuCtxGetDevice);
     state.driver.devices = (int (*)(int *))below_called(CALLED_cuDeviceGetCount);
     state.driver.uuid = (int (*)(char *, int))below_called(CALLED_cuDeviceGetUuid_v2);
@@ -307,6 +308,7 @@ void govern_forked(void)
 {
     (void)pthread_mutex_init(&state.lock, NULL);
     atomic_store(&state.board, NULL);
+    atomic_store(&state.sheet, NULL);
     wire_close(&state.link);
     state.socket[0] = 0;
 }
@@ -427,7 +429,7 @@ static void rest(const struct governed *launch, struct board *board, uint64_t si
         *looked = now();
     pthread_mutex_lock(&state.lock);
     if (!healthy)
-        forget(board, launch->context);
+        forget(board, launch->place.context);
 }
 
 /*
@@ -558,6 +560,14 @@ void govern_look(struct governed *launch, void *stream, bool per_thread)
         atomic_load_explicit(&state.board, memory_order_acquire) && !is_captured(stream, per_thread) && !is_elsewhere();
 }
 
+const void *govern_context(struct governed *launch)
+{
+    if (!launch->placed)
+        launch->place = streams_find(launch->stream, launch->per_thread);
+    launch->placed = true;
+    return launch->place.context;
+}
+
 void govern_begin(struct governed *launch, struct kernel *kernel, uint64_t blocks)
 {
     struct board *board = atomic_load_explicit(&state.board, memory_order_acquire);
@@ -569,11 +579,10 @@ void govern_begin(struct governed *launch, struct kernel *kernel, uint64_t block
         atomic_fetch_add_explicit(&board->launches, 1, memory_order_relaxed);
         return;
     }
-    launch->context = lanes_context(&state.lanes_driver, launch->stream, launch->per_thread);
+    (void)govern_context(launch);
     enter_gate(launch, board);
     if (atomic_load(&state.board) == board && !state.mute)
-        launch->lane =
-            lanes_of(&state.lanes, &state.lanes_driver, board, launch->stream, launch->per_thread, launch->context);
+        launch->lane = lanes_of(&state.lanes, board, &launch->place);
     if (launch->lane)
         atomic_fetch_add(&board->starting, 1);
     pthread_mutex_unlock(&state.lock);
@@ -596,7 +605,7 @@ void govern_end(struct governed *launch, int error)
     pthread_mutex_lock(&state.lock);
     struct board *board = board_of(launch);
     if (error != BELOW_OK && !is_healthy(launch))
-        forget(board, launch->context);
+        forget(board, launch->place.context);
     if (error == BELOW_OK && (state.address || register_board(board))) {
         uint32_t number = atomic_load(&launch->lane->asked) + 1;
         note_blocks(launch, board, number);
@@ -606,7 +615,7 @@ void govern_end(struct governed *launch, int error)
             register_board(board)) /* another context than that with which it was registered, which is gone */
             problem = write_end(launch, board, number);
         if (problem) {
-            forget(board, launch->context);
+            forget(board, launch->place.context);
             state.mute |= problem == BELOW_NOT_SUPPORTED;
         }
         atomic_fetch_add(&board->launches, 1);
@@ -667,10 +676,7 @@ void govern_wake(void)
 
 struct board_sheet *govern_sheet(void)
 {
-    pthread_mutex_lock(&state.lock);
-    struct board_sheet *sheet = atomic_load(&state.board) ? board_sheet_at(state.front, state.number) : NULL;
-    pthread_mutex_unlock(&state.lock);
-    return sheet;
+    return atomic_load_explicit(&state.sheet, memory_order_acquire);
 }
 
 bool govern_is_busy(void)
@@ -682,7 +688,8 @@ bool govern_is_busy(void)
 void govern_tell_shape(uint32_t tbs_per_sm, uint32_t tb_threads)
 {
     struct board_sheet *sheet = govern_sheet();
-    if (!sheet)
+    if (!sheet || (atomic_load_explicit(&sheet->tbs_per_sm, memory_order_relaxed) == tbs_per_sm &&
+                   atomic_load_explicit(&sheet->tb_threads, memory_order_relaxed) == tb_threads))
         return;
     atomic_store(&sheet->tbs_per_sm, tbs_per_sm);
     atomic_store(&sheet->tb_threads, tb_threads);

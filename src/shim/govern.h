@@ -3,6 +3,8 @@
 #ifndef CORUN_SHIM_GOVERN_H
 #define CORUN_SHIM_GOVERN_H
 
+#include "shim/streams.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,14 +19,17 @@ struct governed {
     bool per_thread;         /* stream 0 is the thread's own */
     bool looked_at;          /* it is neither captured nor on another device than the governed one */
     struct board_lane *lane; /* NULL: nothing is noted of it */
-    const void *context;     /* the stream's; NULL: it is not known */
-    struct kernel *kernel;   /* NULL: nobody wants to know what its thread blocks take */
+    bool placed;             /* the stream has been looked for */
+    struct stream_place place;
+    struct kernel *kernel; /* NULL: nobody wants to know what its thread blocks take */
     uint64_t blocks;
     bool counted; /* workers count its thread blocks */
 };
 
 /* The SMs on which workers of the program may be, as board_sms has them; 0: launches of the current device stay whole. */
 uint32_t govern_sms(void);
+/* The context of the stream; NULL: it is not known. */
+const void *govern_context(struct governed *launch);
 /* The same for a launch; 0 as well where that is not looked at. */
 uint32_t govern_launch_sms(const struct governed *launch);
 /* The same, of the device that is governed, when it is another one than that, or after so long. */

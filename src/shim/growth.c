@@ -27,7 +27,8 @@ _Static_assert(GROWTH_BYTES == GROWTH_LAUNCHES * 2 * sizeof(struct worker_queue)
 struct place {
     bool grows; /* nobody has forgotten its kernel */
     uint32_t uses;
-    uint32_t sent[STREAMS]; /* the number of the last further launch of this place in each stream */
+    bool helped;            /* further launches were made into it, */
+    uint32_t sent[STREAMS]; /* the last one in each stream by that number */
     struct kernel *kernel;  /* of the last launch that was kept */
     void *function;
     unsigned block[3], shared_bytes;
@@ -49,6 +50,7 @@ struct growth {
     int (*write)(void *stream, uint64_t address, uint32_t value, unsigned flags);
     int (*create)(void **stream, unsigned flags);
     uint32_t next;
+    uint64_t taken[GROWTH_LAUNCHES / 64]; /* places that were not seen to be closed, a bit each */
     struct place places[GROWTH_LAUNCHES];
 };
 
@@ -64,6 +66,7 @@ static struct growth *begin_anew(struct growth *before)
     }
     if (growth) {
         memset(growth->sent, 0, sizeof growth->sent);
+        memset(growth->taken, 0, sizeof growth->taken);
         memset(growth->streams, 0, sizeof growth->streams);
     }
     return growth;
@@ -91,7 +94,7 @@ static bool is_free(const struct growth *growth, uint32_t at)
 {
     const struct place *place = &growth->places[at];
     bool free = atomic_load_explicit(&growth->marks.words[at], memory_order_acquire) == 2 * place->uses;
-    for (uint32_t i = 0; i < STREAMS && free; i++)
+    for (uint32_t i = 0; i < STREAMS && free && place->helped; i++)
         free = (int32_t)(atomic_load(&growth->marks.words[GROWTH_LAUNCHES + i]) - place->sent[i]) >= 0;
     return free;
 }
@@ -143,12 +146,12 @@ static void keep(struct growth *growth, uint32_t at, const struct launch *launch
 {
     struct place *place = &growth->places[at];
     place->uses++;
+    growth->taken[at / 64] |= UINT64_C(1) << at % 64;
     arguments->plain.queue = growth->queues + (2 * at + place->uses % 2) * sizeof(struct worker_queue);
     arguments->plain.flags |= WORKERS_COMPLETE;
     arguments->mark = marks_address(&growth->marks, at);
     arguments->begun = 2 * place->uses - 1;
-    for (uint32_t s = 0; s < STREAMS; s++)
-        place->sent[s] = atomic_load_explicit(&growth->marks.words[GROWTH_LAUNCHES + s], memory_order_relaxed);
+    place->helped = false;
     if (place->kernel != kernel) {
         kernel_drop(place->kernel);
         place->kernel = kernel_share(kernel);
@@ -206,18 +209,28 @@ static bool is_running(const struct growth *growth, uint32_t at)
     return place->grows && atomic_load(&growth->marks.words[at]) == 2 * place->uses - 1;
 }
 
+/* Under the lock. */
+static enum growth_state state_of(const struct growth *growth, uint32_t at)
+{
+    if (atomic_load(&growth->marks.words[at]) == 2 * growth->places[at].uses)
+        return GROWTH_RESTS;
+    if (!is_running(growth, at))
+        return GROWTH_WAITS;
+    return atomic_load(&growth->marks.words[STAYS + at]) == 2 * growth->places[at].uses - 1 ? GROWTH_LACKS
+                                                                                            : GROWTH_RUNS;
+}
+
 enum growth_state growth_look(struct growth *growth)
 {
     enum growth_state state = GROWTH_RESTS;
     pthread_mutex_lock(&growth->lock);
-    for (uint32_t i = 0; i < GROWTH_LAUNCHES; i++) {
-        uint32_t uses = growth->places[i].uses;
-        enum growth_state one = atomic_load(&growth->marks.words[i]) == 2 * uses               ? GROWTH_RESTS
-                                : !is_running(growth, i)                                       ? GROWTH_WAITS
-                                : atomic_load(&growth->marks.words[STAYS + i]) == 2 * uses - 1 ? GROWTH_LACKS
-                                                                                               : GROWTH_RUNS;
-        state = one > state ? one : state;
-    }
+    for (uint32_t w = 0; w < GROWTH_LAUNCHES / 64; w++)
+        for (uint64_t left = growth->taken[w]; left; left &= left - 1) {
+            enum growth_state one = state_of(growth, 64 * w + (uint32_t)__builtin_ctzll(left));
+            if (one == GROWTH_RESTS)
+                growth->taken[w] ^= left & -left;
+            state = one > state ? one : state;
+        }
     pthread_mutex_unlock(&growth->lock);
     return state;
 }
@@ -258,6 +271,9 @@ static void send(struct growth *growth, struct place *place, uint32_t stream)
                      place->shared_bytes, growth->streams[stream], parameters, NULL) != BELOW_OK)
         return;
     trace_line("further", place->kernel->name, "");
+    for (uint32_t s = 0; s < STREAMS && !place->helped; s++)
+        place->sent[s] = atomic_load_explicit(&growth->marks.words[GROWTH_LAUNCHES + s], memory_order_relaxed);
+    place->helped = true;
     place->sent[stream] = ++growth->sent[stream];
     (void)growth->write(growth->streams[stream], marks_address(&growth->marks, GROWTH_LAUNCHES + stream),
                         growth->sent[stream], 0);

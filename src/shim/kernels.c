@@ -11,6 +11,7 @@
 #include "shim/below.h"
 #include "shim/govern.h"
 #include "shim/memory.h"
+#include "shim/streams.h"
 #include "shim/tables.h"
 #include "shim/times.h"
 #include "shim/variables.h"
@@ -199,25 +200,34 @@ struct kernel *kernel_find(const void *handle)
     pthread_mutex_lock(&state.lock);
     struct kernel *kernel = find(handle);
     if (kernel)
-        kernel->uses++;
+        atomic_fetch_add(&kernel->uses, 1);
     pthread_mutex_unlock(&state.lock);
     return kernel;
 }
 
 struct kernel *kernel_share(struct kernel *kernel)
 {
-    pthread_mutex_lock(&state.lock);
     if (kernel)
-        kernel->uses++;
+        atomic_fetch_add(&kernel->uses, 1);
+    return kernel;
+}
+
+struct kernel *kernel_find_made(const void *handle, const void *context, uint32_t block_threads, uint32_t shared_bytes)
+{
+    pthread_mutex_lock(&state.lock);
+    struct kernel *kernel = find(handle);
+    if (kernel && kernel->function && !kernel->whole && context && kernel->context == context && kernel->wave &&
+        kernel->threads == block_threads && kernel->shared_bytes == shared_bytes)
+        atomic_fetch_add(&kernel->uses, 1);
+    else
+        kernel = NULL;
     pthread_mutex_unlock(&state.lock);
     return kernel;
 }
 
-/* Under the lock. */
-static void drop(struct kernel *kernel)
+/* Under the lock. Nobody has it. */
+static void end_kernel(struct kernel *kernel)
 {
-    if (--kernel->uses)
-        return;
     drop_image(kernel->image);
     free(kernel->name);
     free((void *)(uintptr_t)kernel->parameter_bytes);
@@ -227,10 +237,10 @@ static void drop(struct kernel *kernel)
 
 void kernel_drop(struct kernel *kernel)
 {
-    if (!kernel)
+    if (!kernel || atomic_fetch_sub(&kernel->uses, 1) > 1)
         return;
     pthread_mutex_lock(&state.lock);
-    drop(kernel);
+    end_kernel(kernel);
     pthread_mutex_unlock(&state.lock);
 }
 
@@ -248,7 +258,8 @@ static void forget(struct kernel **at)
     kernel->handle = NULL;
     kernel->function = NULL;
     kernel->whole = true;
-    drop(kernel);
+    if (atomic_fetch_sub(&kernel->uses, 1) == 1)
+        end_kernel(kernel);
 }
 
 /* Under the lock. `home`: the context to which the handle belongs; NULL: none. A handle that was another kernel's is given again: that one is gone. */
@@ -364,6 +375,7 @@ static void context_ended(const void *context)
     pthread_mutex_lock(&state.lock);
     forget_context(context);
     pthread_mutex_unlock(&state.lock);
+    streams_changed();
     govern_context_ended(context);
     times_context_ended(context);
     memory_context_ended(context);

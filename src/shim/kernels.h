@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 struct kernel {
-    struct kernel *next; /* of those whose handles have the same place */
-    uint32_t uses;       /* one while the driver has it, and one for whoever looks at it */
+    struct kernel *next;   /* of those whose handles have the same place */
+    _Atomic uint32_t uses; /* one while the driver has it, and one for whoever looks at it */
     const void *handle;
     const void *home; /* the context to which the handle belongs; NULL: none */
     struct image *image;
@@ -35,6 +35,8 @@ struct kernel {
 void kernel_took(struct kernel *kernel, uint64_t blocks, uint64_t ns);
 /* NULL: not known. Whoever has it drops it; then it lives as long as the driver has the kernel. */
 struct kernel *kernel_find(const void *handle);
+/* The same of one whose other form has been made in the context, and launched in that shape before. */
+struct kernel *kernel_find_made(const void *handle, const void *context, uint32_t block_threads, uint32_t shared_bytes);
 /* Once more, for whoever keeps it longer than that. NULL: nothing happens, here and below. */
 struct kernel *kernel_share(struct kernel *kernel);
 void kernel_drop(struct kernel *kernel);

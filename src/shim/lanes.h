@@ -3,32 +3,15 @@
 #ifndef CORUN_SHIM_LANES_H
 #define CORUN_SHIM_LANES_H
 
+#include "shim/streams.h"
 #include "wire/board.h"
 
-#include <stdbool.h>
-
-struct lane_key {
-    const void *stream, *context;
-};
-
 struct lanes {
-    struct lane_key keys[BOARD_LANES];
-    const void *contexts[BOARD_LANES]; /* NULL: it is not known */
+    struct stream_place places[BOARD_LANES];
 };
 
-/* Functions of the driver; NULL: it has none. Those of a pair are for whose stream 0 is everybody's, and the thread's own. */
-struct lanes_driver {
-    int (*current)(void **context);
-    int (*contexts[2])(void *stream, void **context, void **green);
-    int (*context[2])(void *stream, void **context);
-};
-struct lanes_driver lanes_driver(void);
-
-/* The context of a stream; of one of a green context, the device's own. NULL: the driver does not tell. */
-const void *lanes_context(const struct lanes_driver *driver, void *stream, bool per_thread);
-/* The lane of a stream in a context: its own one, else one on which nothing is under way. NULL: all are taken. */
-struct board_lane *lanes_of(struct lanes *lanes, const struct lanes_driver *driver, struct board *board, void *stream,
-                            bool per_thread, const void *context);
+/* The lane of a stream: its own one, else one on which nothing is under way. NULL: all are taken. */
+struct board_lane *lanes_of(struct lanes *lanes, struct board *board, const struct stream_place *place);
 /* What is under way in the context, and wherever it is not known in which, will not be written to have ended: it is taken to have. Context or
    lanes NULL: all of the board. */
 void lanes_end(const struct lanes *lanes, struct board *board, const void *context);

@@ -140,6 +140,15 @@ static void rewrite_limits(struct crew *crew, uint32_t sms)
     (void)state.capture_mode(&mode);
 }
 
+/* The same from any context: the stream of a launch may be of another one than the current one. */
+static void rewrite_from_outside(struct crew *crew, uint32_t sms)
+{
+    if (state.push(crew->context) != BELOW_OK)
+        return;
+    rewrite_limits(crew, sms);
+    (void)state.pop(&(void *){NULL});
+}
+
 /* Under the lock: what corund says by now. Who has waited for the lock writes nothing that is older than what is written. */
 static uint32_t newest(uint32_t sms)
 {
@@ -154,7 +163,7 @@ void tables_rewrite(struct crew *crew, uint32_t sms)
     pthread_mutex_lock(&state.lock);
     sms = newest(sms);
     if (atomic_load(&crew->written) != sms)
-        rewrite_limits(crew, sms);
+        rewrite_from_outside(crew, sms);
     pthread_mutex_unlock(&state.lock);
 }
 
@@ -387,7 +396,7 @@ static void put_aside(struct crew *crew)
     state.spare = crew;
 }
 
-/* Under the lock: that of the current context; NULL: there can be none. */
+/* Under the lock: that of the context; NULL: there can be none. */
 static struct crew *crew_of(void *context, uint32_t sms)
 {
     int mode = CAPTURE_RELAXED;
@@ -398,11 +407,14 @@ static struct crew *crew_of(void *context, uint32_t sms)
         return crew;
     if (!start_watching() || !(crew = make_crew()))
         return NULL;
-    bool good = state.capture_mode(&mode) == BELOW_OK;
+    bool good = state.push(context) == BELOW_OK;
     if (good) {
-        good = fill(crew, sms);
+        bool relaxed = state.capture_mode(&mode) == BELOW_OK;
+        good = relaxed && fill(crew, sms);
         crew->growth = good ? growth_create(crew->growth, crew->pairs) : crew->growth;
-        (void)state.capture_mode(&mode);
+        if (relaxed)
+            (void)state.capture_mode(&mode);
+        (void)state.pop(&(void *){NULL});
     }
     if (!good) {
         put_aside(crew);
@@ -457,7 +469,7 @@ struct crew *tables_take(void *context, uint32_t sms)
     sms = newest(sms);
     struct crew *crew = crew_of(context, sms);
     if (crew && atomic_load(&crew->written) != sms)
-        rewrite_limits(crew, sms);
+        rewrite_from_outside(crew, sms);
     pthread_mutex_unlock(&state.lock);
     before.context = context;
     before.crew = crew;
@@ -465,7 +477,7 @@ struct crew *tables_take(void *context, uint32_t sms)
     return crew;
 }
 
-/* Under the lock, in its context: memory for queues of streams. */
+/* Under the lock: memory for queues of streams. */
 static bool make_queues(struct crew *crew)
 {
     const size_t each = QUEUE_LAUNCHES * sizeof(struct worker_queue), all = TABLES_STREAMS * each;
@@ -473,12 +485,17 @@ static bool make_queues(struct crew *crew)
     int mode = CAPTURE_RELAXED;
     struct queue *queues = crew->queues ? crew->queues : calloc(TABLES_STREAMS, sizeof *queues);
     crew->queues = queues;
-    if (!queues || state.capture_mode(&mode) != BELOW_OK)
+    if (!queues || state.push(crew->context) != BELOW_OK)
         return false;
+    if (state.capture_mode(&mode) != BELOW_OK) {
+        (void)state.pop(&(void *){NULL});
+        return false;
+    }
     bool good = state.allocate(&memory, all) == BELOW_OK &&
                 state.set(memory, 0, all / sizeof(uint32_t), crew->writer) == BELOW_OK &&
                 state.stream_wait(crew->writer) == BELOW_OK;
     (void)state.capture_mode(&mode);
+    (void)state.pop(&(void *){NULL});
     for (uint32_t i = 0; i < TABLES_STREAMS && good; i++)
         queues[i] = (struct queue){.address = memory + i * each};
     crew->has_queues = good;

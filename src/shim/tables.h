@@ -52,7 +52,7 @@ struct crew {
 
 /* Whether the driver below has all that tables need. */
 bool tables_usable(void);
-/* Those of the context, which is current, written as corund says; NULL: there can be none. */
+/* Those of the context, written as corund says; NULL: there can be none. */
 struct crew *tables_take(void *context, uint32_t sms);
 /* The queue of a stream; NULL: there can be none. */
 struct queue *tables_queue(struct crew *crew, void *stream, bool per_thread);

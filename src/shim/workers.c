@@ -143,23 +143,37 @@ static int make_launches(struct making *making)
     return error;
 }
 
-/* Whether the launch can be workers at all; its shape. */
-static bool find_shape(const struct launch *launch, const struct governed *governed, struct kernel *kernel,
-                       struct shape *shape)
+/* The kernel in the form of workers, mostly as it was launched before; NULL: it has none. The caller drops it. */
+static struct kernel *find_workers(const struct launch *launch, struct governed *governed, uint32_t threads)
+{
+    struct kernel *kernel = kernel_find_made(launch->function, govern_context(governed), threads, launch->shared_bytes);
+    if (kernel || !(kernel = kernel_find(launch->function)))
+        return kernel;
+    if (kernel_rewritten(kernel, threads, launch->shared_bytes))
+        return kernel;
+    kernel_drop(kernel);
+    return NULL;
+}
+
+/* Whether the launch can be workers at all; its kernel, which the caller drops, and its shape. */
+static struct kernel *find_shape(const struct launch *launch, struct governed *governed, struct shape *shape)
 {
     uint64_t total = slice_total(launch->grid),
              threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
-    if (!kernel || !total || total > WORKERS_MOST_BLOCKS || !threads || threads > 1024 || launch->extra ||
-        !governed->looked_at)
-        return false;
-    uint32_t wave = kernel_rewritten(kernel, (uint32_t)threads, launch->shared_bytes);
-    if (!wave || kernel->parameters >= LAUNCH_MOST_PARAMETERS || (kernel->parameters && !launch->parameters))
-        return false;
+    if (!total || total > WORKERS_MOST_BLOCKS || !threads || threads > 1024 || launch->extra)
+        return NULL;
+    struct kernel *kernel = find_workers(launch, governed, (uint32_t)threads);
+    if (kernel && (kernel->parameters >= LAUNCH_MOST_PARAMETERS || (kernel->parameters && !launch->parameters))) {
+        kernel_drop(kernel);
+        return NULL;
+    }
+    if (!kernel)
+        return NULL;
     shape->total = (uint32_t)total;
     shape->per_sm = kernel->per_sm;
     shape->threads = (uint32_t)threads;
-    shape->workers = wave < total ? wave : (uint32_t)total;
-    return true;
+    shape->workers = kernel->wave < total ? kernel->wave : (uint32_t)total;
+    return kernel;
 }
 
 /* Where it has all SMs, what has a place from the beginning gives none back sooner. */
@@ -171,9 +185,8 @@ static bool is_whole(const struct shape *shape)
 static bool launch_as_workers(const struct launch *launch, struct governed *governed, struct kernel *kernel,
                               struct shape *shape, int *error)
 {
-    struct crew *crew;
-    if (!find_shape(launch, governed, kernel, shape) ||
-        !(crew = tables_take((void *)(uintptr_t)kernel->context, shape->sms)) || is_whole(shape))
+    struct crew *crew = tables_take((void *)(uintptr_t)kernel->context, shape->sms);
+    if (!crew || is_whole(shape))
         return false; /* tables are there all the same: they tell corund that there are workers */
     govern_begin(governed, kernel, shape->total);
     uint32_t now = govern_launch_sms(governed);
@@ -200,7 +213,9 @@ bool workers_launch(const struct launch *launch, struct governed *governed, int 
     pthread_once(&state.once, find_calls);
     if (!shape.sms || !state.write || !tables_usable())
         return false;
-    struct kernel *kernel = kernel_find(launch->function);
+    struct kernel *kernel = find_shape(launch, governed, &shape);
+    if (!kernel)
+        return false;
     bool made = launch_as_workers(launch, governed, kernel, &shape, error);
     kernel_drop(kernel);
     return made;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Streams that wait for values in memory: written by another stream, by a kernel, by the host, and by nobody. The
- * comparisons; several operations at once.
+ * comparisons; several operations at once. A copy that waits while contexts come and go.
  */
 #include "driver_test.h"
 
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 int cuMemHostAlloc(void **host, size_t bytes, unsigned flags);
+int cuMemcpyHtoDAsync_v2(address_t to, const void *from, size_t bytes, void *stream);
 int cuStreamWaitValue32_v2(void *stream, address_t address, uint32_t value, unsigned flags);
 int cuStreamWriteValue32_v2(void *stream, address_t address, uint32_t value, unsigned flags);
 int cuStreamWaitValue64_v2(void *stream, address_t address, uint64_t value, unsigned flags);
@@ -46,6 +47,23 @@ static void comparison(void *stream, address_t word, uint32_t there, uint32_t va
     uint32_t other = how == NOR ? 0 : value;
     GOOD(cuMemcpyHtoD_v2(word, &other, 4));
     GOOD(cuStreamSynchronize(stream));
+}
+
+/* More than there can be at a time, while a copy of this one waits. */
+static void contexts_come_and_go(void *waits, void *writes, address_t word)
+{
+    void *context;
+    int value = 7, found = 0;
+    GOOD(cuStreamWaitValue32_v2(waits, word, 1, EQUAL));
+    GOOD(cuMemcpyHtoDAsync_v2(word + 4, &value, 4, waits));
+    for (int i = 0; i < 40; i++) {
+        GOOD(cuCtxCreate_v2(&context, 0, 0));
+        GOOD(cuCtxDestroy_v2(context));
+    }
+    GOOD(cuStreamWriteValue32_v2(writes, word, 1, 0));
+    GOOD(cuStreamSynchronize(waits));
+    GOOD(cuMemcpyDtoH_v2(&found, word + 4, 4));
+    CHECK(found == value);
 }
 
 int main(int count, char **words_given)
@@ -86,6 +104,7 @@ int main(int count, char **words_given)
     GOOD(cuStreamWriteValue64_v2(second, words + 16, UINT64_C(1) << 40, 0));
     GOOD(cuStreamWaitValue64_v2(second, words + 24, 77, EQUAL));
     GOOD(cuStreamSynchronize(second));
+    contexts_come_and_go(first, second, words + 40);
     /* the host */
     GOOD(cuMemHostAlloc(&mapped, 64, 2));
     memset(mapped, 0, 64);
