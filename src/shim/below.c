@@ -23,10 +23,11 @@ static struct {
     pthread_once_t once;
     void *library;
     char own[PATH_MAX];
-    void *entries[LOOKED_AT_COUNT];
     _Atomic(void *) called[CALLED_COUNT]; /* NULL: nobody has asked; ABSENT: the driver has none */
     int trace;
 } state = {.once = PTHREAD_ONCE_INIT, .trace = -1};
+
+_Atomic(void *) below_entries[LOOKED_AT_COUNT];
 
 static int not_supported(void)
 {
@@ -88,6 +89,12 @@ static bool search_folders(const char *folders)
     return false;
 }
 
+static void find_entry(enum looked_at entry, const char *symbol)
+{
+    void *found = state.library ? dlsym(state.library, symbol) : (void *)(size_t)no_device;
+    atomic_store_explicit(&below_entries[entry], found ? found : (void *)(size_t)not_supported, memory_order_release);
+}
+
 static void find_driver(void)
 {
     static const char usual[] =
@@ -108,10 +115,7 @@ static void find_driver(void)
         search_folders(usual);
     if (!state.library)
         shim_say("no driver is below the shim: %s", given && *given ? given : LIBRARY " (CORUN_SHIM_DRIVER names one)");
-#define L(symbol) \
-    state.entries[LOOKED_AT_##symbol] = state.library ? dlsym(state.library, #symbol) : (void *)(size_t)no_device; \
-    if (!state.entries[LOOKED_AT_##symbol]) \
-        state.entries[LOOKED_AT_##symbol] = (void *)(size_t)not_supported;
+#define L(symbol) find_entry(LOOKED_AT_##symbol, #symbol);
 #include "shim/looked_at.def"
 #undef L
 }
@@ -138,10 +142,10 @@ void *below_called(enum called entry)
     return found == ABSENT ? NULL : found;
 }
 
-void *below(enum looked_at entry)
+void *below_first(enum looked_at entry)
 {
     pthread_once(&state.once, find_driver);
-    return state.entries[entry];
+    return atomic_load(&below_entries[entry]);
 }
 
 static void *const replacements[LOOKED_AT_COUNT];
@@ -149,7 +153,7 @@ static void *const replacements[LOOKED_AT_COUNT];
 void *below_replaced(const void *address)
 {
     for (size_t i = 0; i < LOOKED_AT_COUNT; i++)
-        if (address && state.entries[i] == address)
+        if (address && atomic_load_explicit(&below_entries[i], memory_order_relaxed) == address)
             return replacements[i];
     return NULL;
 }

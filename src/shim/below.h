@@ -6,6 +6,7 @@
 #ifndef CORUN_SHIM_BELOW_H
 #define CORUN_SHIM_BELOW_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -39,7 +40,13 @@ void *below_find(const char *symbol);
 /* The same for what the shim calls itself, also for each launch: the driver's library is asked for a name once. */
 void *below_called(enum called entry);
 /* The same for what is looked at; never NULL: where the driver lacks it, a function that returns NOT_SUPPORTED. */
-void *below(enum looked_at entry);
+extern _Atomic(void *) below_entries[LOOKED_AT_COUNT]; /* NULL: nobody has looked */
+void *below_first(enum looked_at entry);
+static inline void *below(enum looked_at entry)
+{
+    void *found = atomic_load_explicit(&below_entries[entry], memory_order_acquire);
+    return found ? found : below_first(entry);
+}
 /* The shim's function for an entry point of the driver below; NULL: it is not looked at. */
 void *below_replaced(const void *address);
 

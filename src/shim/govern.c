@@ -725,6 +725,12 @@ enum govern_memory govern_memory(void)
     return atomic_load_explicit(&board->limited, memory_order_relaxed) ? GOVERN_ASKED : GOVERN_NOTED;
 }
 
+struct board *govern_noting(void)
+{
+    struct board *board = atomic_load_explicit(&state.board, memory_order_acquire);
+    return board && !atomic_load_explicit(&board->limited, memory_order_relaxed) ? board : NULL;
+}
+
 bool govern_hold(uint64_t bytes, bool grows)
 {
     const struct wire_hold hold = {bytes, grows, 0};

@@ -67,6 +67,8 @@ bool govern_is_captured(void *stream, bool per_thread);
 /* What corund wants of allocations: nothing, as there will be none; to know of them; or to be asked first, as there is a limit. */
 enum govern_memory { GOVERN_UNNOTED, GOVERN_NOTED, GOVERN_ASKED };
 enum govern_memory govern_memory(void);
+/* Where corund only wants to know: the board, whose `bytes` say how much there is. NULL: govern_memory says why. */
+struct board *govern_noting(void);
 /* The program has so much device memory, or, if it `grows`, wants to. False: it may not have that much. */
 bool govern_hold(uint64_t bytes, bool grows);
 /* The limit of the user's memory, and how much of it is used. False: there is none. */

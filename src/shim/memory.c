@@ -7,7 +7,10 @@ driver takes when they are launched and keeps for their next launches, is counte
 #include "shim/memory.h"
 
 #include "shim/below.h"
+#include "shim/captures.h"
 #include "shim/govern.h"
+#include "shim/sizes.h"
+#include "wire/board.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -26,6 +29,9 @@ enum {
     PITCH = 512
 };
 
+/* Out of the way of what every allocation runs. */
+#define SELDOM __attribute__((noinline, cold))
+
 enum kind { POINTER, HANDLE, ARRAY };
 
 struct held {
@@ -42,6 +48,7 @@ static struct {
     _Atomic uint64_t total;
     struct held *places[PLACES];
     struct held *spare;
+    _Atomic uint32_t addresses;  /* that are in `places`, since they had no place among sizes */
     atomic_bool in_graphs;       /* there has been a node that allocates */
     uint64_t of_graphs[DEVICES]; /* that the driver has for such nodes */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -93,7 +100,7 @@ enum grant {
 };
 
 /* Asked for before the driver is, where corund says what may be had. */
-static enum grant reserve(uint64_t bytes)
+SELDOM static enum grant reserve(uint64_t bytes)
 {
     enum govern_memory way = govern_memory();
     if (way != GOVERN_ASKED)
@@ -102,17 +109,37 @@ static enum grant reserve(uint64_t bytes)
     uint64_t total = atomic_load(&state.total);
     bool may = bytes <= UINT64_MAX - total && govern_hold(total + bytes, true);
     if (may)
-        atomic_store(&state.total, total + bytes);
+        atomic_fetch_add(&state.total, bytes);
     pthread_mutex_unlock(&state.lock);
     return may ? GRANTED : REFUSED;
+}
+
+/* From any thread: whoever tells last has told the last of all. */
+static inline void tell(struct board *board)
+{
+    uint64_t told;
+    do {
+        told = atomic_load(&state.total);
+        atomic_store(&board->bytes, told);
+    } while (atomic_load(&state.total) != told);
 }
 
 /* Under the lock, which orders what corund is told. */
 static void count(uint64_t more, uint64_t less)
 {
-    uint64_t total = atomic_load_explicit(&state.total, memory_order_relaxed) + more - less;
-    atomic_store_explicit(&state.total, total, memory_order_relaxed);
-    (void)govern_hold(total, false);
+    atomic_fetch_add(&state.total, more - less);
+    struct board *board = govern_noting();
+    if (board)
+        tell(board);
+    else
+        (void)govern_hold(atomic_load(&state.total), false);
+}
+
+/* The same without the lock, where corund only wants to know. */
+static inline void count_quickly(struct board *board, uint64_t more, uint64_t less)
+{
+    atomic_fetch_add(&state.total, more - less);
+    tell(board);
 }
 
 /* Under the lock: a record of what is counted. False when out of memory. */
@@ -123,6 +150,8 @@ static bool put_in(enum kind kind, uint64_t key, uint64_t bytes, uint32_t owners
         return false;
     *held = (struct held){*place, key, bytes, kind, owners, context};
     *place = held;
+    if (kind == POINTER)
+        atomic_fetch_add(&state.addresses, 1);
     return true;
 }
 
@@ -142,10 +171,28 @@ static void keep(enum grant grant, enum kind kind, uint64_t key, uint64_t bytes)
         count(0, bytes);
 }
 
-static int settle(enum grant grant, int error, enum kind kind, uint64_t key, uint64_t bytes)
+/* Among sizes. */
+static inline bool is_put(uint64_t address, uint64_t bytes)
+{
+    return address && bytes && sizes_put(address, bytes);
+}
+
+static void count_with_lock(uint64_t more, uint64_t less)
+{
+    pthread_mutex_lock(&state.lock);
+    count(more, less);
+    pthread_mutex_unlock(&state.lock);
+}
+
+SELDOM static int settle(enum grant grant, int error, enum kind kind, uint64_t key, uint64_t bytes)
 {
     if (grant == NOT_NOTED || (grant == NOTED && error != BELOW_OK))
         return error;
+    if (error == BELOW_OK && kind == POINTER && is_put(key, bytes)) {
+        if (grant == NOTED)
+            count_with_lock(bytes, 0);
+        return error;
+    }
     pthread_mutex_lock(&state.lock);
     if (error == BELOW_OK)
         keep(grant, kind, key, bytes);
@@ -153,6 +200,14 @@ static int settle(enum grant grant, int error, enum kind kind, uint64_t key, uin
         count(0, bytes);
     pthread_mutex_unlock(&state.lock);
     return error;
+}
+
+/* Under the lock: it is in no place any more. */
+static void end_held(struct held *held)
+{
+    if (held->kind == POINTER)
+        atomic_fetch_sub(&state.addresses, 1);
+    drop_held(held);
 }
 
 /* What is about to be freed. */
@@ -164,11 +219,20 @@ struct taken {
 /*
  * Before it is freed, since another thread may be given the same address just behind that. It is counted until it is free where that decides what others may have.
  */
-static void take_out(struct taken *taken, enum kind kind, uint64_t key)
+SELDOM static void take_out(struct taken *taken, enum kind kind, uint64_t key)
 {
     enum govern_memory way = govern_memory();
     taken->known = false;
     if (way == GOVERN_UNNOTED)
+        return;
+    uint64_t bytes = kind == POINTER ? sizes_take(key) : 0;
+    if (bytes) {
+        *taken = (struct taken){true, way == GOVERN_NOTED, {NULL, key, bytes, kind, 1, NULL}};
+        if (taken->counted_off)
+            count_with_lock(0, bytes);
+        return;
+    }
+    if (kind == POINTER && !atomic_load_explicit(&state.addresses, memory_order_relaxed))
         return;
     pthread_mutex_lock(&state.lock);
     struct held **at = place_of(kind, key);
@@ -180,7 +244,7 @@ static void take_out(struct taken *taken, enum kind kind, uint64_t key)
         taken->counted_off = way == GOVERN_NOTED && found->owners == 1;
         taken->held = *found;
         *at = found->next;
-        drop_held(found);
+        end_held(found);
         if (taken->counted_off)
             count(0, taken->held.bytes);
     }
@@ -199,7 +263,7 @@ static void retain(enum kind kind, uint64_t key)
     pthread_mutex_unlock(&state.lock);
 }
 
-static int settle_free(int error, struct taken *taken)
+SELDOM static int settle_free(int error, struct taken *taken)
 {
     if (!taken->known || (taken->counted_off && error == BELOW_OK))
         return error;
@@ -214,13 +278,18 @@ static int settle_free(int error, struct taken *taken)
 }
 
 /* Whether it went with a context. */
-static bool is_gone(const struct held *held, const void *context)
+static bool address_is_gone(uint64_t address)
 {
     int (*ask)(void *, int, uint64_t) = (int (*)(void *, int, uint64_t))below_called(CALLED_cuPointerGetAttribute);
     unsigned type = 0;
+    return ask && ask(&type, MEMORY_TYPE_OF, address) != BELOW_OK;
+}
+
+static bool is_gone(const struct held *held, const void *context)
+{
     if (held->kind == ARRAY)
         return context && held->context == context;
-    return held->kind == POINTER && ask && ask(&type, MEMORY_TYPE_OF, held->key) != BELOW_OK;
+    return held->kind == POINTER && address_is_gone(held->key);
 }
 
 /* Of a device. What is not told is none. */
@@ -234,10 +303,8 @@ static void look_at_graphs(int device)
         bytes = 0;
     pthread_mutex_lock(&state.lock);
     if (bytes != state.of_graphs[device]) {
-        uint64_t total = atomic_load(&state.total) - state.of_graphs[device] + bytes;
+        count(bytes, state.of_graphs[device]);
         state.of_graphs[device] = bytes;
-        atomic_store(&state.total, total);
-        (void)govern_hold(total, false);
     }
     pthread_mutex_unlock(&state.lock);
 }
@@ -258,6 +325,9 @@ void memory_context_ended(const void *context)
     for (int i = 0; i < DEVICES && atomic_load(&state.in_graphs); i++)
         look_at_graphs(i);
     pthread_mutex_lock(&state.lock);
+    uint64_t gone = sizes_take_gone(address_is_gone);
+    if (gone)
+        count(0, gone);
     for (size_t i = 0; i < PLACES; i++) {
         struct held **at = &state.places[i];
         while (*at) {
@@ -265,7 +335,7 @@ void memory_context_ended(const void *context)
             if (is_gone(held, context)) {
                 *at = held->next;
                 count(0, held->bytes);
-                drop_held(held);
+                end_held(held);
             } else {
                 at = &held->next;
             }
@@ -279,6 +349,37 @@ void memory_forked(void)
     (void)pthread_mutex_init(&state.lock, NULL);
 }
 
+/* Before the driver is asked. */
+static inline enum grant begin_address(struct board *board, uint64_t bytes)
+{
+    return board ? NOTED : reserve(bytes);
+}
+
+/* Behind that, in as few steps as there can be where corund only wants to know. */
+static inline int end_address(struct board *board, enum grant grant, int error, uint64_t address, uint64_t bytes)
+{
+    if (!board || error != BELOW_OK || !is_put(address, bytes))
+        return settle(grant, error, POINTER, address, bytes);
+    count_quickly(board, bytes, 0);
+    return error;
+}
+
+/* Before an address is freed: so many bytes are taken from what is counted, and put back if it is not. 0: take_out is to look for it. */
+static inline uint64_t begin_free(struct board *board, uint64_t address)
+{
+    uint64_t bytes = board ? sizes_take(address) : 0;
+    if (bytes)
+        count_quickly(board, 0, bytes);
+    return bytes;
+}
+
+/* It is there still, in whatever way corund wants to know that by now. */
+SELDOM static int put_back(int error, uint64_t address, uint64_t bytes)
+{
+    (void)settle(NOTED, BELOW_OK, POINTER, address, bytes);
+    return error;
+}
+
 /* ---- what the program calls ---- */
 
 SHIM_EXPORT int cuMemAlloc_v2(uint64_t *address, size_t bytes);
@@ -287,11 +388,12 @@ int cuMemAlloc_v2(uint64_t *address, size_t bytes)
     int (*real)(uint64_t *, size_t) = below(LOOKED_AT_cuMemAlloc_v2);
     if (!address)
         return real(address, bytes);
-    enum grant grant = reserve(bytes);
+    struct board *board = govern_noting();
+    enum grant grant = begin_address(board, bytes);
     if (grant == REFUSED)
         return OUT_OF_MEMORY;
     int error = real(address, bytes);
-    return settle(grant, error, POINTER, *address, bytes);
+    return end_address(board, grant, error, *address, bytes);
 }
 
 SHIM_EXPORT int cuMemAllocPitch_v2(uint64_t *address, size_t *pitch, size_t width, size_t height, unsigned element);
@@ -326,6 +428,11 @@ int cuMemFree_v2(uint64_t address)
 {
     int (*real)(uint64_t) = below(LOOKED_AT_cuMemFree_v2);
     struct taken taken;
+    uint64_t bytes = begin_free(govern_noting(), address);
+    if (bytes) {
+        int error = real(address);
+        return error == BELOW_OK ? error : put_back(error, address, bytes);
+    }
     take_out(&taken, POINTER, address);
     return settle_free(real(address), &taken);
 }
@@ -333,7 +440,7 @@ int cuMemFree_v2(uint64_t address)
 /* A stream that is captured gets a node of a graph, and memory when that is launched. */
 static bool becomes_node(void *stream, bool per_thread)
 {
-    bool captured = govern_is_captured(stream, per_thread);
+    bool captured = captures_under_way() && govern_is_captured(stream, per_thread);
     if (captured)
         atomic_store(&state.in_graphs, true);
     return captured;
@@ -346,11 +453,12 @@ static bool becomes_node(void *stream, bool per_thread)
         int (*real)(uint64_t *, size_t, void *) = below(LOOKED_AT_cuMemAllocAsync##suffix); \
         if (!address || becomes_node(stream, own)) \
             return real(address, bytes, stream); \
-        enum grant grant = reserve(bytes); \
+        struct board *board = govern_noting(); \
+        enum grant grant = begin_address(board, bytes); \
         if (grant == REFUSED) \
             return OUT_OF_MEMORY; \
         int error = real(address, bytes, stream); \
-        return settle(grant, error, POINTER, *address, bytes); \
+        return end_address(board, grant, error, *address, bytes); \
     } \
     SHIM_EXPORT int cuMemAllocFromPoolAsync##suffix(uint64_t *address, size_t bytes, void *pool, void *stream); \
     int cuMemAllocFromPoolAsync##suffix(uint64_t *address, size_t bytes, void *pool, void *stream) \
@@ -358,17 +466,23 @@ static bool becomes_node(void *stream, bool per_thread)
         int (*real)(uint64_t *, size_t, void *, void *) = below(LOOKED_AT_cuMemAllocFromPoolAsync##suffix); \
         if (!address || becomes_node(stream, own)) \
             return real(address, bytes, pool, stream); \
-        enum grant grant = reserve(bytes); \
+        struct board *board = govern_noting(); \
+        enum grant grant = begin_address(board, bytes); \
         if (grant == REFUSED) \
             return OUT_OF_MEMORY; \
         int error = real(address, bytes, pool, stream); \
-        return settle(grant, error, POINTER, *address, bytes); \
+        return end_address(board, grant, error, *address, bytes); \
     } \
     SHIM_EXPORT int cuMemFreeAsync##suffix(uint64_t address, void *stream); \
     int cuMemFreeAsync##suffix(uint64_t address, void *stream) \
     { \
         int (*real)(uint64_t, void *) = below(LOOKED_AT_cuMemFreeAsync##suffix); \
         struct taken taken; \
+        uint64_t counted = begin_free(govern_noting(), address); \
+        if (counted) { \
+            int error = real(address, stream); \
+            return error == BELOW_OK ? error : put_back(error, address, counted); \
+        } \
         take_out(&taken, POINTER, address); \
         return settle_free(real(address, stream), &taken); \
     }

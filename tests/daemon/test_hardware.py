@@ -1067,6 +1067,8 @@ new()
 for line in sys.stdin:
     word, *more = line.split()
     if word == "free": print(drop(*held.pop()), flush=True)
+    elif word == "several": print(max(take("async", 512) for _ in range(int(more[0]))), flush=True)
+    elif word == "half": print(max(drop(*held.pop(len(held) // 3)) for _ in range(len(held) // 2)), flush=True)
     elif word == "graph": print(graph(int(more[0]) << 20), flush=True)
     elif word == "trim": print(trim(), flush=True)
     elif word == "end": held.clear(); print(d.cuCtxDestroy_v2(context), flush=True); new()
@@ -1091,6 +1093,19 @@ for line in sys.stdin:
 
     def bytes_of(self, name):
         return self.clients()[name]["memory_bytes"]
+
+    def test_many(self):
+        """More than the shim has quick places for, freed in another order, and gone with their context."""
+        self.start_daemon()
+        program = self.begin("program")
+        self.assertEqual(self.tell(program, "several", 6000), [0])
+        self.assertEqual(self.bytes_of("program"), 6000 * 512)
+        self.assertEqual(self.tell(program, "half"), [0])
+        self.assertEqual(self.bytes_of("program"), 3000 * 512)
+        self.assertEqual(self.tell(program, "several", 2000), [0])
+        self.assertEqual(self.bytes_of("program"), 5000 * 512)
+        self.assertEqual(self.tell(program, "end"), [0])
+        self.assertEqual(self.bytes_of("program"), 0)
 
     def test_counts(self):
         """Of each kind, freed or gone with its context."""
