@@ -89,12 +89,6 @@ static bool search_folders(const char *folders)
     return false;
 }
 
-static void find_entry(enum looked_at entry, const char *symbol)
-{
-    void *found = state.library ? dlsym(state.library, symbol) : (void *)(size_t)no_device;
-    atomic_store_explicit(&below_entries[entry], found ? found : (void *)(size_t)not_supported, memory_order_release);
-}
-
 static void find_driver(void)
 {
     static const char usual[] =
@@ -115,9 +109,6 @@ static void find_driver(void)
         search_folders(usual);
     if (!state.library)
         shim_say("no driver is below the shim: %s", given && *given ? given : LIBRARY " (CORUN_SHIM_DRIVER names one)");
-#define L(symbol) find_entry(LOOKED_AT_##symbol, #symbol);
-#include "shim/looked_at.def"
-#undef L
 }
 
 void *below_find(const char *symbol)
@@ -144,8 +135,16 @@ void *below_called(enum called entry)
 
 void *below_first(enum looked_at entry)
 {
-    pthread_once(&state.once, find_driver);
-    return atomic_load(&below_entries[entry]);
+    static const char *const names[LOOKED_AT_COUNT] = {
+#define L(symbol) [LOOKED_AT_##symbol] = #symbol,
+#include "shim/looked_at.def"
+#undef L
+    };
+    void *found = below_find(names[entry]);
+    if (!found)
+        found = (void *)(size_t)(state.library ? not_supported : no_device);
+    atomic_store_explicit(&below_entries[entry], found, memory_order_release);
+    return found;
 }
 
 static void *const replacements[LOOKED_AT_COUNT];
@@ -153,7 +152,7 @@ static void *const replacements[LOOKED_AT_COUNT];
 void *below_replaced(const void *address)
 {
     for (size_t i = 0; i < LOOKED_AT_COUNT; i++)
-        if (address && atomic_load_explicit(&below_entries[i], memory_order_relaxed) == address)
+        if (address && below((enum looked_at)i) == address)
             return replacements[i];
     return NULL;
 }
