@@ -118,21 +118,36 @@ void store_buffer_overlay(const struct store_buffer *buffer, uint64_t address, v
     }
 }
 
+static void apply_half(const struct store_line *line, uint32_t at, uint32_t written)
+{
+    uint32_t half;
+    if (written == 0xfu) {
+        memcpy(&half, line->data + at, sizeof half);
+        __atomic_store_n((uint32_t *)(void *)(line->host + at), half, __ATOMIC_RELEASE);
+        return;
+    }
+    for (; written; written &= written - 1) {
+        uint32_t i = at + (uint32_t)__builtin_ctz(written);
+        line->host[i] = line->data[i];
+    }
+}
+
+/* Threads of the host may read a word, of 4 bytes or of 8, that a thread stores: they find it as it was, or all of it. */
 static void apply(const struct store_line *line)
 {
     if ((line->written[0] & line->written[1]) == UINT64_MAX) {
         memcpy(line->host, line->data, LINE_BYTES);
         return;
     }
-    for (uint32_t word = 0; word < LINE_BYTES / 8; word++) {
-        uint32_t written = line->written[word / 8] >> (word % 8 * 8) & 0xffu;
+    for (uint32_t at = 0; at < LINE_BYTES; at += 8) {
+        uint32_t written = line->written[at / 64] >> (at % 64) & 0xffu;
+        uint64_t word;
         if (written == 0xffu) {
-            memcpy(line->host + 8 * word, line->data + 8 * word, 8);
-            continue;
-        }
-        for (; written; written &= written - 1) {
-            uint32_t i = 8 * word + (uint32_t)__builtin_ctz(written);
-            line->host[i] = line->data[i];
+            memcpy(&word, line->data + at, sizeof word);
+            __atomic_store_n((uint64_t *)(void *)(line->host + at), word, __ATOMIC_RELEASE);
+        } else if (written) {
+            apply_half(line, at, written & 0xfu);
+            apply_half(line, at + 4, written >> 4);
         }
     }
 }
