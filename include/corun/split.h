@@ -145,6 +145,7 @@ struct corun_split_view {
     bool stale[CORUN_SPLIT_MAX_DEVICES];      /* still works on parts of an earlier run that nobody needs any more */
     /* Iterations; 0: not known. Up to so many take a device hardly longer than one; so many occupy a GPU wholly; so many move copy_bytes. */
     uint64_t flat[CORUN_SPLIT_MAX_DEVICES], full[CORUN_SPLIT_MAX_DEVICES], piece[CORUN_SPLIT_MAX_DEVICES];
+    uint64_t block; /* iterations of a thread block of the task on GPUs; 0: not said, or less than one */
     double delivery
         [CORUN_SPLIT_MAX_DEVICES]; /* seconds that results of fed parts took to go back the last time; 0: not known */
     double handing
@@ -189,7 +190,11 @@ struct corun_split_decision {
     bool feed;
     /* The idle CPU computes the foremost iterations that are under way on a GPU. Who is first has computed them. */
     bool race;
-    bool trial;  /* of these, one granule only */
+    bool trial; /* of these, one granule only */
+    /*
+     * A GPU that gets all that is left, and what the busy CPU has begun and can give up, because its function asks whether it is needed; the CPU stops. 0: none.
+     */
+    uint32_t relief;
     bool again;  /* ask again at once, if anything was begun: there may be more to say */
     double wake; /* ask again at this time even if nothing has ended; 0 or less: only when a part has ended */
     bool profiling;
@@ -233,6 +238,8 @@ struct corun_split_rate_table {
     uint32_t most;     /* this; 0 is 1. A part begins when the one before has ended */
     uint64_t fails_at; /* the device fails in the part that takes its sum of iterations beyond this; 0: never */
     double back;       /* seconds that the results of a part, or of fed parts together, take to the program's memory */
+    double
+        asks; /* of the CPU: seconds after which its function asks each time whether it is needed; 0: it does not ask */
 };
 
 /*

@@ -58,6 +58,8 @@ struct executor_operations {
     uint64_t (*take)(struct executor *executor, uint64_t count);
     /* Iterations done of the part under way, in how many seconds; what is begun may count, and then the seconds that it will have taken. */
     uint64_t (*progress)(struct executor *executor, uint32_t device, double *seconds);
+    /* How many iterations of the CPU's part `stop` would keep at least. */
+    uint64_t (*kept)(struct executor *executor);
     uint32_t (*stale)(struct executor *executor, uint32_t device); /* parts under way that an earlier run has left */
     /* Waits for news, or until `deadline` (0: none). At least one device is busy. */
     void (*wait)(struct executor *executor, double deadline, struct executor_event *event);

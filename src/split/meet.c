@@ -84,6 +84,18 @@ static double cpu_rate(const struct corun_split_view *view)
     return seconds > 0 ? done / seconds : 0;
 }
 
+/* Seconds for which the CPU has computed a granule that it has not ended: a granule takes longer. */
+static double given_up_seconds(const struct corun_split_view *view)
+{
+    double most = 0;
+    for (uint32_t i = 0; i < view->step_count; i++) {
+        const struct corun_split_part *part = &view->steps[i].part[CPU];
+        if (!part->busy && !part->done)
+            most = fmax(most, part->seconds);
+    }
+    return most;
+}
+
 /* What the CPU is doing; NULL: nothing. It belongs to no step's iterations while the CPU computes what is under way on a GPU. */
 static const struct corun_split_part *cpu_part(const struct corun_split_view *view, bool *races)
 {
@@ -103,11 +115,11 @@ static uint64_t open_iterations(const struct corun_split_view *view)
     return view->left + (part && !races ? part->end - part->begin - part->done : 0);
 }
 
-/* In whole granules, at most all. */
-static uint64_t whole(const struct corun_split_view *view, double iterations)
+/* In whole units, at most all. */
+static uint64_t whole(const struct corun_split_view *view, uint64_t unit, double iterations)
 {
-    double granules = floor(fmax(0, iterations) / (double)view->granularity), all = (double)view->iterations;
-    return granules * (double)view->granularity >= all ? view->iterations : (uint64_t)granules * view->granularity;
+    double units = floor(fmax(0, iterations) / (double)unit), all = (double)view->iterations;
+    return units * (double)unit >= all ? view->iterations : (uint64_t)units * unit;
 }
 
 static double smaller_if_known(double value, uint64_t limit)
@@ -243,6 +255,34 @@ static double rate_of_others(const struct corun_split_view *view, uint32_t devic
     return rate;
 }
 
+/*
+ * Iterations per second while the last part ran, if the GPU was as fast with all that was under way at that time, whenever that began: the
+ * most that the GPU can have done.
+ */
+static double highest_rate(const struct corun_split_view *view, uint32_t device, const struct record *record)
+{
+    const struct corun_split_step *last = &view->steps[record->last];
+    double seconds = last->part[device].seconds, end = last->start + seconds, sum = 0;
+    for (uint32_t i = 0; i < view->step_count; i++) {
+        const struct corun_split_part *part = &view->steps[i].part[device];
+        double until = part->busy ? end : fmin(end, view->steps[i].start + part->seconds);
+        sum += (double)(part->end - part->begin) * fmax(0, until - fmax(last->start, view->steps[i].start));
+    }
+    return fmax(record->rate, sum / (seconds * seconds));
+}
+
+/*
+ * All that is open would be back from a GPU before any part of it was so far. The others need `others_need` for it. It may be back as late as after `shortest`, and as early as
+ * what is under way: who gets it is who loses less, relatively, if the GPU is as the other reading has it.
+ */
+static bool belongs_to_gpu(const struct corun_split_view *view, uint32_t device, const struct record *record,
+                           double open, double others_need, double shortest)
+{
+    double highest = highest_rate(view, device, record), since = view->now - record->last_end;
+    double earliest = fmax(0, (double)record->under_way / highest - since) + open / highest + view->delivery[device];
+    return shortest / others_need < fmax(1, others_need / earliest);
+}
+
 /* So that a GPU and all others end together. */
 static double further_part(const struct corun_split_view *view, uint32_t device, const struct record *record,
                            double open)
@@ -258,8 +298,10 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
     struct line line = prospect(view, device, record);
     double shortest = record->shortest + view->delivery[device];
     double shared, others = rate_of_others(view, device, &line, open, shortest, &shared);
-    if (!(others > 0)) /* the threads of the CPU may have begun a granule each */
-        return fmax((double)view->granularity, open - (double)view->granularity * view->threads);
+    if (!(others > 0)) { /* the threads of the CPU may have begun a granule each; or `done` has that in it */
+        double begun = busy_seconds(view) > 0 ? 0 : (double)view->granularity * view->threads;
+        return fmax((double)view->granularity, open - begun);
+    }
     double balanced = balanced_part(&line, shared, others, 0), unheld = strategy_unheld(view, device, balanced);
     if (unheld > 0) { /* it has to be moved before */
         line.fixed += strategy_moving(view, device, unheld);
@@ -271,9 +313,11 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
         return record->ended > 1 ? balanced : cautious_part(&line, shared, others, record->shortest);
     double back = line.fixed + balanced * line.each;
     if (back < shortest) /* hardly any part is faster than that */
-        return shared > others * shortest ? open : 0;
-    if (back < 2 * shortest) /* what is given later would end later */
-        return balanced;
+        return belongs_to_gpu(view, device, record, open, shared / others, shortest) ? open : 0;
+    if (back < 2 * shortest) { /* what is given later would end later, so the CPU's last granules must not be late */
+        double cpu = cpu_rate(view);
+        return balanced + (record->rate > cpu ? (double)view->granularity * view->threads : 0);
+    }
     double shortest_piece = fmax(1e-6 * view->parameters->chunk_us, HANDING * view->handing[device]);
     double piece = fmax(full / 4, shortest_piece * record->rate);
     double least = fmax(full / 8, HANDING * view->handing[device] * record->rate);
@@ -282,19 +326,21 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
 
 /*
  * In whole granules. One of them ends either on the GPU or on a thread of the CPU, and belongs where it takes less: the last one that is open
- * would otherwise be begun by a CPU that needs longer for it than the GPU for everything.
+ * would otherwise be begun by a CPU that needs longer for it than the GPU for everything. Thread blocks that are cut take a GPU as long as whole ones; only where bytes are
+ * `kept` does what is moved count more.
  */
 static uint64_t whole_part(const struct corun_split_view *view, uint32_t device, uint64_t open, double wanted)
 {
     struct record record = record_of(view, device);
-    double cpu = cpu_rate(view) / fmax(1, view->threads), rate = record.rate, more = (double)view->granularity - 1;
+    uint64_t unit = view->block && !view->keeps && !(view->block % view->granularity) ? view->block : view->granularity;
+    double cpu = cpu_rate(view) / fmax(1, view->threads), rate = record.rate, more = (double)unit - 1;
     if (view->learned && !record.given) { /* shares are rates, and say nothing of fractions of an iteration */
         cpu = view->learned[CPU] / fmax(1, view->threads);
         rate = view->learned[device];
-        more = (1 - 1e-6) * (double)view->granularity;
+        more = (1 - 1e-6) * (double)unit;
     }
     bool up = cpu > 0 && rate > cpu && wanted > 0;
-    uint64_t part = whole(view, up ? wanted + more : wanted);
+    uint64_t part = whole(view, unit, up ? wanted + more : wanted);
     return part < open ? part : open;
 }
 
@@ -314,22 +360,6 @@ static double wanted_part(const struct corun_split_view *view, uint32_t device, 
     if (view->keeps && !record.ended && view->queued[device] >= 2)
         return 0;
     return record.ended ? further_part(view, device, &record, open) : first_part(view, device, &record);
-}
-
-/*
- * Iterations per second while the last part ran, if the GPU was as fast with all that was under way at that time, whenever that began: the
- * most that the GPU can have done.
- */
-static double highest_rate(const struct corun_split_view *view, uint32_t device, const struct record *record)
-{
-    const struct corun_split_step *last = &view->steps[record->last];
-    double seconds = last->part[device].seconds, end = last->start + seconds, sum = 0;
-    for (uint32_t i = 0; i < view->step_count; i++) {
-        const struct corun_split_part *part = &view->steps[i].part[device];
-        double until = part->busy ? end : fmin(end, view->steps[i].start + part->seconds);
-        sum += (double)(part->end - part->begin) * fmax(0, until - fmax(last->start, view->steps[i].start));
-    }
-    return fmax(record->rate, sum / (seconds * seconds));
 }
 
 /* When the results of what the GPUs were given will be there: at the earliest, and by the rates that parts are sized by. */
@@ -396,9 +426,14 @@ static void race_or_hold(const struct corun_split_view *view, const struct corun
                          struct corun_split_decision *decision)
 {
     struct prospects gpus = prospects_of(view);
-    double rate = cpu_rate(view), granule = (double)view->granularity * fmax(1, view->threads) / rate;
+    double rate = cpu_rate(view), given_up = rate > 0 ? 0 : given_up_seconds(view);
+    double granule = given_up > 0 ? given_up : (double)view->granularity * fmax(1, view->threads) / rate;
     double needed = (double)gpus.under_way - (own ? (double)own->done : 0), late = gpus.latest + granule;
     decision->race = !own;
+    if (given_up > 0 && view->now < late && !isinf(late)) {
+        hold(decision, late);
+        return;
+    }
     if (isinf(late) && is_handed(view)) {
         double since = rate > 0 ? sqrt(granule * (double)view->iterations / rate) : first_look(view);
         since = fmax(since, LATE * view->usual);
@@ -407,13 +442,43 @@ static void race_or_hold(const struct corun_split_view *view, const struct corun
         decision->trial = !(rate > 0);
         return;
     }
-    if (!(rate > 0) || !(view->now < late) || view->now + needed / rate < late || isinf(late))
+    if (!(rate > 0) || !(view->now < late) || view->now + needed / rate < gpus.latest || isinf(late))
         return;
     if (view->now < gpus.earliest - granule && !is_handed(view)) {
         decision->wake = gpus.earliest - granule;
         return;
     }
     hold(decision, late);
+}
+
+/* When the CPU will have ended what it has begun; infinite if no granule of it has ended yet. */
+static double end_of_cpu(const struct corun_split_view *view)
+{
+    double rate = cpu_rate(view), busy = busy_seconds(view);
+    double granule = (double)view->granularity * fmax(1, view->threads) / rate;
+    return rate > 0 ? view->now + (busy > 0 ? busy : granule) : INFINITY;
+}
+
+/*
+ * Once all that the CPU has not begun is given to GPUs, what the CPU has begun ends last or not. If it may end after a GPU would have done everything, the GPU gets
+ * it as well: one granule costs the GPU little, and the CPU's next question whether it is needed is sooner than the end of everything.
+ */
+static uint32_t relief_of(const struct corun_split_view *view, const struct corun_split_decision *decision,
+                          uint64_t open)
+{
+    double end = end_of_cpu(view);
+    for (uint32_t d = view->device_count; d-- > 1 && view->may_race && open <= view->granularity * view->threads;) {
+        struct record record = record_of(view, d);
+        double more = (double)(decision->parts[d] + open);
+        if (!view->usable[d] || !record.ended || view->queued[d] >= view->most[d] || view->stale[d] || record.raced)
+            continue;
+        double rate = (highest_rate(view, d, &record) + record.rate) / 2, under_way = (double)record.under_way;
+        double done = fmax(view->now, record.last_end + under_way / rate);
+        double ready = decision->parts[d] ? done + more / rate : done + record.shortest;
+        if (end > ready + view->delivery[d])
+            return d;
+    }
+    return 0;
 }
 
 void strategy_meet(const struct corun_split_view *view, struct corun_split_decision *decision)
@@ -437,9 +502,11 @@ void strategy_meet(const struct corun_split_view *view, struct corun_split_decis
     const struct corun_split_part *own = cpu_part(view, &races);
     if (view->usable[CPU] && !decision->parts[CPU] && races && !gpus_first && !(view->now < look))
         race_or_hold(view, own, decision);
+    if (own && !races)
+        decision->relief = relief_of(view, decision, open);
     strategy_fetch(view, decision);
     decision->feed = true;
-    decision->again = given > 0;
+    decision->again = given > 0 || decision->relief;
     bool learned = false;
     for (uint32_t d = 0; d < view->device_count; d++) {
         decision->share[d] = (double)decision->parts[d] / fmax(1, (double)(given + decision->parts[CPU]));

@@ -78,6 +78,7 @@ static void fill_view(struct corun_split *split, struct corun_split_view *view)
                                       .parameters = &split->parameters,
                                       .user = split->strategy_user};
     view->keeps = split->keeps;
+    view->block = split->task.gpu_blocks > 0 ? (uint64_t)(1 / split->task.gpu_blocks + 0.5) : 0;
     view->spent = split->spent;
     view->wasted = split->wasted;
     view->may_race = split->may_race;
@@ -126,7 +127,13 @@ static enum corun_status check(struct corun_split *split, const struct asking *a
                                 split->strategy_name, (unsigned long long)asked->view.left);
         sum += part;
     }
-    if (!sum && !asked->decision.race && !any_needed(split))
+    uint32_t relief = asked->decision.relief;
+    if (relief && (relief >= split->device_count || !split->usable[relief] ||
+                   asked->view.queued[relief] >= asked->view.most[relief]))
+        return corun_report(diagnostics, CORUN_ARGUMENT, CORUN_NOWHERE,
+                            "strategy %s gives what the CPU has begun to device %u, which cannot take it",
+                            split->strategy_name, relief);
+    if (!sum && !relief && !asked->decision.race && !any_needed(split))
         return corun_report(diagnostics, CORUN_ARGUMENT, CORUN_NOWHERE,
                             "strategy %s gives nothing to anybody, and %llu iterations are left", split->strategy_name,
                             (unsigned long long)asked->view.left);
@@ -153,7 +160,7 @@ static void cut(struct corun_split *split, struct corun_split_step *step, uint32
 /* Fed parts may take from the end of what the CPU has not begun. Returns false if memory ends. */
 static bool take_from_cpu(struct corun_split *split, const struct corun_split_decision *decision)
 {
-    uint64_t wanted = 0, left = ranges_total(&split->left);
+    uint64_t wanted = decision->relief ? UINT64_MAX / 2 : 0, left = ranges_total(&split->left);
     for (uint32_t d = 1; d < split->device_count; d++)
         wanted += decision->parts[d];
     if (!decision->feed || wanted <= left || !is_busy(split, CPU) || split->raced_device != CPU)
@@ -165,14 +172,48 @@ static bool take_from_cpu(struct corun_split *split, const struct corun_split_de
     return ranges_add(&split->left, part->end, part->end + taken);
 }
 
+/*
+ * A GPU gets all that is left and what the CPU has begun and can give up. Where more than one range is left, or it does not lie behind what the CPU has begun,
+ * the GPU gets the last one.
+ */
+static void cut_relief(struct corun_split *split, struct corun_split_step *step, uint32_t device)
+{
+    const struct corun_split_part *own = is_busy(split, CPU) ? part_of(split, CPU, 0) : NULL;
+    const struct range *first = split->left.list.data;
+    bool behind = own && split->may_race && split->raced_device == CPU && split->left.list.count <= 1 &&
+                  (!split->left.list.count || first->begin == own->end);
+    uint64_t end = own ? own->end : 0;
+    if (split->left.list.count)
+        cut(split, step, device, UINT64_MAX, true);
+    else
+        step->part[device] = (struct corun_split_part){.begin = end, .end = end, .fed = true};
+    struct corun_split_part *part = &step->part[device];
+    part->begin = behind ? own->begin + split->executor->operations->kept(split->executor) : part->begin;
+    part->busy = part->begin < part->end;
+    step->iterations += behind ? end - part->begin : 0;
+}
+
+/* What the CPU has begun is given up, as a GPU does it. What was complete before the CPU heard of that need not be delivered. */
+static void relieve_cpu(struct corun_split *split, struct corun_split_part *part)
+{
+    struct corun_split_part *own = is_busy(split, CPU) ? part_of(split, CPU, 0) : NULL;
+    if (!own || part->begin >= own->end)
+        return;
+    uint64_t end = own->end;
+    own->end = own->begin + split->executor->operations->stop(split->executor);
+    split->steps.data[split->lines[CPU].steps[0]].iterations -= end - own->end;
+    part->begin = own->end;
+}
+
 static enum corun_status begin_step(struct corun_split *split, const struct corun_split_decision *decision)
 {
     struct corun_split_step step = {
         .start = now(split), .profiling = decision->profiling, .variance = decision->variance};
     uint64_t parts = 0;
+    bool any = false;
     for (uint32_t d = 0; d < split->device_count; d++)
         parts += decision->parts[d];
-    if (!parts)
+    if (!parts && !decision->relief)
         return CORUN_OK;
     memcpy(step.share, decision->share, sizeof step.share);
     uint32_t index = (uint32_t)split->steps.count;
@@ -180,21 +221,26 @@ static enum corun_status begin_step(struct corun_split *split, const struct coru
         return CORUN_MEMORY;
     for (uint32_t d = 0; d < split->device_count; d++) {
         struct corun_split_step *place = &split->steps.data[index];
-        if (!decision->parts[d] || !split->left.list.count)
+        if (!decision->parts[d] || !split->left.list.count || (d && d == decision->relief))
             continue;
         cut(split, place, d, decision->parts[d], decision->feed && d != CPU);
-        split->lines[d].steps[split->lines[d].count++] = index;
     }
+    if (decision->relief)
+        cut_relief(split, &split->steps.data[index], decision->relief);
     for (uint32_t i = 1; i <= split->device_count;
          i++) { /* GPUs first: the CPU's threads would hinder what is enqueued */
         uint32_t d = i % split->device_count;
         const struct corun_split_part *part = &split->steps.data[index].part[d];
-        if (part->busy)
-            split->executor->operations->start(split->executor, d, part->begin, part->end, decision->feed && d != CPU);
-        if (part->busy)
-            split->given[d] = now(split);
+        if (!part->busy)
+            continue;
+        split->lines[d].steps[split->lines[d].count++] = index;
+        split->executor->operations->start(split->executor, d, part->begin, part->end, part->fed);
+        split->given[d] = now(split);
+        any = true;
     }
-    if (!split->steps.data[index].iterations) /* the CPU had begun all that was to be taken from it */
+    if (decision->relief)
+        relieve_cpu(split, &split->steps.data[index].part[decision->relief]);
+    if (!any) /* the CPU had begun all that was to be taken from it */
         split->steps.count--;
     return CORUN_OK;
 }
@@ -243,7 +289,8 @@ static enum corun_status fail_device(struct corun_split *split, uint32_t device,
     split->result.devices[device].failure = failure;
     if (split->raced_device == device) { /* the CPU's part is an ordinary one now */
         struct corun_split_part *raced = &split->steps.data[split->raced_step].part[device];
-        raced->begin = raced->end;
+        uint64_t end = part_of(split, CPU, 0)->end;
+        raced->begin = end < raced->end ? end : raced->end;
         split->raced_device = CPU;
     }
     for (; split->lines[device].count; leave_line(&split->lines[device])) {

@@ -13,9 +13,10 @@ enum { HURRIED = 5 }; /* so many chunks in the time of one */
 
 /* What the program's function and the team say to each other while a thread computes a chunk. */
 struct talk {
+    uint64_t begin; /* of the chunk; UINT64_MAX: the thread computes none */
     uint64_t asks;  /* whether the chunk is needed */
     bool told;      /* that it is not */
-    char apart[48]; /* threads do not write into each other's cache lines */
+    char apart[40]; /* threads do not write into each other's cache lines */
 };
 
 struct team {
@@ -136,13 +137,13 @@ static void compute_chunk(struct team *team, uint32_t index, double *unbroken)
     uint64_t begin = team->cursor, end = chunk_end(team);
     team->cursor = end;
     team->computing++;
+    team->talks[index] = (struct talk){.begin = begin};
     if (team->asleep &&
         team->cursor < team->end) /* each thread wakes the next: who starts a part has other things to do */
         pthread_cond_signal(&team->work);
     bool measured = team->measured;
     pthread_mutex_unlock(&team->mutex);
     double before = measured ? clock_thread_seconds() : clock_seconds();
-    team->talks[index] = (struct talk){0};
     enum corun_status status = team->task->cpu(team->task->user, begin, end, index);
     double seconds = (measured ? clock_thread_seconds() : clock_seconds()) - before;
     *unbroken += seconds;
@@ -156,6 +157,7 @@ static void compute_chunk(struct team *team, uint32_t index, double *unbroken)
     team->longest_seconds = seconds > team->longest_seconds ? seconds : team->longest_seconds;
     team->chunk_count++;
     team->asks += team->talks[index].asks;
+    team->talks[index].begin = UINT64_MAX;
     team->computing--;
     if (team->talks[index].told) {
         team->given_up = begin < team->given_up ? begin : team->given_up;
@@ -216,6 +218,7 @@ struct team *split_team_create(uint32_t threads, bool measured, bool yields, dou
         if (!member)
             break;
         *member = (struct member){team, team->thread_count, measured};
+        team->talks[team->thread_count].begin = UINT64_MAX;
         if (pthread_create(&team->threads[team->thread_count], NULL, member_main, member)) {
             free(member);
             break;
@@ -322,6 +325,17 @@ uint64_t split_team_progress(struct team *team)
     uint64_t completed = team->completed;
     pthread_mutex_unlock(&team->mutex);
     return completed;
+}
+
+uint64_t split_team_kept(struct team *team)
+{
+    pthread_mutex_lock(&team->mutex);
+    uint64_t first = team->cursor;
+    for (uint32_t i = 0; i < team->thread_count && atomic_load_explicit(&team->asked, memory_order_relaxed); i++)
+        first = team->talks[i].begin < first ? team->talks[i].begin : first;
+    first -= team->begin;
+    pthread_mutex_unlock(&team->mutex);
+    return first;
 }
 
 struct run {

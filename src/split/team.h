@@ -37,6 +37,9 @@ bool split_team_unneeded(struct team *team, uint32_t thread);
 /* Takes at most so many iterations off the end of the part, of those that nobody has begun. Returns how many. */
 uint64_t split_team_take(struct team *team, uint64_t count);
 uint64_t split_team_progress(struct team *team);
+/* How many iterations of the part, from its beginning, would be kept now if it were stopped: those that are complete without a gap; all that are begun, if the
+ * program's function does not ask. */
+uint64_t split_team_kept(struct team *team);
 /* The same and waits for it. */
 struct team_result split_team_run(struct team *team, uint64_t begin, uint64_t end, double limit_seconds, bool hurried);
 

@@ -246,6 +246,22 @@ static void shorten_by_table(struct virtual *v, struct place *place, uint64_t co
     place->event.time = v->desks[CPU].free = fmax(v->now, place->start + seconds);
 }
 
+/* What is begun is given up when the function asks the next time. */
+static uint64_t stop_by_table(struct virtual *v, struct place *place)
+{
+    double asks = v->split->rates[CPU].asks, passed = v->now - place->start;
+    uint64_t done = done_by_table(v, place, passed);
+    double ends = place->start + fmin(table_seconds(v, CPU, place->begin, place->begin + begun_by_table(v, place)),
+                                      asks * ceil(passed / asks));
+    if (place->recalled || place->event.status != CORUN_OK)
+        return place->event.part.done;
+    place->event.part.done = done;
+    place->event.part.seconds = ends - place->start;
+    place->event.time = v->desks[CPU].free = fmax(v->now, ends);
+    place->recalled = true;
+    return done;
+}
+
 static uint64_t recall(struct executor *executor)
 {
     struct virtual *v = virtual_of(executor);
@@ -279,6 +295,8 @@ static uint64_t stop(struct executor *executor)
     struct virtual *v = virtual_of(executor);
     struct place *place = &v->desks[CPU].parts[0];
     double passed = v->now - place->start;
+    if (v->split->rates && v->split->rates[CPU].asks > 0)
+        return stop_by_table(v, place);
     if (v->split->rates || !place->asks || place->seconds <= passed)
         return recall(executor);
     double interval = place->seconds * v->split->threads / (double)place->asks;
@@ -317,6 +335,18 @@ static uint64_t progress(struct executor *executor, uint32_t device, double *sec
         return done_by_table(v, place, v->now - place->start);
     *seconds = fmax(*seconds, place->seconds);
     return place->done;
+}
+
+static uint64_t kept(struct executor *executor)
+{
+    const struct virtual *v = virtual_of(executor);
+    const struct place *place = &v->desks[CPU].parts[0];
+    if (!v->desks[CPU].count)
+        return 0;
+    if (v->split->rates)
+        return v->split->rates[CPU].asks > 0 ? done_by_table(v, place, v->now - place->start)
+                                             : begun_by_table(v, place);
+    return place->asks ? completed(v, place) : place->done;
 }
 
 static uint32_t stale(struct executor *executor, uint32_t device)
@@ -529,9 +559,9 @@ static bool destroy(struct executor *executor)
 
 struct executor *virtual_create(struct corun_split *split)
 {
-    static const struct executor_operations operations = {begin_run, virtual_now, start,   deliver,  fetch, fetched,
-                                                          recall,    stop,        take,    progress, stale, wait_event,
-                                                          more,      give_up,     release, destroy};
+    static const struct executor_operations operations = {begin_run,  virtual_now, start,   deliver,  fetch,  fetched,
+                                                          recall,     stop,        take,    progress, kept,   stale,
+                                                          wait_event, more,        give_up, release,  destroy};
     struct virtual *v = calloc(1, sizeof *v);
     if (!v)
         return NULL;

@@ -322,6 +322,11 @@ static uint64_t progress(struct executor *executor, uint32_t device, double *sec
     return device == CPU ? split_team_progress(wall_of(executor)->split->team) : 0;
 }
 
+static uint64_t kept(struct executor *executor)
+{
+    return split_team_kept(wall_of(executor)->split->team);
+}
+
 static uint32_t stale(struct executor *executor, uint32_t device)
 {
     struct wall *wall = wall_of(executor);
@@ -497,9 +502,9 @@ static bool create_thread(struct wall *wall, uint32_t device, void *(*function)(
 
 struct executor *wall_create(struct corun_split *split)
 {
-    static const struct executor_operations operations = {begin_run, wall_now, start,   deliver,  fetch, fetched,
-                                                          recall,    stop,     take,    progress, stale, wait_event,
-                                                          more,      give_up,  release, destroy};
+    static const struct executor_operations operations = {begin_run,  wall_now, start,   deliver,  fetch,  fetched,
+                                                          recall,     stop,     take,    progress, kept,   stale,
+                                                          wait_event, more,     give_up, release,  destroy};
     struct wall *wall = calloc(1, sizeof *wall);
     pthread_condattr_t attributes;
     bool ok = true;

@@ -141,6 +141,61 @@ static void meet_leaves_everything_to_a_gpu_that_is_sooner(void **state)
     assert_in_range(given_beside_one_piece(20e-6), 178000, 179000);
 }
 
+/* A thread block takes 32 iterations, and a granule has 16: what is given in half blocks takes the GPU as long. */
+static void meet_gives_whole_thread_blocks(void **state)
+{
+    struct corun_split_view view = {
+        .iterations = 4096, .left = 4096, .granularity = 16, .block = 32, .device_count = 2, .parameters = &defaults};
+    struct corun_split_decision decision = {0};
+    (void)state;
+    view.usable[0] = view.usable[1] = view.may_race = true;
+    view.most[0] = 1;
+    view.most[1] = 8;
+    view.full[1] = 4096 * 3 / 4 + 64; /* in pieces of a quarter: 784, of 49 granules */
+    corun_split_strategy_find("meet")(&view, &decision);
+    assert_int_equal(decision.parts[1], 768);
+    view.block = 24; /* no block of whole granules */
+    corun_split_strategy_find("meet")(&view, &decision);
+    assert_int_equal(decision.parts[1], 784);
+}
+
+/*
+ * A GPU has under way all that the CPU has not begun, and is ready at 1.01 ms. The CPU's granule ends at 2 ms, or at 1.005; or none of
+ * it has ended yet.
+ */
+static uint32_t relief_of_meet(double cpu_seconds, uint64_t done, bool may_race)
+{
+    struct corun_split_step steps[] = {{.iterations = 2000, .end = 1e-3}, {.iterations = 100}};
+    struct corun_split_view view = {.iterations = 2100,
+                                    .granularity = 100,
+                                    .device_count = 2,
+                                    .threads = 1,
+                                    .now = 1e-3,
+                                    .step_count = 2,
+                                    .steps = steps,
+                                    .may_race = may_race,
+                                    .parameters = &defaults};
+    struct corun_split_decision decision = {0};
+    steps[0].part[0] = (struct corun_split_part){.end = 100, .done = done, .seconds = cpu_seconds, .busy = true};
+    steps[0].part[1] = (struct corun_split_part){.begin = 200, .end = 2100, .done = 1900, .seconds = 1e-3, .fed = true};
+    steps[1].part[1] = (struct corun_split_part){.begin = 100, .end = 200, .busy = true, .fed = true};
+    view.usable[0] = view.usable[1] = view.busy[0] = view.busy[1] = true;
+    view.queued[0] = view.most[0] = view.queued[1] = 1;
+    view.most[1] = 8;
+    view.full[1] = 100;
+    corun_split_strategy_find("meet")(&view, &decision);
+    return decision.relief;
+}
+
+static void meet_relieves_a_cpu_that_is_late(void **state)
+{
+    (void)state;
+    assert_int_equal(relief_of_meet(3e-3, 100, true), 1); /* later than another part of the GPU */
+    assert_int_equal(relief_of_meet(1.005e-3, 100, true), 0);
+    assert_int_equal(relief_of_meet(1e-3, 0, true), 1); /* nobody knows when */
+    assert_int_equal(relief_of_meet(3e-3, 100, false), 0);
+}
+
 /* A real GPU that has been given so much of 16000 iterations; none has ended yet. The CPU is idle. */
 static struct corun_split_decision before_a_real_gpu_has_ended(uint64_t given, double usual)
 {
@@ -204,6 +259,8 @@ int main(void)
         cmocka_unit_test(meet_gives_a_granule_to_the_faster_side),
         cmocka_unit_test(meet_keeps_two_pieces_under_way),
         cmocka_unit_test(meet_leaves_everything_to_a_gpu_that_is_sooner),
+        cmocka_unit_test(meet_gives_whole_thread_blocks),
+        cmocka_unit_test(meet_relieves_a_cpu_that_is_late),
         cmocka_unit_test(meet_serves_a_real_gpu_first),
         cmocka_unit_test(meet_trusts_a_real_gpu),
     };
