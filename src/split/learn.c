@@ -106,6 +106,16 @@ static void correct_freely(struct corun_split *split, const double *share)
     split->learned[CPU] = fmax(0, 1 - gpus);
 }
 
+/* A GPU has been given more in the run than the split has for it: that was a part of its own, behind the others, and need not be one next time. */
+static bool has_exceeded(const struct corun_split *split)
+{
+    double all = (double)split->result.iterations, granule = (double)split->task.granularity;
+    for (uint32_t d = 1; d < split->device_count; d++)
+        if ((double)split->result.devices[d].iterations >= split->learned[d] * all + granule)
+            return true;
+    return false;
+}
+
 static void give_up(struct corun_split *split)
 {
     split->knows = false;
@@ -206,7 +216,7 @@ void learn(struct corun_split *split)
     if (split->keeps && split->ahead) { /* the rest follows behind the CPU's parts */
         if (!split->knows)
             memset(split->learned, 0, sizeof split->learned);
-        if (!split->knows || late)
+        if (!split->knows || late || has_exceeded(split))
             correct_freely(split, share);
     } else if (learned_now || (late && split->lost >= moving_seconds(split, share))) {
         memcpy(split->learned, share, sizeof share);

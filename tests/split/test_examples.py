@@ -77,6 +77,17 @@ class Examples(unittest.TestCase):
         self.assertEqual(len(self.iterations(two)), 3)
         self.assertGreater(min(self.iterations(two)), 0)
 
+    @unittest.skipUnless(PROGRAM == "jacobi", "one program tells it for all")
+    def test_rounds_give_at_once_what_was_given_in_parts(self):
+        """In the second round a GPU is given a part behind what it had learned. From the third on both are one."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "record"
+            subprocess.run([CORUN, "exec", "-q", "--gpu", "tesla-m2090", "--", FOLDER / PROGRAM], stdout=subprocess.DEVNULL,
+                           check=False, env=dict(os.environ, CORUN_SPLIT="threads=1,cpu_seconds=1.3e-5", CORUN_SPLIT_RECORD=str(path)))
+            rounds = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        parts = [sum(step["parts"][1]["done"] > 0 for step in one["steps"]) for one in rounds]
+        self.assertEqual(parts[1:], [2] + [1] * (len(parts) - 2))
+
     @unittest.skipUnless(PROGRAM == "cg", "one program tells it for all")
     def test_simulated_time_of_decisions(self):
         """Results go back when the CPU has ended, although the GPU's next part would end later: after the CPU comes one copy, of about 8 us."""
