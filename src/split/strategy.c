@@ -197,6 +197,15 @@ const struct corun_split_part *strategy_cpu_part(const struct corun_split_view *
     return NULL;
 }
 
+/* Before a GPU's iterations are the CPU's: it is the last that is given any. Those of others are moved to these. */
+static bool borders_on_cpu(const struct corun_split_view *view, uint32_t device)
+{
+    for (uint32_t d = device + 1; d < view->device_count; d++)
+        if (view->usable[d] && view->learned[d] * (double)view->iterations >= (double)view->granularity)
+            return false;
+    return true;
+}
+
 void strategy_fetch(const struct corun_split_view *view, struct corun_split_decision *decision)
 {
     const struct corun_split_part *part = strategy_cpu_part(view);
@@ -212,7 +221,7 @@ void strategy_fetch(const struct corun_split_view *view, struct corun_split_deci
         double seconds = open / own - fmax(0, view->setup[d] - view->now) - view->moving_start[d],
                each = view->moving[d];
         double count = each > 0 ? seconds / each : (double)view->piece[d]; /* a first time tells */
-        if (view->usable[d] && !view->stale[d] && !view->fetches[d] && count > 0)
+        if (view->usable[d] && !view->stale[d] && !view->fetches[d] && count > 0 && borders_on_cpu(view, d))
             decision->fetch[d] = (uint64_t)fmin(open, count);
     }
 }

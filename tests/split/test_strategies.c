@@ -589,6 +589,34 @@ static void cap_counts_what_has_to_be_moved(void **state)
     }
 }
 
+/* What lies before the first GPU's iterations are the second one's, as long as that has any. */
+static void the_gpu_beside_the_cpu_fetches(void **state)
+{
+    const double learned[2][3] = {{0.85, 0.1, 0.05}, {0.9, 0.1, 0}};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct world world;
+        struct corun_split_view view;
+        struct corun_split_step step;
+        struct corun_split_decision decision = {.variance = -1};
+        late_cpu(&world, &view, &step);
+        step.part[2] =
+            (struct corun_split_part){.begin = 850, .end = 900, .done = i ? 0 : 50, .seconds = i ? 0 : 25e-6};
+        view.device_count = 3;
+        view.usable[2] = true;
+        view.most[2] = 1;
+        view.piece[2] = 64;
+        view.held[2] = 50;
+        view.learned = learned[i];
+        view.may_race = true;
+        view.moving[1] = view.moving[2] = 3e-6;
+        view.moving_start[1] = view.moving_start[2] = 50e-6;
+        corun_split_strategy_find("meet")(&view, &decision);
+        assert_int_equal(decision.fetch[1] > 0, i);
+        assert_true(decision.fetch[2] > 0);
+    }
+}
+
 /* meet gives such a GPU nothing more, and its CPU goes on. */
 static void meet_gives_what_is_there(void **state)
 {
@@ -664,6 +692,7 @@ int main(void)
         cmocka_unit_test(users_bring_their_own),
         cmocka_unit_test(strategies_have_names),
         cmocka_unit_test(cap_counts_what_has_to_be_moved),
+        cmocka_unit_test(the_gpu_beside_the_cpu_fetches),
         cmocka_unit_test(meet_gives_what_is_there),
         cmocka_unit_test(meet_tries_a_gpu_as_often_as_it_pays),
     };
