@@ -9,6 +9,7 @@
 #include "split/gpu.h"
 #include "split/repeat.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +184,7 @@ static void cut_relief(struct corun_split *split, struct corun_split_step *step,
     bool behind = own && split->may_race && split->raced_device == CPU && split->left.list.count <= 1 &&
                   (!split->left.list.count || first->begin == own->end);
     uint64_t end = own ? own->end : 0;
+    assert(step);
     if (split->left.list.count)
         cut(split, step, device, UINT64_MAX, true);
     else
