@@ -13,10 +13,12 @@ static const struct rewrite {
     {ASSEMBLE_HALVES, code_count_halves},
 };
 
-static enum corun_status assemble_function(struct ptx_function *function, struct arena *arena, uint32_t rewrites)
+static enum corun_status assemble_function(const struct ptx_function *function, bool apart, uint32_t rewrites,
+                                           struct arena *arena, struct ptx_function *made)
 {
     struct code code;
     enum corun_status status = code_open(function, arena, &code);
+    code.apart = apart;
     for (uint32_t i = 0; i < sizeof rewrites_in_order / sizeof *rewrites_in_order && status == CORUN_OK; i++) {
         if (!(rewrites & rewrites_in_order[i].bit))
             continue;
@@ -27,7 +29,7 @@ static enum corun_status assemble_function(struct ptx_function *function, struct
     if (status == CORUN_OK && rewrites & ASSEMBLE_SCHEDULE)
         status = code_schedule(&code, rewrites);
     if (status == CORUN_OK)
-        code_close(&code, function);
+        code_close(&code, made);
     return status;
 }
 
@@ -36,10 +38,18 @@ enum corun_status assemble_module(struct ptx_module *module, uint32_t rewrites)
     for (uint32_t i = 0; i < module->function_count && rewrites; i++) {
         struct ptx_function *function =
             (struct ptx_function *)(uintptr_t)module->functions[i]; /* ours: see the header */
-        enum corun_status status =
-            function->instruction_count ? assemble_function(function, module->arena, rewrites) : CORUN_OK;
+        enum corun_status status = function->instruction_count
+                                       ? assemble_function(function, false, rewrites, module->arena, function)
+                                       : CORUN_OK;
         if (status != CORUN_OK)
             return status;
     }
     return CORUN_OK;
+}
+
+enum corun_status assemble_apart(const struct ptx_function *function, uint32_t rewrites, struct arena *arena,
+                                 struct ptx_function *made)
+{
+    *made = *function;
+    return function->instruction_count ? assemble_function(function, true, rewrites, arena, made) : CORUN_OK;
 }

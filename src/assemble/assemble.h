@@ -58,5 +58,11 @@ enum assemble_rewrite {
  * enum assemble_rewrite. OK or MEMORY; after MEMORY the module is whole, but some functions may be as they were.
  */
 enum corun_status assemble_module(struct ptx_module *module, uint32_t rewrites);
+/*
+ * What they make of one function with a body, as another one, in `arena`: for whoever asks what machine code it would have. `function` and its variables stay as they are,
+ * also in their alignment. OK or MEMORY.
+ */
+enum corun_status assemble_apart(const struct ptx_function *function, uint32_t rewrites, struct arena *arena,
+                                 struct ptx_function *made);
 
 #endif

@@ -26,6 +26,7 @@ struct code {
     struct ptx_control_flow flow;
     struct definition *definitions; /* per register */
     bool changed;                   /* since code_refresh */
+    bool apart;                     /* variables are somebody else's, too, and stay as they are */
 };
 
 /* What an instruction may do besides computing registers from registers. */

@@ -265,6 +265,6 @@ void code_combine(struct code *code)
         if (code->instructions[i].opcode != PTX_OP_NONE && is_candidate(&proof, i))
             combined |= combine_at(code, &proof, i);
     free(proof.zeroes);
-    if (combined)
+    if (combined && !code->apart)
         align_variables(code);
 }

@@ -23,6 +23,9 @@
 #define WORKER_SHARED_WORDS 8u  /* two slots of x, y, z, - */
 #define WORKER_SHARED_ALIGN 32u /* so that the address of one is that of the other, but for a bit */
 
+/* Registers that a worker keeps while the body runs, unless it is thrifty: the slot, and what it asked for. */
+#define WORKER_KEPT_REGISTERS 3u
+
 /* How threads meet at SYNC. */
 enum worker_meeting {
     WORKER_MEETS_PLAINLY, /* no thread may wait at another barrier */

@@ -8,6 +8,7 @@
 #include "ptx/matrix.h"
 #include "rewrite/block_index.h"
 #include "rewrite/endings.h"
+#include "rewrite/machine_registers.h"
 #include "rewrite/pass.h"
 #include "rewrite/splice.h"
 #include "rewrite/worker_barriers.h"
@@ -497,33 +498,55 @@ static enum corun_status run(const struct ptx_module *source, enum worker_kind k
 }
 
 /*
- * Registers are given out in eights, and with 32 or less they do not limit how many threads an SM holds: 65536 registers and 2048 threads
- * (CUDA C++ Programming Guide, compute capabilities 3.5 and above).
+ * Which kernels have no register to spare? A worker is to hold as many thread blocks on an SM as its kernel, as the PTX of both says and as machine code does. An
+ * assembler keeps to the registers of a step; where those of the kernel leave less to it than a worker keeps, what it has to wait for would come later.
  */
-static bool takes_more(const struct rewritten_kernel *kernel)
+static bool takes_more(const struct rewritten_kernel *kernel, uint32_t before, uint32_t after)
 {
-    return !kernel->refusal && kernel->registers_after > 32 &&
-           (kernel->registers_after + 7) / 8 > (kernel->registers_before + 7) / 8;
+    const uint32_t step = machine_registers_step(before);
+    return !kernel->refusal && (kernel->registers_after > machine_registers_step(kernel->registers_before) ||
+                                after > step || before + WORKER_KEPT_REGISTERS > step);
+}
+
+/* `before` and `after` have room for a number for each function, and so has `thrifty`. */
+static enum corun_status run_twice(const struct ptx_module *source, enum worker_kind kind, bool *thrifty,
+                                   uint32_t *before, uint32_t *after, struct corun_diagnostics *list,
+                                   struct rewritten *rewritten)
+{
+    bool any = false;
+    enum corun_status status = run(source, kind, thrifty, list, rewritten);
+    if (status != CORUN_OK)
+        return status;
+    status = machine_registers_count(source, before);
+    if (status == CORUN_OK)
+        status = machine_registers_count(rewritten->module, after);
+    for (uint32_t i = 0; i < rewritten->kernel_count && status == CORUN_OK; i++) {
+        const struct rewritten_kernel *kernel = &rewritten->kernels[i];
+        uint32_t function = kernel->function->index;
+        thrifty[function] = takes_more(kernel, before[function], after[function]);
+        any |= thrifty[function];
+    }
+    if (status == CORUN_OK && !any)
+        return CORUN_OK;
+    rewritten_destroy(rewritten);
+    return status == CORUN_OK
+               ? run(source, kind, thrifty, list, rewritten)
+               : corun_report(list, status, CORUN_NOWHERE, "out of memory while counting registers of workers");
 }
 
 static enum corun_status make_workers(const struct ptx_module *source, enum worker_kind kind,
                                       struct corun_diagnostics *list, struct rewritten *rewritten)
 {
-    bool *thrifty = calloc(source->function_count + 1u, sizeof *thrifty), any = false;
-    if (!thrifty) {
-        *rewritten = (struct rewritten){0};
-        return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory while making workers of kernels");
-    }
-    enum corun_status status = run(source, kind, thrifty, list, rewritten);
-    for (uint32_t i = 0; i < rewritten->kernel_count; i++) {
-        thrifty[rewritten->kernels[i].function->index] = takes_more(&rewritten->kernels[i]);
-        any |= takes_more(&rewritten->kernels[i]);
-    }
-    if (status == CORUN_OK && any) {
-        rewritten_destroy(rewritten);
-        status = run(source, kind, thrifty, list, rewritten);
-    }
+    const size_t count = source->function_count + 1u;
+    bool *thrifty = calloc(count, sizeof *thrifty);
+    uint32_t *registers = calloc(2 * count, sizeof *registers);
+    *rewritten = (struct rewritten){0};
+    enum corun_status status =
+        thrifty && registers
+            ? run_twice(source, kind, thrifty, registers, registers + count, list, rewritten)
+            : corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory while making workers of kernels");
     free(thrifty);
+    free(registers);
     return status;
 }
 

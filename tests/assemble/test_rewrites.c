@@ -58,10 +58,28 @@ static char *print_body(const struct ptx_module *module)
     return body_of(text);
 }
 
+/* Made apart, a function has what it becomes in its module, and is what it was; so are its variables. */
+static void becomes_apart(uint32_t rewrites, const char *before, const struct ptx_module *assembled)
+{
+    struct ptx_module *module = parse(before), *original = parse(before);
+    struct ptx_function made;
+    assert_int_equal(assemble_apart(module->functions[0], rewrites, module->arena, &made), CORUN_OK);
+    assert_true(ptx_module_equal(module, original));
+    const struct ptx_function *function = module->functions[0];
+    *(struct ptx_function *)(uintptr_t)function = made;
+    char *found = print_body(module), *wanted = print_body(assembled);
+    assert_string_equal(found, wanted);
+    free(found);
+    free(wanted);
+    ptx_module_destroy(original);
+    ptx_module_destroy(module);
+}
+
 static void becomes(uint32_t rewrites, const char *before, const char *after)
 {
     struct ptx_module *module = parse(before), *wanted = parse(after);
     assert_int_equal(assemble_module(module, rewrites), CORUN_OK);
+    becomes_apart(rewrites, before, module);
     char *found_text = print_body(module), *wanted_text = print_body(wanted);
     assert_string_equal(found_text, wanted_text);
     uint32_t merged = 0, count = module->functions[0]->instruction_count;

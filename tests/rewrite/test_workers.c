@@ -426,6 +426,52 @@ static void few_registers_are_kept(void **state)
     free(text);
 }
 
+/* Registers that a worker has more than its kernel: of sums in a loop, to each of which a word is added each time; `together`: these words have names of their own. */
+static uint32_t registers_more(bool together)
+{
+    enum { SUMS = 14 };
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    assert_non_null(out);
+    fputs(HEAD
+          ".visible .entry k(.param .u64 out)\n{\n.reg .f32 %f<15>, %g<15>; .reg .b32 %r<3>; .reg .b64 %d<3>; .reg "
+          ".pred %p;\n"
+          "mov.u32 %r0, %ctaid.x;\nld.param.u64 %d0, [out];\nmul.wide.u32 %d1, %r0, 256;\nadd.u64 %d0, %d0, %d1;\n"
+          "mov.u32 %r1, 0;\n",
+          out);
+    for (uint32_t i = 0; i < SUMS; i++)
+        fprintf(out, "mov.f32 %%f%u, 0f00000000;\n", i);
+    fputs("AGAIN:\n", out);
+    for (uint32_t i = 0; i < SUMS; i++)
+        fprintf(out, "ld.global.f32 %%g%u, [%%d0+%u];\nadd.f32 %%f%u, %%f%u, %%g%u;\n", together ? i : 0, 4 * i, i, i,
+                together ? i : 0);
+    fputs("bar.sync 0;\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p, %r1, 4;\n@%p bra AGAIN;\n", out);
+    for (uint32_t i = 0; i < SUMS; i++)
+        fprintf(out, "st.global.f32 [%%d0+%u], %%f%u;\n", 4 * i, i);
+    fputs("ret;\n}\n", out);
+    fclose(out);
+    struct rewrite_case item = rewrite_case_create(workers_module, text, bytes);
+    const struct rewritten_kernel *kernel = rewrite_case_kernel(&item, "k");
+    assert_null(kernel->refusal);
+    assert_true(kernel->registers_after <= 32);
+    const uint32_t more = kernel->registers_after - kernel->registers_before;
+    rewrite_case_destroy(&item);
+    free(text);
+    return more;
+}
+
+/*
+ * Neither kernel comes to another step in its PTX. Where loads can be under way together, an assembler takes the registers of the step for them, and the worker
+ * keeps none that would be taken from them; else it keeps the slot and what was drawn.
+ */
+static void registers_of_machine_code_decide(void **state)
+{
+    (void)state;
+    assert_int_equal(registers_more(false), 5);
+    assert_int_equal(registers_more(true), 3);
+}
+
 static void expect_refusal(const struct rewrite_case *item, const char *name, uint32_t line, const char *refusal)
 {
     const struct rewritten_kernel *kernel = rewrite_case_kernel(item, name);
@@ -707,6 +753,7 @@ int main(void)
         cmocka_unit_test(functions_are_told),
         cmocka_unit_test(refused_kernel_hands_on),
         cmocka_unit_test(few_registers_are_kept),
+        cmocka_unit_test(registers_of_machine_code_decide),
         cmocka_unit_test(refusals),
         cmocka_unit_test(barriers_that_are_not_known),
         cmocka_unit_test(endings_before_acts_of_a_warp),
