@@ -401,17 +401,6 @@ static bool has_few_tbs(const struct pace_state *state, uint32_t a)
     return most <= state->owners.sm_count && state->members[a].reserved <= most;
 }
 
-/*
- * What it keeps of its SMs: at first the part that the goal is; then, at once, what brings the goal by itself; and what has been gained beyond that is used up SM by SM.
- */
-static double keeps(const struct pace_state *state, const struct corun_view *view, uint32_t a,
-                    const struct member *member)
-{
-    double steady = rate_curve_sms(&member->curve, (1 + state->margin) * member->goal_ipc, state->owners.sm_count,
-                                   launches_most_sms(&state->launches, a));
-    return member->begins ? part_of_goal(state, view, a) : fmin(ceil(steady + GUARD), member->reserved - 1.0);
-}
-
 static void decide_reserve(struct pace_state *state, const struct corun_view *view, uint32_t a, struct member *member)
 {
     uint32_t room = room_for(state, a), others = used_by_batch(state, is_contested(state));
@@ -423,8 +412,9 @@ static void decide_reserve(struct pace_state *state, const struct corun_view *vi
         member->reserved = (uint32_t)fmin(fmax(ceil(member->needed + GUARD), 1), room);
     else if (least < member->reserved && member->reserved > 1 && (others > free || !has_few_tbs(state, a)) &&
              (member->waiting || sm_owners_settled(&state->owners, view, a))) {
-        /* Some that have not come yet, or the next ones when the last ones have gone. */
-        member->reserved = (uint32_t)fmin(fmax(keeps(state, view, a, member), fmax(least, 1)), member->reserved - 1);
+        /* One that has not come yet, or the next one when the last one has gone; at first all beyond the part that the goal is. */
+        uint32_t keeps = member->begins ? part_of_goal(state, view, a) : member->reserved - 1;
+        member->reserved = (uint32_t)fmin(fmax(keeps, fmax(least, 1)), member->reserved - 1);
         member->begins = false;
     }
 }

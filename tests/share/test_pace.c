@@ -141,20 +141,6 @@ static void takes_at_once_and_gives_one_by_one(void **unused)
     stage_end(&stage);
 }
 
-/* 100 with every SM again, and a goal of 480: five SMs bring it by themselves. What was gained beside it on more is used up SM by SM. */
-static void gives_at_once_what_the_goal_does_not_take(void **unused)
-{
-    (void)unused;
-    struct stage stage;
-    create(&stage, 20, 2, 480);
-    start(&stage, 2);
-    stage_expect(&stage, IPC(1000, 1000), "AAAAAAAAAABBBBBBBBBB");
-    stage_expect(&stage, IPC(1000, 1000), "AAAAAABBBBBBBBBBBBBB"); /* 4.8, and a quarter */
-    stage_expect(&stage, IPC(600, 1400), "AAAAABBBBBBBBBBBBBBB");
-    stage_expect(&stage, IPC(500, 1500), "AAAABBBBBBBBBBBBBBBB");
-    stage_end(&stage);
-}
-
 /* The first SMs that are taken hold thread blocks of B. Nothing more is asked for because of what they do not bring yet. */
 static void does_not_ask_again_for_what_is_on_its_way(void **unused)
 {
@@ -295,7 +281,6 @@ int main(void)
         cmocka_unit_test(begins_with_the_part_that_the_goal_is),
         cmocka_unit_test(is_measured_on_all_sms),
         cmocka_unit_test(takes_at_once_and_gives_one_by_one),
-        cmocka_unit_test(gives_at_once_what_the_goal_does_not_take),
         cmocka_unit_test(does_not_ask_again_for_what_is_on_its_way),
         cmocka_unit_test(gives_back_what_has_not_come),
         cmocka_unit_test(decides_nothing_on_no_news),
