@@ -8,12 +8,12 @@
  * STARPU_SCHED (its default is lws). Its vector is registered once, partitioned and gathered in every run.
  */
 #include "corun/split.h"
+#include "medians.h"
 
 #include <starpu.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define RUNS 15
 #define REACH 32
@@ -50,25 +50,6 @@ static void starpu_block(void *buffers[], void *argument)
     smooth(problem, begin, begin + STARPU_VECTOR_GET_NX(buffers[0]));
 }
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static int by_size(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static double median(double *seconds)
-{
-    qsort(seconds, RUNS, sizeof *seconds, by_size);
-    return seconds[RUNS / 2];
-}
-
 static double serial(struct problem *problem)
 {
     double seconds[RUNS];
@@ -77,7 +58,7 @@ static double serial(struct problem *problem)
         smooth(problem, 0, problem->count);
         seconds[i] = now() - before;
     }
-    return median(seconds);
+    return median(seconds, RUNS);
 }
 
 static double ours(struct problem *problem, uint32_t threads)
@@ -96,7 +77,7 @@ static double ours(struct problem *problem, uint32_t threads)
         seconds[i] = now() - before;
     }
     corun_split_destroy(split);
-    return median(seconds);
+    return median(seconds, RUNS);
 }
 
 static double theirs(struct problem *problem, unsigned blocks)
@@ -121,7 +102,7 @@ static double theirs(struct problem *problem, unsigned blocks)
     }
     starpu_data_unregister(vector);
     starpu_pause();
-    return median(seconds);
+    return median(seconds, RUNS);
 }
 
 int main(int count, char **arguments)

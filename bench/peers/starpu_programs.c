@@ -9,12 +9,11 @@
  * milliseconds of all runs (medians), and the median ratio of StarPU's time to ours in the same turn. StarPU's workers are paused while the others compute: they poll.
  */
 #include "corun/split.h"
+#include "medians.h"
 
 #include <dlfcn.h>
 #include <starpu.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
 #define RUNS 15
 
@@ -28,25 +27,6 @@ struct peer {
 };
 
 static struct peer peer; /* of the one task of the program */
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static int by_size(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static double median(double *values)
-{
-    qsort(values, RUNS, sizeof *values, by_size);
-    return values[RUNS / 2];
-}
 
 static void compute_block(void *buffers[], void *argument)
 {
@@ -116,10 +96,10 @@ enum corun_status corun_split_run(struct corun_split *split, struct corun_diagno
             ratios[side][i] = seconds[side][i] / seconds[OURS][i];
         }
     }
-    double ours = median(seconds[OURS]);
+    double ours = median(seconds[OURS], RUNS);
     for (int side = 0; side < SIDES; side++) {
-        peer.seconds[side] += median(seconds[side]);
-        peer.ratio[side] += side ? median(ratios[side]) * ours : ours;
+        peer.seconds[side] += median(seconds[side], RUNS);
+        peer.ratio[side] += side ? median(ratios[side], RUNS) * ours : ours;
     }
     peer.runs++;
     return CORUN_OK;

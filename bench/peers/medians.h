@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Seconds of either side of a comparison. */
+#ifndef CORUN_BENCH_PEERS_MEDIANS_H
+#define CORUN_BENCH_PEERS_MEDIANS_H
+
+#include <stdlib.h>
+#include <time.h>
+
+static inline double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static inline int by_size(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* Of so many values, which it sorts. */
+static inline double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, by_size);
+    return values[count / 2];
+}
+
+#endif
