@@ -31,7 +31,7 @@ demo: build ## two kernels on a simulated GTX 980, one with a goal
 build: dependencies $(BUILD)/build.ninja ## the command, at build/corun, with its kernels, and the libraries for Python and CUDA programs
 	cmake --build $(BUILD) --parallel $(JOBS) --target corun corun_kernels corun_gpu_files corun_libraries
 
-check: everything ## everything is built with both compilers and passes its tests, in ten minutes
+check: everything ## everything is built with both compilers and passes its tests, in ten minutes after make demo
 	$(CTEST) -LE further
 
 check-further: everything ## the tests that check leaves out: the same on other GPUs, in other forms, at further points

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Seconds of either side of a comparison. */
+/* What is printed of several runs. */
 #ifndef CORUN_BENCH_PEERS_MEDIANS_H
 #define CORUN_BENCH_PEERS_MEDIANS_H
 
 #include <stdlib.h>
-#include <time.h>
-
-static inline double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static inline int by_size(const void *left, const void *right)
 {

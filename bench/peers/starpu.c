@@ -9,6 +9,7 @@
  */
 #include "corun/split.h"
 #include "medians.h"
+#include "split/clock.h"
 
 #include <starpu.h>
 #include <stdio.h>
@@ -54,9 +55,9 @@ static double serial(struct problem *problem)
 {
     double seconds[RUNS];
     for (int i = 0; i < RUNS; i++) {
-        double before = now();
+        double before = clock_seconds();
         smooth(problem, 0, problem->count);
-        seconds[i] = now() - before;
+        seconds[i] = clock_seconds() - before;
     }
     return median(seconds, RUNS);
 }
@@ -71,10 +72,10 @@ static double ours(struct problem *problem, uint32_t threads)
     if (corun_split_create(&task, &options, &split, NULL) != CORUN_OK)
         return 0;
     for (int i = 0; i < RUNS; i++) {
-        double before = now();
+        double before = clock_seconds();
         if (corun_split_run(split, NULL) != CORUN_OK)
             return 0;
-        seconds[i] = now() - before;
+        seconds[i] = clock_seconds() - before;
     }
     corun_split_destroy(split);
     return median(seconds, RUNS);
@@ -90,7 +91,7 @@ static double theirs(struct problem *problem, unsigned blocks)
     starpu_vector_data_register(&vector, STARPU_MAIN_RAM, (uintptr_t)problem->y, (uint32_t)problem->count,
                                 sizeof(float));
     for (int i = 0; i < RUNS; i++) {
-        double before = now();
+        double before = clock_seconds();
         starpu_data_partition(vector, &filter);
         for (unsigned b = 0; b < blocks; b++)
             if (starpu_task_insert(&codelet, STARPU_W, starpu_data_get_sub_data(vector, 1, b), STARPU_VALUE, &problem,
@@ -98,7 +99,7 @@ static double theirs(struct problem *problem, unsigned blocks)
                 return 0;
         starpu_task_wait_for_all();
         starpu_data_unpartition(vector, STARPU_MAIN_RAM);
-        seconds[i] = now() - before;
+        seconds[i] = clock_seconds() - before;
     }
     starpu_data_unregister(vector);
     starpu_pause();

@@ -10,6 +10,7 @@
  */
 #include "corun/split.h"
 #include "medians.h"
+#include "split/clock.h"
 
 #include <dlfcn.h>
 #include <starpu.h>
@@ -43,7 +44,7 @@ static double run_theirs(uint64_t iterations, unsigned blocks)
     static struct starpu_codelet codelet = {.cpu_funcs = {compute_block}};
     uint64_t granules = (iterations + peer.task.granularity - 1) / peer.task.granularity;
     starpu_resume();
-    double before = now();
+    double before = clock_seconds();
     for (unsigned b = 0; b < blocks; b++) {
         uint64_t begin = granules * b / blocks * peer.task.granularity;
         uint64_t end = granules * (b + 1) / blocks * peer.task.granularity;
@@ -53,7 +54,7 @@ static double run_theirs(uint64_t iterations, unsigned blocks)
             abort();
     }
     starpu_task_wait_for_all();
-    double seconds = now() - before;
+    double seconds = clock_seconds() - before;
     starpu_pause();
     return seconds;
 }
@@ -85,9 +86,9 @@ enum corun_status corun_split_run(struct corun_split *split, struct corun_diagno
     double seconds[SIDES][RUNS], ratios[SIDES][RUNS];
     *(void **)&run = dlsym(RTLD_NEXT, "corun_split_run");
     for (int i = 0; i < RUNS; i++) {
-        double before = now();
+        double before = clock_seconds();
         enum corun_status status = run(split, diagnostics);
-        seconds[OURS][i] = now() - before;
+        seconds[OURS][i] = clock_seconds() - before;
         if (status != CORUN_OK || !peer.started)
             return status;
         uint64_t iterations = corun_split_result(split)->iterations;
