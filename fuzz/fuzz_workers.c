@@ -99,7 +99,7 @@ static void launch(const struct loaded *loaded, const struct random_kernel *kern
 
 /* By so many workers at a time, with flags and limits from a byte. */
 static void run_workers(const struct loaded *loaded, const struct random_kernel *kernel, size_t offset, uint8_t byte,
-                        bool drops)
+                        bool drops, bool ranges)
 {
     enum { ROOM = 4096 };
     struct worker_dropping_arguments all = {.room = ROOM / 2};
@@ -108,6 +108,8 @@ static void run_workers(const struct loaded *loaded, const struct random_kernel 
     struct worker_place place = {0};
     uint32_t launches = 0;
     worker_arguments_set(&arguments, kernel->grid, byte & (WORKERS_SEATED | WORKERS_STRICT | WORKERS_TELL));
+    if (ranges)
+        worker_arguments_range(&arguments, byte % 5, byte % 7);
     worker_queue_set(&queue, &arguments, 1u + byte / 64);
     check(corun_memory_allocate(loaded->memory, sizeof queue, &arguments.queue) == CORUN_OK &&
           corun_memory_allocate(loaded->memory, sizeof place, &arguments.places) == CORUN_OK &&
@@ -130,7 +132,8 @@ static void run_workers(const struct loaded *loaded, const struct random_kernel 
 }
 
 /* In one launch, under a limit that the thread blocks do not know. */
-static void complete(const struct loaded *loaded, const struct random_kernel *kernel, size_t offset, uint8_t byte)
+static void complete(const struct loaded *loaded, const struct random_kernel *kernel, size_t offset, uint8_t byte,
+                     bool ranges)
 {
     const uint32_t workers = 1u + byte / 64, total = kernel->grid[0] * kernel->grid[1] * kernel->grid[2];
     const struct worker_queue none[2] = {{0}};
@@ -139,6 +142,8 @@ static void complete(const struct loaded *loaded, const struct random_kernel *ke
     struct worker_place place = {.limit = byte >> 3 & 3};
     uint32_t mark;
     worker_arguments_set(&arguments.plain, kernel->grid, WORKERS_COMPLETE);
+    if (ranges)
+        worker_arguments_range(&arguments.plain, byte % 5, byte % 7);
     check(corun_memory_allocate(loaded->memory, sizeof none, &arguments.plain.queue) == CORUN_OK &&
           corun_memory_allocate(loaded->memory, sizeof place, &arguments.plain.places) == CORUN_OK &&
           corun_memory_allocate(loaded->memory, WORKERS_STAYS_BYTES + sizeof mark, &arguments.mark) == CORUN_OK &&
@@ -148,8 +153,8 @@ static void complete(const struct loaded *loaded, const struct random_kernel *ke
     check(corun_memory_read(loaded->memory, arguments.plain.queue, &queue, sizeof queue) == CORUN_OK &&
           corun_memory_read(loaded->memory, arguments.plain.places, &place, sizeof place) == CORUN_OK &&
           corun_memory_read(loaded->memory, arguments.mark, &mark, sizeof mark) == CORUN_OK);
-    check(queue.next >= total && queue.gone >= workers && !queue.alive && !place.resident && place.done == total &&
-          mark == 2);
+    check(queue.next >= worker_draws(&arguments.plain) && queue.gone >= workers && !queue.alive && !place.resident &&
+          place.done == total && mark == 2);
 }
 
 static rewrite_pass *pass_of(unsigned kind)
@@ -177,9 +182,10 @@ static void rewrite_made_kernel(const uint8_t *data, size_t size)
         unload(&loaded, whole);
         loaded = load(text, bytes);
         if (pass == workers_completing_module)
-            complete(&loaded, &kernel, rewritten.kernels[0].parameter_offset, last);
+            complete(&loaded, &kernel, rewritten.kernels[0].parameter_offset, last, rewritten.kernels[0].ranges);
         else
-            run_workers(&loaded, &kernel, rewritten.kernels[0].parameter_offset, last, pass == workers_dropping_module);
+            run_workers(&loaded, &kernel, rewritten.kernels[0].parameter_offset, last, pass == workers_dropping_module,
+                        rewritten.kernels[0].ranges);
         unload(&loaded, found);
         check(!memcmp(whole, found, sizeof whole));
     }

@@ -8,7 +8,7 @@ for byte, and writes what workers cost alone.
     real_workers.py sgemm-medium ...            # where the GPU is; beside real_gpu.py
 
 Every way of launching (docs/rewrite.md) is tried: the grid as it is by the kernels that were rewritten (direct), workers that begin with a
-thread block of their own (seated), workers that draw every thread block (drawn), and drawn ones while limits of SMs change at random (changed), launched again until the grid is complete. With `--compile`, PTX is only compiled, into files that later runs load.
+thread block of their own (seated), those that draw up to four thread blocks at a time (ranged), workers that draw every thread block (drawn), and drawn ones while limits of SMs change at random (changed), launched again until the grid is complete. With `--compile`, PTX is only compiled, into files that later runs load.
 
 Exit status: as real_gpu.py has it.
 """
@@ -28,8 +28,9 @@ from real_gpu import ADDRESS, BATCH, NO_GPU, OK, WRONG, Broken, Device, Driver, 
 
 UNLIMITED = 4095
 SEATED, DIRECT, HAS_LAYERS = 1, 8, 16
-WAYS = ("direct", "seated", "drawn", "changed")
-FLAGS = {"direct": DIRECT, "seated": SEATED, "drawn": 0, "changed": 0}
+WAYS = ("direct", "seated", "ranged", "drawn", "changed")
+RANGE, GROUP = 4, 64  # thread blocks of a draw, and draws whose thread blocks are interleaved: worker_arguments_range
+FLAGS = {"direct": DIRECT, "seated": SEATED, "ranged": SEATED, "drawn": 0, "changed": 0}
 SUITABLE_SECONDS = 5  # a grid that is not complete by then is taken to stand still
 
 COLUMNS = ("workload", "size", "launches", "thread_blocks", "way", "same_bytes", "reproducible", "thread_blocks_once", "crews", "us",
@@ -55,7 +56,8 @@ class Arguments(ctypes.Structure):
     _fields_ = [("queue", ctypes.c_uint64), ("places", ctypes.c_uint64), ("previous", ctypes.c_uint64), ("grid_id", ctypes.c_uint64),
                 ("grid_x", ctypes.c_uint32), ("row_reciprocal", ctypes.c_uint32), ("rows", ctypes.c_uint32),
                 ("flags", ctypes.c_uint32), ("grid_y", ctypes.c_uint32), ("grid_z", ctypes.c_uint32),
-                ("layer_reciprocal", ctypes.c_uint32), ("stride", ctypes.c_uint32)]
+                ("layer_reciprocal", ctypes.c_uint32), ("stride", ctypes.c_uint32), ("ranges", ctypes.c_uint32),
+                ("range_more", ctypes.c_uint32), ("reserved", ctypes.c_uint64)]
 
 
 def reciprocal(count):
@@ -69,6 +71,12 @@ def entries_with_workers(ptx):
         if b"corun_workers" in entry.group(2):
             found.add(entry.group(1).decode())
     return found
+
+
+def entries_with_ranges(ptx):
+    """Names of those that keep what is left of a range: they may draw several thread blocks at a time."""
+    parts = re.split(rb"\.entry\s+([\w$]+)", ptx)
+    return {name.decode() for name, body in zip(parts[1::2], parts[2::2]) if re.search(rb"\[corun_worker\w*\+32\]", body)}
 
 
 class Stored(Program):
@@ -97,7 +105,7 @@ class Workers(Stored):
     """The same launches as workers."""
 
     def __init__(self, driver, export, plain, sms):
-        self.rewritten = entries_with_workers(export.ptx)
+        self.rewritten, self.ranged = entries_with_workers(export.ptx), entries_with_ranges(export.ptx)
         super().__init__(driver, export, "workers.cubin")
         self.plain_memory, self.sms, self.way = plain, sms, "direct"
         self.places, self.queues = ADDRESS(), ADDRESS()
@@ -128,19 +136,25 @@ class Workers(Stored):
         queues = (Queue * max(len(self.export.sequence), 1))()
         for n, index in enumerate(self.export.sequence):
             if "kernel" in self.export.operations[index]:
-                seated = self.count(index) if way == "seated" else 0
-                queues[n] = Queue(seated, 0, self.tbs(index), 0)
+                seated = self.count(index) if FLAGS[way] & SEATED else 0
+                queues[n] = Queue(seated, 0, self.tbs(index) - self.ranges(index) * (RANGE - 1), 0)
         self.driver("cuMemcpyHtoD_v2", self.queues.value, ctypes.cast(queues, ctypes.c_char_p), ctypes.sizeof(queues))
         self.driver("cuCtxSynchronize")
 
     def count(self, index):
         return min(self.tbs(index), max(self.occupancy[index], 1) * self.sms)
 
+    def ranges(self, index):
+        """Draws of several thread blocks: as many thread blocks as there are workers are drawn one by one, at the end."""
+        if self.way != "ranged" or self.export.operations[index]["kernel"] not in self.ranged:
+            return 0
+        return (self.tbs(index) - self.count(index)) // (RANGE * GROUP) * GROUP
+
     def arguments_of(self, index, number):
         grid = self.export.operations[index]["grid"]
         return Arguments(self.queues.value + number * ctypes.sizeof(Queue), self.places.value, 0, number + 1, grid[0],
                          reciprocal(grid[0]), grid[1] * grid[2], FLAGS[self.way] | (HAS_LAYERS if grid[2] > 1 else 0), grid[1],
-                         grid[2], reciprocal(grid[1]), ctypes.sizeof(Place) * self.sms)
+                         grid[2], reciprocal(grid[1]), ctypes.sizeof(Place) * self.sms, self.ranges(index), RANGE - 1 if self.ranges(index) else 0)
 
     def launch_number(self, number):
         """Launch `number` of the run, in the way that was begun."""

@@ -37,7 +37,7 @@ struct head {
 };
 
 struct row {
-    uint32_t name_bytes, parameter_index, refused, only_before_volta, borrow_count;
+    uint32_t name_bytes, parameter_index, refused, only_before_volta, ranges, borrow_count;
 };
 
 /* ---- entries as bytes ---- */
@@ -93,7 +93,7 @@ uint8_t *cached_module_encode(const struct cached_module *module, size_t *bytes)
     for (uint32_t i = 0; i < module->kernel_count; i++) {
         const struct cached_kernel *kernel = &module->kernels[i];
         const struct row row = {(uint32_t)strlen(kernel->name), kernel->parameter_index, kernel->refused,
-                                kernel->only_before_volta, kernel->borrow_count};
+                                kernel->only_before_volta,      kernel->ranges,          kernel->borrow_count};
         put(&at, &row, sizeof row);
         put_name(&at, kernel->name);
     }
@@ -156,8 +156,9 @@ static bool take_row(struct rest *rest, uint32_t borrowed_count, struct cached_k
     const char *name = take_name(rest);
     if (!name || strlen(name) != row.name_bytes || row.borrow_count > rest->place_count)
         return false;
-    *kernel = (struct cached_kernel){name,         row.parameter_index, row.refused != 0, row.only_before_volta != 0,
-                                     rest->places, row.borrow_count};
+    *kernel = (struct cached_kernel){
+        name,         row.parameter_index, row.refused != 0, row.only_before_volta != 0, row.ranges != 0,
+        rest->places, row.borrow_count};
     for (uint32_t i = 0; i < row.borrow_count; i++)
         if (rest->places[i] >= borrowed_count)
             return false;
@@ -257,12 +258,9 @@ static struct cached_module *module_of(const struct rewritten *rewritten, const 
         return NULL;
     for (uint32_t i = 0; i < rewritten->kernel_count; i++) {
         const struct rewritten_kernel *kernel = &rewritten->kernels[i];
-        module->kernels[i] = (struct cached_kernel){NULL,
-                                                    kernel->parameter_index,
-                                                    kernel->refusal != NULL,
-                                                    kernel->only_before_volta != NULL,
-                                                    (const uint32_t *)at,
-                                                    kernel->borrow_count};
+        module->kernels[i] = (struct cached_kernel){
+            NULL,           kernel->parameter_index, kernel->refusal != NULL, kernel->only_before_volta != NULL,
+            kernel->ranges, (const uint32_t *)at,    kernel->borrow_count};
         put(&at, kernel->borrows, kernel->borrow_count * sizeof(uint32_t));
     }
     module->copied = (const bool *)at;

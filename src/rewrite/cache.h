@@ -25,6 +25,7 @@ struct cached_kernel {
     uint32_t parameter_index; /* as in struct rewritten_kernel */
     bool refused;
     bool only_before_volta;  /* as there: on a GPU of compute capability 7.0 and above it is as if it were refused */
+    bool ranges;             /* the same */
     const uint32_t *borrows; /* places in cached_module.borrowed; all of them are in there */
     uint32_t borrow_count;
 };

@@ -33,6 +33,7 @@ struct rewritten_kernel {
     enum ptx_registers_from registers_from; /* in the new module; MAXNREG: both are that limit */
     uint32_t shared_bytes_added;            /* static shared memory */
     uint32_t instructions_added;            /* to the body of the kernel itself, not to functions that it calls */
+    bool ranges;                            /* of workers: a draw may be of several thread blocks */
     enum rewritten_drop drops;              /* of workers */
     const char *drops_text;                 /* when, or why nowhere, in words; NULL: the pass is not that of workers */
     const uint32_t

@@ -22,10 +22,12 @@ HAS(worker_arguments, grid_y, 48);
 HAS(worker_arguments, layer_reciprocal, 56);
 HAS(worker_arguments, grid_id, 24);
 HAS(worker_arguments, stride, 60);
-HAS(worker_dropping_arguments, returned, 64);
-HAS(worker_dropping_arguments, room, 72);
-HAS(worker_completing_arguments, mark, 64);
-HAS(worker_completing_arguments, begun, 72);
+HAS(worker_arguments, ranges, 64);
+HAS(worker_arguments, range_more, 68);
+HAS(worker_dropping_arguments, returned, 80);
+HAS(worker_dropping_arguments, room, 88);
+HAS(worker_completing_arguments, mark, 80);
+HAS(worker_completing_arguments, begun, 88);
 _Static_assert(WORKERS_STAYS_BYTES == 2048, "the text has this");
 HAS(worker_returned, index, 0);
 HAS(worker_returned, launch, 4);
@@ -37,24 +39,25 @@ HAS(worker_place, limit, 0);
 HAS(worker_place, resident, 2);
 HAS(worker_place, done, 4);
 HAS(worker_place, busy, 8);
-_Static_assert(sizeof(struct worker_place) == 16, "the text has this");
+_Static_assert(sizeof(struct worker_place) == 16 && WORKERS_RANGE_GROUP == 64, "the text has this");
 _Static_assert(WORKERS_SEATED == 1 && WORKERS_STRICT == 2 && WORKERS_TELL == 4 && WORKERS_DIRECT == 8 &&
                    WORKERS_HAS_LAYERS == 16 && WORKERS_DROP == 32 && WORKERS_COMPLETE == 64 &&
                    (WORKERS_AT_ONCE & 15) == 8 && WORKERS_MOST_SHIFT == 16,
                "the text has these");
 
 /*
+ * %ranging: the thread block of the round is not the last one of its range.
  * %others: not the elected thread. %apart: of a warp without the elected thread. %claimed: the place of this worker is given up already, or was not taken. %quiet: there is nothing to ask
  * for any more. %slot: the slot that is read, or written, next. %drawn, %owed: what was asked for, the next index and limit and resident workers of the place;
  * they are kept while the body runs, so %owed is one register.
  */
 static const char declarations[] =
     ".reg .pred %others, %quiet, %strict, %claimed, %odd, %out, %direct, %behind, %p;\n"
-    ".reg .pred %apart, %more;\n"
+    ".reg .pred %apart, %more, %ranging;\n"
     ".reg .pred %dropping;\n"
     ".reg .b16 %limit, %resident, %seen;\n"
     ".reg .b32 %x, %y, %z, %a, %b, %c, %t, %u, %slot, %flags, %word, %owed, %drawn, %last;\n"
-    ".reg .b32 %row, %reciprocal, %rows, %layer, %told;\n"
+    ".reg .b32 %row, %reciprocal, %rows, %layer, %told, %ranges, %further;\n"
     ".reg .b64 %place, %queue, %time, %state;\n";
 
 /*
@@ -93,7 +96,7 @@ static const char teller[] = "setp.gt.u32 %apart, %a, 31;\n";
  * known of the queue before, next and alive; %time: its total.
  */
 static const char joining[] = "<true claimed>"
-                              "mov.u32 %drawn, -1;\n"
+                              "mov.u32 %drawn, <NONE>;\n"
                               "<test 2>"
                               "mov.pred %strict, %p;\n"
                               "JOIN:\n"
@@ -200,8 +203,8 @@ static const char rare_opening[] = "OPEN:\n"
                                    "st.volatile.global.u64 [%queue], %state;\n"
                                    "st.volatile.global.u64 [%queue+8], %state;\n"
                                    "membar.gl;\n"
-                                   "ld.param.u64 %time, [arguments+64];\n"
-                                   "ld.param.u32 %t, [arguments+72];\n"
+                                   "ld.param.u64 %time, [arguments+80];\n"
+                                   "ld.param.u32 %t, [arguments+88];\n"
                                    "st.volatile.global.u32 [%time], %t;\n"
                                    "bra OPENED;\n";
 
@@ -210,43 +213,45 @@ static const char rare_opening[] = "OPEN:\n"
  * waits for workers of other launches that have drawn. These are alive in the step in which they draw: in one reading nobody is, and there is nothing to draw.
  */
 static const char parting[] = "mul.lo.u32 %t, %row, %rows;\n"
-                              "setp.ge.u32 %p, %drawn, %t;\n"
+                              "setp.ge.u32 %p, %a, %t;\n"
                               "@%p bra $PART;\n"
                               "$PARTED:\n";
 static const char rare_parting[] = "$PART:\n"
                                    "<test 64>"
                                    "@!%p bra $PARTED;\n"
                                    "<place>"
-                                   "atom.global.add.u32 %a, [%queue+12], 1;\n"
+                                   "atom.global.add.u32 %u, [%queue+12], 1;\n"
                                    "mov.u32 %t, %nctaid.x;\n"
                                    "sub.u32 %t, %t, 1;\n"
-                                   "setp.lt.u32 %p, %a, %t;\n"
+                                   "setp.lt.u32 %p, %u, %t;\n"
                                    "@%p bra $PARTED;\n"
                                    "atom.global.add.u32 %drawn, [%queue], 1;\n"
-                                   "mul.lo.u32 %a, %row, %rows;\n"
-                                   "setp.lt.u32 %p, %drawn, %a;\n"
-                                   "@%p bra $STAY;\n"
-                                   "$WAIT:\n";
-static const char rare_parting_waiting[] = "ld.volatile.global.v2.u32 {%t, %u}, [%queue];\n"
-                                           "setp.ne.u32 %p, %u, 0;\n"
-                                           "@%p bra $WAIT;\n"
-                                           "membar.sys;\n"
-                                           "ld.param.u64 %time, [arguments+64];\n"
-                                           "ld.param.u32 %t, [arguments+72];\n"
-                                           "add.u32 %t, %t, 1;\n"
-                                           "st.volatile.global.u32 [%time], %t;\n"
-                                           "bra $PARTED;\n"
-                                           "$STAY:\n"
-                                           "ld.param.u64 %time, [arguments+64];\n"
-                                           "ld.param.u32 %t, [arguments+72];\n"
-                                           "st.volatile.global.u32 [%time+2048], %t;\n"
-                                           "@!%claimed bra $PARTED;\n"
-                                           "red.global.add.u32 [%place], <RESIDENT>;\n"
-                                           "mov.u64 %time, %globaltimer;\n"
-                                           "neg.s64 %time, %time;\n"
-                                           "red.global.add.u64 [%place+8], %time;\n"
-                                           "<false claimed>"
-                                           "bra $PARTED;\n";
+                                   "mul.lo.u32 %u, %row, %rows;\n";
+static const char fewer_draws[] = "mul.lo.u32 %t, %ranges, %further;\n"
+                                  "sub.u32 %u, %u, %t;\n";
+static const char rare_parting_waiting[] = "setp.lt.u32 %p, %drawn, %u;\n"
+                                           "@%p bra $STAY;\n"
+                                           "$WAIT:\n";
+static const char rare_parting_end[] = "ld.volatile.global.v2.u32 {%t, %u}, [%queue];\n"
+                                       "setp.ne.u32 %p, %u, 0;\n"
+                                       "@%p bra $WAIT;\n"
+                                       "membar.sys;\n"
+                                       "ld.param.u64 %time, [arguments+80];\n"
+                                       "ld.param.u32 %t, [arguments+88];\n"
+                                       "add.u32 %t, %t, 1;\n"
+                                       "st.volatile.global.u32 [%time], %t;\n"
+                                       "bra $PARTED;\n"
+                                       "$STAY:\n"
+                                       "ld.param.u64 %time, [arguments+80];\n"
+                                       "ld.param.u32 %t, [arguments+88];\n"
+                                       "st.volatile.global.u32 [%time+2048], %t;\n"
+                                       "@!%claimed bra $NUMBER;\n"
+                                       "red.global.add.u32 [%place], <RESIDENT>;\n"
+                                       "mov.u64 %time, %globaltimer;\n"
+                                       "neg.s64 %time, %time;\n"
+                                       "red.global.add.u64 [%place+8], %time;\n"
+                                       "<false claimed>"
+                                       "bra $NUMBER;\n";
 
 static const char sleeping[] = "nanosleep.u32 250;\n";
 
@@ -264,8 +269,7 @@ static const char straight_begin[] = "<true others>"
 
 /* What was drawn becomes what is next, in the other slot. */
 static const char next_slot[] = "xor.b32 %slot, %slot, 16;\n";
-static const char ending[] = "@%others bra NEXT;\n"
-                             "ld.param.v4.u32 {%row, %reciprocal, %rows, %flags}, [arguments+32];\n"
+static const char ending[] = "ld.param.v4.u32 {%row, %reciprocal, %rows, %flags}, [arguments+32];\n"
                              "@!%quiet bra LATE;\n"
                              "TAKE:\n"
                              "@%strict bra STRICTLY;\n"
@@ -274,8 +278,7 @@ static const char ending[] = "@%others bra NEXT;\n"
 /* The same for a kernel that has no register to spare: nothing is kept while the body runs, and it is drawn only now. */
 static const char thrifty_next_slot[] = "mov.u32 %slot, worker;\n"
                                         "@!%odd add.u32 %slot, %slot, 16;\n";
-static const char thrifty_ending[] = "@%others bra NEXT;\n"
-                                     "mov.u32 %drawn, -1;\n"
+static const char thrifty_ending[] = "mov.u32 %drawn, <NONE>;\n"
                                      "mov.u32 %owed, <UNLIMITED>;\n"
                                      "ld.param.v4.u32 {%row, %reciprocal, %rows, %flags}, [arguments+32];\n"
                                      "@%claimed bra TAKEN;\n"
@@ -318,12 +321,12 @@ static const char rare[] = "CLAIM:\n"
                            "@%p red.global.add.u32 [%place+4], 1;\n"
                            "<true quiet>"
                            "mov.u32 %owed, <UNLIMITED>;\n"
-                           "mov.u32 %drawn, -1;\n"
+                           "mov.u32 %drawn, <NONE>;\n"
                            "bra $;\n"
                            "STRICTLY:\n"
                            "<place>"
                            "mov.u32 %word, %owed;\n"
-                           "mov.u32 %drawn, -1;\n"
+                           "mov.u32 %drawn, <NONE>;\n"
                            "mov.u32 %owed, <UNLIMITED>;\n"
                            "<too-many>"
                            "@!%p bra DRAW;\n"
@@ -362,7 +365,7 @@ static const char giving[] = "GIVING:\n"
                              "GONE:\n"
                              "<leave>"
                              "mov.u32 %owed, <UNLIMITED>;\n"
-                             "mov.u32 %drawn, -1;\n"
+                             "mov.u32 %drawn, <NONE>;\n"
                              "bra GIVEN;\n"
                              "GIVE_AFTER:\n" /* what was given back before, and is not taken, or nothing */
                              "red.global.min.u32 [%queue], %drawn;\n"
@@ -376,7 +379,8 @@ static const char returned[] = "mul.lo.u32 %t, %row, %rows;\n"
                                "setp.ge.u32 %p, %drawn, %t;\n"
                                "@%p bra $RETURNED;\n"
                                "$DRAWN:\n"
-                               "st.shared.b32 [worker+12], %drawn;\n";
+                               "st.shared.b32 [worker+12], %drawn;\n"
+                               "mov.u32 %a, %drawn;\n";
 
 /* Several may draw the same one, since numbers are drawn anew when something is given back: the first one has it. */
 static const char taking[] = "$RETURNED:\n"
@@ -388,7 +392,7 @@ static const char taking[] = "$RETURNED:\n"
                              "@%p bra $DRAWN;\n"
                              "<all>"
                              "sub.u32 %u, %drawn, %a;\n"
-                             "ld.param.u64 %time, [arguments+64];\n"
+                             "ld.param.u64 %time, [arguments+80];\n"
                              "mad.wide.u32 %time, %u, 8, %time;\n"
                              "ld.param.u32 %b, [arguments+24];\n"
                              "$UNWRITTEN:\n"
@@ -428,7 +432,7 @@ static const char polling[] = "@%others bra ON;\n"
                               "<return>"
                               "<leave><true claimed><true quiet><true dropping><false strict>"
                               "mov.u32 %owed, <UNLIMITED>;\n"
-                              "mov.u32 %drawn, -1;\n";
+                              "mov.u32 %drawn, <NONE>;\n";
 
 static const char looking[] = "LEAVE_STAYS:\n"
                               "red.global.add.u32 [%place], <RESIDENT>;\n"
@@ -471,6 +475,31 @@ static const char layer_text[] = "<test 16>"
                                  "setp.ge.u32 %p, %b, %layer;\n"
                                  "@%p sub.u32 %b, %b, %layer;\n"
                                  "@%p add.u32 %c, %c, 1;\n";
+
+/*
+ * The thread blocks of draw number d, where d is below %ranges: worker_arguments_range. %a: the first one, or the only one. What a range has left is in shared memory, for the
+ * elected thread. All of a range but the last one are counted beforehand.
+ */
+static const char range_number[] = "ld.param.v2.u32 {%ranges, %further}, [arguments+64];\n"
+                                   "$NUMBER:\n"
+                                   "min.u32 %a, %drawn, %ranges;\n"
+                                   "and.b32 %a, %a, -64;\n"
+                                   "mad.lo.u32 %a, %a, %further, %drawn;\n"
+                                   "setp.lt.u32 %ranging, %drawn, %ranges;\n";
+static const char range_left[] = "@%ranging st.shared.v2.b32 [worker+32], {%a, %further};\n";
+static const char range_count[] = "@!%ranging bra $COUNTED;\n"
+                                  "<place>"
+                                  "red.global.add.u32 [%place+4], %further;\n"
+                                  "$COUNTED:\n";
+
+static const char range_step[] = "STEP:\n"
+                                 "ld.shared.v2.b32 {%a, %further}, [worker+32];\n"
+                                 "ld.param.v4.u32 {%row, %reciprocal, %rows, %flags}, [arguments+32];\n"
+                                 "mov.u32 %owed, <UNLIMITED>;\n"
+                                 "add.u32 %a, %a, 64;\n"
+                                 "sub.u32 %further, %further, 1;\n"
+                                 "setp.ne.u32 %ranging, %further, 0;\n"
+                                 "st.shared.v2.b32 [worker+32], {%a, %further};\n";
 
 /* By barriers, what was drawn is %x; -1 where nothing was. */
 static const char saying[] = "mul.lo.u32 %t, %row, %rows;\n"
@@ -544,20 +573,42 @@ static void put_position(const struct sheet *sheet, const struct worker_shape *s
     sheet_put_at(sheet, "$PLACED:\n", at);
 }
 
-/* What was drawn, for all. */
-static void put_drawn(const struct sheet *sheet, const struct worker_shape *shape, const char *at)
+/* Where a thread block lies, into the slot. */
+static void put_slot(const struct sheet *sheet, const struct worker_shape *shape, const char *at)
 {
     bool y = reads_y(shape), z = reads_z(shape);
-    if (shape->by_barriers) {
-        sheet_put(sheet, saying);
-        return;
-    }
-    sheet_put(sheet, "mov.u32 %a, %drawn;\n");
     put_position(sheet, shape, at);
     sheet_put(sheet, z && sheet->drops ? "st.shared.v2.b32 [%slot], {%a, %b};\nst.shared.b32 [%slot+8], %c;\n"
                      : z               ? "st.shared.v4.b32 [%slot], {%a, %b, %c, %c};\n"
                      : y               ? "st.shared.v2.b32 [%slot], {%a, %b};\n"
                                        : "st.shared.b32 [%slot], %a;\n");
+}
+
+/* What was drawn, for all. The last worker of a launch may draw again first. */
+static void put_drawn(const struct sheet *sheet, const struct worker_shape *shape, const char *at)
+{
+    if (!shape->by_barriers || shape->completes)
+        sheet_put_at(sheet,
+                     sheet->drops    ? returned
+                     : shape->ranges ? range_number
+                                     : "$NUMBER:\nmov.u32 %a, %drawn;\n",
+                     at);
+    sheet_put_at(sheet, shape->completes ? parting : "", at);
+    if (shape->by_barriers) {
+        sheet_put(sheet, saying);
+        return;
+    }
+    sheet_put(sheet, shape->ranges ? range_left : "");
+    put_slot(sheet, shape, at);
+    sheet_put_at(sheet, shape->ranges ? range_count : "", at);
+}
+
+/* What is next is of the same range. */
+static void put_step(const struct sheet *sheet, const struct worker_shape *shape)
+{
+    sheet_put(sheet, range_step);
+    put_slot(sheet, shape, "STEP_");
+    sheet_put(sheet, "bra NEXT;\n");
 }
 
 static void put_slot_reads(const struct sheet *sheet, const struct worker_shape *shape)
@@ -640,16 +691,17 @@ static void put_beginning(const struct sheet *sheet, const struct worker_shape *
     sheet_put(sheet, shape->completes ? opening : "");
     sheet_put(sheet, joining);
     sheet_put(sheet, sheet->drops ? "mov.u32 %t, 0;\nst.shared.b32 [worker+28], %t;\n" : "");
-    sheet_put_at(sheet, sheet->drops ? returned : shape->completes ? parting : "", "BEGIN_");
     put_drawn(sheet, shape, "BEGIN_");
 }
 
 /* At the beginning, or at the end of a round. */
-static void put_rare_parting(const struct sheet *sheet, const char *at, bool sleeps)
+static void put_rare_parting(const struct sheet *sheet, const struct worker_shape *shape, const char *at, bool sleeps)
 {
     sheet_put_at(sheet, rare_parting, at);
-    sheet_put(sheet, sleeps ? sleeping : "");
+    sheet_put(sheet, shape->ranges ? fewer_draws : "");
     sheet_put_at(sheet, rare_parting_waiting, at);
+    sheet_put(sheet, sleeps ? sleeping : "");
+    sheet_put_at(sheet, rare_parting_end, at);
 }
 
 static void put_round(const struct sheet *sheet, const struct worker_shape *shape)
@@ -662,9 +714,10 @@ static void put_round(const struct sheet *sheet, const struct worker_shape *shap
     sheet_put(sheet, straight_end);
     if (!shape->by_barriers)
         sheet_put(sheet, shape->thrifty ? thrifty_next_slot : next_slot);
+    sheet_put(sheet, "@%others bra NEXT;\n");
+    sheet_put(sheet, shape->ranges ? "@%ranging bra STEP;\n" : "");
     sheet_put(sheet, shape->thrifty ? thrifty_ending : ending);
     sheet_put(sheet, sheet->drops ? flagged : "");
-    sheet_put_at(sheet, sheet->drops ? returned : shape->completes ? parting : "", "END_");
     put_drawn(sheet, shape, "END_");
     sheet_put(sheet, shape->thrifty && !shape->by_barriers ? "mov.u32 %x, %a;\n" : "");
     sheet_put(sheet, shape->thrifty ? staying : "");
@@ -672,7 +725,8 @@ static void put_round(const struct sheet *sheet, const struct worker_shape *shap
     if (shape->thrifty) {
         sheet_put(sheet, "not.pred %odd, %odd;\n");
     } else { /* while the slot is being read */
-        sheet_put(sheet, "@%others bra ON;\n<false quiet>");
+        sheet_put(sheet, "@%others bra ON;\n");
+        sheet_put(sheet, shape->ranges ? "or.pred %quiet, %ranging, %claimed;\n" : "<false quiet>");
         sheet_put(sheet, staying);
     }
     sheet_put(sheet, "ON:\n");
@@ -680,6 +734,8 @@ static void put_round(const struct sheet *sheet, const struct worker_shape *shap
         put_warp(sheet, shape);
     sheet_put(sheet, going);
     sheet_put(sheet, shape->thrifty ? "" : late);
+    if (shape->ranges)
+        put_step(sheet, shape);
     if (shape->by_barriers)
         put_telling_more(sheet, shape);
     const bool sleeps = shape->module->target_sm >= 70 && shape->module->version >= 603;
@@ -690,8 +746,8 @@ static void put_round(const struct sheet *sheet, const struct worker_shape *shap
     sheet_put(sheet, rare_beginning_end);
     if (shape->completes) {
         sheet_put(sheet, rare_opening);
-        put_rare_parting(sheet, "BEGIN_", sleeps);
-        put_rare_parting(sheet, "END_", sleeps);
+        put_rare_parting(sheet, shape, "BEGIN_", sleeps);
+        put_rare_parting(sheet, shape, "END_", sleeps);
     }
     sheet_put(sheet, sheet->drops ? giving : "");
     sheet_put_at(sheet, sheet->drops ? taking : "", "BEGIN_");

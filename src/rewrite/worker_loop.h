@@ -20,7 +20,8 @@
 #include "rewrite/grid_reads.h"
 
 #define WORKER_PTX_VERSION 600u /* at least: barriers of a warp, and of parts of warps */
-#define WORKER_SHARED_WORDS 8u  /* two slots of x, y, z, - */
+#define WORKER_SHARED_WORDS \
+    12u /* two slots of x, y, z, -; the last thread block of a range that was told, and how many follow */
 #define WORKER_SHARED_ALIGN 32u /* so that the address of one is that of the other, but for a bit */
 
 /* Registers that a worker keeps while the body runs, unless it is thrifty: the slot, and what it asked for. */
@@ -40,7 +41,8 @@ struct worker_shape {
     uint32_t barrier; /* number of the barrier */
     bool by_barriers; /* what is next is told by barriers, and not in shared memory. MEETS_PLAINLY, without `drops` */
     bool thrifty;     /* no register of the loop is kept while the body runs: it asks at the end */
-    bool acts;        /* warps act as one in the body: at barriers, in shuffles */
+    bool ranges; /* a draw may be of several thread blocks, one behind the other. Without `by_barriers` and `drops` */
+    bool acts;   /* warps act as one in the body: at barriers, in shuffles */
     bool waits_for_copies; /* cp.async of a thread may be under way at the end of the body */
     bool waits_for_bulk;   /* cp.async.bulk from shared memory may */
     bool drops;            /* limits may say that who is too many leaves at once: workers_dropping_module */

@@ -7,7 +7,9 @@
 static const struct {
     const char *name, *text;
 } shorthands[] = {
-    {"RESIDENT", "65536"},   /* one more, in the word of limit and resident */
+    {"RESIDENT", "65536"}, /* one more, in the word of limit and resident */
+    {"NONE",
+     "2147483648"}, /* drawn: nothing. No grid has as many thread blocks, nor as many and all that are left out of its numbers */
     {"COUNT", "4095"},       /* WORKERS_UNLIMITED: what is above says who goes first */
     {"UNLIMITED", "65535"},  /* nobody is there, and everybody may be */
     {"ALIVE", "4294967297"}, /* one more, and a thread block drawn, in the first two words of a queue */
@@ -79,7 +81,7 @@ static const struct {
     {"full", "<all>"
              "ld.volatile.global.u32 %t, [%queue+8];\n"
              "sub.u32 %u, %t, %a;\n"
-             "ld.param.u32 %b, [arguments+72];\n"
+             "ld.param.u32 %b, [arguments+88];\n"
              "setp.ge.u32 %p, %u, %b;\n"},
     /*
      * %drawn goes back to the queue: one more in all, whose number says where it is written. Whoever has drawn beyond that has found nothing, so what is
@@ -88,7 +90,7 @@ static const struct {
     {"return", "<all>"
                "atom.global.add.u32 %t, [%queue+8], 1;\n"
                "sub.u32 %u, %t, %a;\n"
-               "ld.param.u64 %time, [arguments+64];\n"
+               "ld.param.u64 %time, [arguments+80];\n"
                "mad.wide.u32 %time, %u, 8, %time;\n"
                "ld.param.u32 %b, [arguments+24];\n"
                "mov.b64 %state, {%drawn, %b};\n"

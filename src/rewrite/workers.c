@@ -207,6 +207,13 @@ static bool tells_by_barriers(struct pass *pass, const struct ptx_function *kern
     return loads && !shares;
 }
 
+/* May a draw be of several thread blocks? Not where each is given back by itself, nor where no shared memory has what is left of them. */
+static bool has_ranges(struct pass *pass, const struct ptx_function *kernel)
+{
+    const struct working *working = pass->user;
+    return !working->dropping && !tells_by_barriers(pass, kernel);
+}
+
 static void refuse_shared(struct pass *pass, const struct ptx_function *kernel)
 {
     uint64_t shared = WORKER_SHARED_WORDS * sizeof(uint32_t) + WORKER_SHARED_ALIGN - 1;
@@ -241,6 +248,7 @@ static void decide(struct pass *pass, const struct ptx_function *kernel)
         pass->kernels[pass->kernel_count - 1].only_before_volta =
             "threads of a warp may end before others come to a barrier, and its PTX is for GPUs before sm_70";
     describe_drops(pass, kernel);
+    pass->kernels[pass->kernel_count - 1].ranges = has_ranges(pass, kernel);
 }
 
 /*
@@ -273,6 +281,7 @@ static struct splice *make_loop(struct pass *pass, const struct ptx_function *ke
                                        .by_barriers = tells_by_barriers(pass, kernel),
                                        .barrier = working->barriers.number,
                                        .thrifty = working->thrifty[kernel->index],
+                                       .ranges = has_ranges(pass, kernel),
                                        .acts = pass_find(pass, kernel, worker_barrier_is_any) ||
                                                pass_find(pass, kernel, acts_by_itself),
                                        .waits_for_copies = pass_find(pass, kernel, copies),

@@ -39,19 +39,19 @@
 
 #include "rewrite/rewritten.h"
 
-/* The last parameter of a kernel that was rewritten: `.param .align 16 .b8 corun_workers[64]`, with a suffix if that name is taken. */
+/* The last parameter of a kernel that was rewritten: `.param .align 16 .b8 corun_workers[80]`, with a suffix if that name is taken. */
 #define WORKERS_PARAMETER "corun_workers"
 #define WORKERS_PARAMETER_ALIGN 16u
 #define WORKERS_MOST_BLOCKS INT32_MAX /* thread blocks of a grid */
 
 /* In device memory, aligned to 16 bytes: of a launch. Filled by worker_queue_set. */
 struct worker_queue {
-    uint32_t next; /* index of the first thread block that nobody has drawn; may pass `total` */
+    uint32_t next; /* number of the first draw that nobody has made; may pass `total` */
     /*
      * With TELL: workers that may still run some. 0 and next >= total, in one reading of these 8 bytes: complete, and all can see what was stored.
      */
     uint32_t alive;
-    uint32_t total; /* thread blocks of the grid, and those that were given back */
+    uint32_t total; /* draws of the grid (worker_draws), and thread blocks that were given back */
     uint32_t gone;  /* COMPLETE: how often a worker of that launch has found nothing more that it may run */
 };
 _Static_assert(sizeof(struct worker_queue) == 16, "kernels rely on the layout");
@@ -136,8 +136,10 @@ struct worker_arguments {
     uint32_t grid_y, grid_z;
     uint32_t layer_reciprocal; /* of grid_y. A reciprocal of n is 2^32 / n, rounded down, at most 2^32 - 1 */
     uint32_t stride; /* bytes from the places of an application to those of the next, below 2^31 (worker_limit) */
+    uint32_t ranges, range_more; /* so many draws are of 1 + range_more thread blocks: worker_arguments_range */
+    uint32_t reserved[2];
 };
-_Static_assert(sizeof(struct worker_arguments) == 64, "the layout is that of the parameter");
+_Static_assert(sizeof(struct worker_arguments) == 80, "the layout is that of the parameter");
 
 /* The parameter of a kernel of workers_dropping_module. */
 struct worker_dropping_arguments {
@@ -148,7 +150,7 @@ struct worker_dropping_arguments {
         room; /* when so many thread blocks have been given back in this launch, workers keep theirs; 0: they always do */
     uint32_t reserved;
 };
-_Static_assert(sizeof(struct worker_dropping_arguments) == 80, "the layout is that of the parameter");
+_Static_assert(sizeof(struct worker_dropping_arguments) == 96, "the layout is that of the parameter");
 
 /*
  * The parameter of a kernel of workers_completing_module. The queue of a launch that is COMPLETE is one of a pair, aligned to 32 bytes, and is all zero when it begins. It makes the
@@ -162,7 +164,7 @@ struct worker_completing_arguments {
 };
 #define WORKERS_STAYS_BYTES \
     2048u /* behind the mark: a word that becomes `begun` when the last worker stays in spite of limits */
-_Static_assert(sizeof(struct worker_completing_arguments) == 80, "the layout is that of the parameter");
+_Static_assert(sizeof(struct worker_completing_arguments) == 96, "the layout is that of the parameter");
 
 /*
  * In device memory, aligned to 8 bytes: a thread block that was given back. Number n of them is drawn as the thread block behind the last one of the grid and n
@@ -208,12 +210,52 @@ static inline void worker_arguments_set(struct worker_arguments *arguments, cons
                                            .layer_reciprocal = worker_reciprocal(grid[1])};
 }
 
+/*
+ * Ranges: the first draws are of `blocks` thread blocks each, up to WORKERS_MOST_RANGE, with one atomic and one round trip to the L2 cache for all of them. Of a kernel that may have that
+ * (rewritten_kernel.ranges).
+ *
+ *     draw                 0            1           …  63        64             …  ranges      …
+ *     its thread blocks    0, 64, 128   1, 65, 129  …  63, …     192, 256, 320  …  3 * ranges  …        (blocks = 3)
+ *
+ * Those of 64 draws are interleaved: workers that run at the same time run thread blocks that lie together, as those of a grid do, since what these want lies together in memory. At least
+ * `single` thread blocks, at the end, are drawn one by one: a range there would be waited for. A worker that has drawn a range runs all of it, whatever the limit is by then.
+ */
+#define WORKERS_MOST_RANGE 4u
+#define WORKERS_RANGE_GROUP 64u
+static inline void worker_arguments_range(struct worker_arguments *arguments, uint32_t blocks, uint32_t single)
+{
+    const uint32_t total = arguments->grid_x * arguments->rows, wanted = total > single ? total - single : 0;
+    arguments->ranges = blocks > 1 ? wanted / (WORKERS_RANGE_GROUP * blocks) * WORKERS_RANGE_GROUP : 0;
+    arguments->range_more = arguments->ranges ? blocks - 1 : 0;
+}
+
+/* Thread blocks of a range that takes so long at most, where one takes `block_ns`; 0: not known. */
+#define WORKERS_RANGE_NS UINT64_C(16000) /* twenty times what a draw may take to come back, and little to wait for */
+static inline uint32_t worker_range_blocks(uint64_t block_ns, uint64_t range_ns)
+{
+    const uint64_t blocks = block_ns ? range_ns / block_ns : 1;
+    return blocks > WORKERS_MOST_RANGE ? WORKERS_MOST_RANGE : blocks ? (uint32_t)blocks : 1;
+}
+
+/* How many thread blocks so many draws are; beyond the last draw, as many more. */
+static inline uint32_t worker_drawn(const struct worker_arguments *arguments, uint32_t draws)
+{
+    const uint32_t of_ranges = draws < arguments->ranges ? draws : arguments->ranges;
+    return draws + of_ranges * arguments->range_more;
+}
+
+/* Draws of a grid; without ranges, its thread blocks. */
+static inline uint32_t worker_draws(const struct worker_arguments *arguments)
+{
+    return arguments->grid_x * arguments->rows - arguments->ranges * arguments->range_more;
+}
+
 /* For a first launch of so many workers with these arguments. */
 static inline void worker_queue_set(struct worker_queue *queue, const struct worker_arguments *arguments,
                                     uint32_t workers)
 {
     const uint32_t seated = arguments->flags & WORKERS_SEATED ? workers : 0;
-    *queue = (struct worker_queue){.next = seated, .total = arguments->grid_x * arguments->rows, .alive = seated};
+    *queue = (struct worker_queue){.next = seated, .total = worker_draws(arguments), .alive = seated};
 }
 
 /* Nanoseconds that workers have been in a place until `now`, a time of %globaltimer, all together. */

@@ -62,6 +62,8 @@ static bool launch_crew(struct runtime *runtime, struct job *job, const struct r
     plain->places = crew->places;
     plain->previous = crew->previous;
     plain->stride = crew->stride;
+    plain->ranges = crew->ranges;
+    plain->range_more = crew->range_more;
     plain->grid_id = grid_id(runtime, job, crew->launch);
     enum image_form form = whole && !workload->rewritten_only ? IMAGE_PLAIN : runtime_form(runtime);
     if (crew->launch == job->launch && !slice_wait_for_copies(runtime, job, crew->stream))

@@ -19,6 +19,7 @@ struct runtime_crew {
     uint32_t flags;                             /* set of enum worker_flag */
     unsigned long long places, queue, previous; /* as in struct worker_arguments */
     uint32_t stride;                            /* the same */
+    uint32_t ranges, range_more;                /* the same: worker_arguments_range */
     unsigned long long returned;                /* with `drop`, as in struct worker_dropping_arguments */
     uint32_t room;                              /* the same */
     bool

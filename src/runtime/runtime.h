@@ -103,6 +103,7 @@ struct runtime_launch {
     const char
         *refusal;     /* NULL: it can be sliced, or run by workers; else why not, and all of it is launched at once */
     bool noncoherent; /* its workers must not be there before the launch before is complete */
+    bool ranges;      /* workers may draw several of its thread blocks at a time */
     const char *
         keeps; /* NULL: its thread blocks may be left in the middle and begun again, by workers with `drop`; else why not */
     uint64_t thread_instructions; /* of the launch, as a run without timing counts them */

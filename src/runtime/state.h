@@ -45,7 +45,7 @@ struct workload_launch {
     const struct command *command;
     size_t place;  /* of the command in the workload */
     char *refusal; /* NULL: it can be sliced, or run by workers */
-    bool noncoherent;
+    bool noncoherent, ranges;
     char *keeps; /* as in struct runtime_launch */
     uint64_t tbs;
     uint32_t tbs_per_sm;

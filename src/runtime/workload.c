@@ -77,6 +77,7 @@ static enum corun_status note_kernel(const struct runtime *runtime, const struct
     if (workers && !refusal && kernel && runtime->info.capability >= VOLTA)
         refusal = kernel->only_before_volta;
     launch->noncoherent = kernel && kernel->reads_noncoherent;
+    launch->ranges = kernel && kernel->ranges;
     return !refusal || (launch->refusal = strdup(refusal)) ? CORUN_OK : CORUN_MEMORY;
 }
 
@@ -399,6 +400,7 @@ void runtime_launch_at(const struct runtime *runtime, uint32_t workload, uint32_
                                       .tbs_per_sm = launch->tbs_per_sm,
                                       .refusal = launch->refusal,
                                       .noncoherent = launch->noncoherent,
+                                      .ranges = launch->ranges,
                                       .keeps = launch->keeps,
                                       .thread_instructions = launch->command->thread_instructions};
     memcpy(result->grid, launch->command->grid, sizeof result->grid);

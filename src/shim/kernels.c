@@ -499,6 +499,7 @@ static bool make_rewritten(struct kernel *kernel, const void *context)
         !has_variables(kernel, image, made) || get(&kernel->function, image->module, kernel->name) != BELOW_OK)
         return false;
     kernel->parameters = made->parameter_index;
+    kernel->ranges = made->ranges;
     kernel->context = context;
     kernel->wave = 0;
     measure_parameters(kernel);

@@ -27,6 +27,7 @@ struct kernel {
     uint32_t parameters;             /* before the one that was added */
     const uint32_t *parameter_bytes; /* of each of them; NULL: the driver does not tell */
     bool whole;                      /* it has no other form */
+    bool ranges;                     /* workers may draw several thread blocks at a time */
     const struct lent **copied;      /* variables that are copied in front of each launch of that: variables.h */
     uint32_t copied_count;
 };

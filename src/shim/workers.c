@@ -103,7 +103,7 @@ static int make_chain(struct making *making, struct queue *queue)
     if (error == BELOW_OK)
         error = launch_workers(making->launch, making->kernel, shape->workers, arguments);
     making->begun = error == BELOW_OK;
-    if (error != BELOW_OK || first.next >= shape->total)
+    if (error != BELOW_OK || first.next >= first.total)
         return error;
     arguments->plain.flags &= ~(uint32_t)WORKERS_SEATED;
     arguments->plain.places = making->crew->all;
@@ -122,12 +122,23 @@ static int make_in_queue(struct making *making)
     return error;
 }
 
+/* Thread blocks that are short are drawn several at a time: as far as it is known how long they take, of those that run at once. */
+static void set_range(struct making *making)
+{
+    const struct shape *shape = making->shape;
+    const uint64_t block_ns = atomic_load(&making->kernel->block_ps) * shape->workers / 1000;
+    if (making->kernel->ranges)
+        worker_arguments_range(&making->arguments.plain, worker_range_blocks(block_ns, WORKERS_RANGE_NS),
+                               shape->workers);
+}
+
 /* One launch, whose last worker stays, and which may grow; where it cannot, two. */
 static int make_launches(struct making *making)
 {
     const struct launch *launch = making->launch;
     struct growth *growth = making->crew->growth;
     worker_arguments_set(&making->arguments.plain, launch->grid, 0);
+    set_range(making);
     making->arguments.plain.places = making->crew->places;
     making->arguments.plain.grid_id = atomic_fetch_add_explicit(&state.launches, 1, memory_order_relaxed) + 1;
     if (!variables_copy(making->kernel->copied, making->kernel->copied_count, launch->stream, launch->per_thread))

@@ -54,15 +54,22 @@ static void read_places(struct software *software, struct application *a, const 
     }
 }
 
+/* Thread blocks of so many draws. */
+static uint32_t drawn_of(const struct order *order, uint32_t draws)
+{
+    const struct worker_arguments arguments = {.ranges = order->ranges, .range_more = order->range_more};
+    return worker_drawn(&arguments, draws);
+}
+
 static void read_queues(const struct software *software, struct application *a, const uint8_t *table)
 {
     const struct worker_queue *queues = (const void *)(table + queues_offset(software, a->index));
     for (uint64_t n = a->retired; n < a->given; n++) {
         const struct worker_queue *queue = &queues[n % RING];
         struct order *order = order_at(a, n);
-        order->next = order->once ? kind_at(a, n)->draws : queue->next;
+        order->next = order->once ? kind_at(a, n)->draws : drawn_of(order, queue->next);
         order->alive = order->once ? 0 : queue->alive;
-        order->total = order->once ? kind_at(a, n)->draws : queue->total;
+        order->total = order->once ? kind_at(a, n)->draws : drawn_of(order, queue->total);
     }
 }
 

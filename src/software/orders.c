@@ -43,6 +43,21 @@ enum corun_status orders_submit(struct software *software, struct application *a
     return CORUN_OK;
 }
 
+/*
+ * Short thread blocks are drawn several at a time, as far as it is known how long they take: a range takes less than a look, in which nobody would hear that a worker has
+ * left.
+ */
+static struct worker_arguments ranges_of(const struct software *software, const struct kind *kind)
+{
+    struct worker_arguments arguments;
+    const uint64_t most = software->look_ns / 2 < WORKERS_RANGE_NS ? software->look_ns / 2 : WORKERS_RANGE_NS;
+    worker_arguments_set(&arguments, kind->about.grid, 0);
+    if (kind->about.ranges && !software->drops)
+        worker_arguments_range(&arguments, worker_range_blocks((uint64_t)kind->tb_ns, most),
+                               software->places * kind->about.tbs_per_sm);
+    return arguments;
+}
+
 /* Queues of the next half of the ring, when nobody looks at those that were there. */
 static enum corun_status set_queues(struct software *software, struct application *a)
 {
@@ -54,9 +69,11 @@ static enum corun_status set_queues(struct software *software, struct applicatio
     memset(queues, 0, sizeof queues);
     for (uint32_t i = 0; i < HALF; i++) {
         uint64_t n = a->halves * HALF + i;
-        *order_at(a, n) = (struct order){.total = kind_at(a, n)->draws};
+        const struct worker_arguments arguments = ranges_of(software, kind_at(a, n));
+        *order_at(a, n) = (struct order){
+            .total = kind_at(a, n)->draws, .ranges = arguments.ranges, .range_more = arguments.range_more};
         if (!kind_at(a, n)->about.refusal)
-            queues[i].total = kind_at(a, n)->draws;
+            queues[i].total = worker_draws(&arguments);
     }
     struct runtime_rows rows = {.offset = queues_offset(software, a->index) + a->halves % 2 * HALF * sizeof *queues,
                                 .pitch = sizeof queues,

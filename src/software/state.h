@@ -42,7 +42,7 @@ enum {
 /* A launch of an application's program. */
 struct kind {
     struct runtime_launch about;
-    uint32_t draws;    /* of workers: its thread blocks; 0: it goes whole */
+    uint32_t draws;    /* of workers: its thread blocks, which they draw; 0: it goes whole */
     double weight;     /* progress of a thread block */
     uint64_t progress; /* of all */
     double worth;      /* what a policy is told of it in place of that: its part of the time that a run takes alone */
@@ -61,11 +61,12 @@ struct order {
     bool sliced;
     bool given, complete, sealed; /* sealed: there will be no growth, because what comes behind it relies on that */
     bool once; /* it is no crew but the program's own launch, which has every place; its stream sees its end */
-    uint64_t given_write;    /* its last crew waits for writes of limits up to this one */
-    uint64_t could_begin_ns; /* its last crew, as far as is known: the launch before had ended, and those writes */
-    uint32_t next, alive;    /* thread blocks that were drawn, and workers that may run some, by the last look */
-    uint32_t total;          /* the same: thread blocks that are to be drawn, with those that were given back */
-    uint64_t ended_ns;       /* its last crew that ended */
+    uint64_t given_write;        /* its last crew waits for writes of limits up to this one */
+    uint64_t could_begin_ns;     /* its last crew, as far as is known: the launch before had ended, and those writes */
+    uint32_t ranges, range_more; /* of its draws, as in struct worker_arguments */
+    uint32_t next, alive;        /* thread blocks that were drawn, and workers that may run some, by the last look */
+    uint32_t total;              /* the same: thread blocks that are to be drawn, with those that were given back */
+    uint64_t ended_ns;           /* its last crew that ended */
 };
 
 struct job_of_run {

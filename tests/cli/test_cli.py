@@ -444,7 +444,7 @@ class Rewrite(Command):
         self.run_command("rewrite", "workers", "--json", "workers.json", "kernels.ptx")
         written = json.loads((self.folder / "workers.json").read_text())
         self.assertEqual(differences("Rewritten kernels", written), ([], []))
-        self.assertEqual({kernel["shared_bytes_added"] for kernel in written["files"][0]["kernels"]}, {32})
+        self.assertEqual({kernel["shared_bytes_added"] for kernel in written["files"][0]["kernels"]}, {48})
 
     def test_fence(self):
         text = self.run_command("rewrite", "fence", "kernels.ptx", "-o", "fenced.ptx").stdout
@@ -513,7 +513,7 @@ class Rewrite(Command):
         vectors = ("--block", "64", "--arg", "buf=4000:iota", "--arg", "buf=4000:f32=0.5", "--save", "2=sum.bin",
                    "--arg", "buf=4000", "--arg", "u32=1000")
         # Without workers, as struct worker_arguments says it: the whole grid as it is.
-        (self.folder / "direct.bin").write_bytes(struct.pack("<4Q8I", 0, 0, 0, 0, 16, 2**32 // 16, 1, 8, 1, 1, 2**32 - 1, 0))
+        (self.folder / "direct.bin").write_bytes(struct.pack("<4Q12I", 0, 0, 0, 0, 16, 2**32 // 16, 1, 8, 1, 1, 2**32 - 1, 0, 0, 0, 0, 0))
         self.run_command("launch", "workers.ptx", "--kernel", "add", "--grid", "16", *vectors,
                          "--arg", "bytes=@direct.bin")
         self.assertTrue((self.folder / "sum.bin").read_bytes() == struct.pack("<1000f", *[0.5] * 1000))

@@ -45,7 +45,7 @@ class Workers(Case):
         done = self.measure(self.export("histogram"), self.export("cp"))
         self.assertEqual((done.returncode, done.stderr), (OK, ""))
         rows = self.rows("workers.csv")
-        self.assertEqual([row["way"] for row in rows], ["direct", "seated", "drawn", "changed"] * 2)
+        self.assertEqual([row["way"] for row in rows], ["direct", "seated", "ranged", "drawn", "changed"] * 2)
         for row in rows:
             self.assertEqual((row["same_bytes"], row["reproducible"], row["thread_blocks_once"]), ("1", "1", "1"), row)
             self.assertEqual(row["cost"] == "", row["way"] == "changed")

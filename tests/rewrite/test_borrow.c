@@ -187,7 +187,7 @@ static void same_results(void **state)
         struct slice_arguments arguments;
         slice_arguments_set(&arguments, (const uint32_t[]){10, 1, 1}, 0, 1);
         if (i == 2)
-            run_by_workers(&beside.loaded, &item, &launch, &(struct crew){3, WORKERS_TELL, 0});
+            run_by_workers(&beside.loaded, &item, &launch, &(struct crew){3, WORKERS_TELL, 0, 2, 1});
         else
             run_launch(&beside.loaded, &item, &launch, launch.grid, i ? &arguments : NULL, sizeof arguments);
         uint8_t *found = unload_beside(&beside, &item, &variables[1]);

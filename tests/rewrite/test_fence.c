@@ -182,7 +182,7 @@ static void functions_and_workers(void **state)
         struct test_launch launch = {"k", {40, 1, 1}, {1, 1, 1}, {0}, 0};
         uint64_t address = two.loaded.out + (outside ? OUT_BYTES - 80 : 4000);
         memcpy(launch.words, &address, sizeof address);
-        run_by_workers(&two.loaded, &item, &launch, &(struct crew){3, WORKERS_TELL, 1});
+        run_by_workers(&two.loaded, &item, &launch, &(struct crew){3, WORKERS_TELL, 1, 3, 0});
         assert_int_equal(fence_recorded_number(record_of(&two)), outside);
         if (outside)
             assert_int_equal(fence_recorded_address(record_of(&two)), two.loaded.out + OUT_BYTES);

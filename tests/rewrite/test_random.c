@@ -164,11 +164,11 @@ static void same_as_workers(void **state)
 {
     (void)state;
     static struct random_kernel kernel;
-    static const struct crew crews[] = {{1, 0, 0},
-                                        {3, WORKERS_SEATED, 0},
-                                        {2, WORKERS_STRICT, 1},
-                                        {5, WORKERS_TELL, 2},
-                                        {2, WORKERS_SEATED | WORKERS_STRICT, 3}};
+    static const struct crew crews[] = {{1, 0, 0, 3, 1},
+                                        {3, WORKERS_SEATED, 0, 2, 3},
+                                        {2, WORKERS_STRICT, 1, 4, 0},
+                                        {5, WORKERS_TELL, 2, 0, 0},
+                                        {2, WORKERS_SEATED | WORKERS_STRICT, 3, 2, 2}};
     uint32_t refused = 0;
     for (uint64_t seed = first_seed; seed < first_seed + seed_count; seed++) {
         make_kernel(&kernel, seed);
@@ -247,7 +247,7 @@ static void run_borrowing(const struct rewrite_case *item, const struct random_k
     uint32_t total = total_of(launch.grid);
     struct beside beside = load_beside(item, kernel->text);
     if (by_workers)
-        run_by_workers(&beside.loaded, item, &launch, &(struct crew){3, WORKERS_TELL, 0});
+        run_by_workers(&beside.loaded, item, &launch, &(struct crew){3, WORKERS_TELL, 0, 2, 1});
     for (uint32_t first = 0; !by_workers && first < total; first += 7)
         run_part(&beside.loaded, item, &launch, first, total - first < 7 ? total - first : 7);
     *content = unload_beside(&beside, item, variables);

@@ -90,9 +90,9 @@ static void each_thread_block_runs_once(void **state)
     struct rewrite_case item = rewrite_case_create(pass, text, (size_t)bytes);
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         struct test_launch launch = {"k", {100, 60, 1}, {33, 1, 1}, {0}, 0};
-        const struct crew crew = {3, flags[i], 9};
+        const struct crew crew = {3, flags[i], 9, (uint32_t)i, 1};
         struct loaded loaded = load_text(&item, item.text);
-        const struct worker_table table = table_create(&loaded, &launch, &crew);
+        const struct worker_table table = table_create(&loaded, &item, &launch, &crew);
         memcpy(launch.words, &table.place, sizeof table.place);
         uint32_t launches = run_by_workers_on(&loaded, &item, &launch, &crew, &table);
         assert_in_range(launches, 100, COUNT); /* they did leave before their time */
@@ -204,7 +204,8 @@ static void told_by_barriers(void **state)
             char text[2048];
             int bytes = snprintf(text, sizeof text, format, reads[k]);
             const struct test_launch launch = {"k", rows[i].grid, rows[i].block, {0}, 0};
-            const struct crew crews[] = {{3, WORKERS_SEATED, 0}, {40, WORKERS_TELL, 0}, {5, WORKERS_STRICT, 7}};
+            const struct crew crews[] = {
+                {3, WORKERS_SEATED, 0, 0, 0}, {40, WORKERS_TELL, 0, 0, 0}, {5, WORKERS_STRICT, 7, 0, 0}};
             struct rewrite_case item = rewrite_case_create(workers_module, text, (size_t)bytes);
             assert_int_equal(count_in(item.text, "bar.red.popc.u32"), 3);
             assert_null(strstr(item.text, ".shared"));
@@ -496,8 +497,8 @@ static void refusals(void **state)
                      /* 13 */ ".entry calls() { call deep; ret; }\n"
                      ".entry indirect() { .reg .u64 %d;\nP: .callprototype _ ();\ncall %d, P; ret; }\n"
                      /* 17 */ ".entry large() { .reg .u32 %r; .shared .b8 s[49100]; mov.u32 %r, s; ret; }\n"
-                     ".entry full(.param .b8 p[4033]) { ret; }\n"
-                     ".entry fits(.param .b8 p[4032]) { .reg .u32 %r; .shared .b8 s[49000]; mov.u32 %r, s; ret; }\n"
+                     ".entry full(.param .b8 p[4017]) { ret; }\n"
+                     ".entry fits(.param .b8 p[4016]) { .reg .u32 %r; .shared .b8 s[49000]; mov.u32 %r, s; ret; }\n"
                      ".entry ended() { .reg .pred %p; @%p exit; ret; }\n"
                      ".entry harmless() { .reg .u64 %d; ld.global.nc.u64 %d, [table]; ret; }\n";
     struct rewrite_case item = rewrite_case_create(workers_module, text, sizeof text - 1);
@@ -513,8 +514,8 @@ static void refusals(void **state)
     assert_int_equal(item.rewritten.kernel_count, 8);
     const struct rewritten_kernel *fits = rewrite_case_kernel(&item, "fits");
     assert_int_equal(fits->parameter_index, 1);
-    assert_int_equal(fits->parameter_offset, 4032);
-    assert_int_equal(fits->shared_bytes_added, 32);
+    assert_int_equal(fits->parameter_offset, 4016);
+    assert_int_equal(fits->shared_bytes_added, 48);
     assert_false(fits->reads_noncoherent);
     assert_true(rewrite_case_kernel(&item, "harmless")->reads_noncoherent);
     rewrite_case_destroy(&item);
@@ -617,10 +618,10 @@ static void later_launches_wait(void **state)
     struct rewrite_case item = rewrite_case_create(workers_module, text, sizeof text - 1);
     const struct test_launch launch = {"k", {8, 1, 1}, {32, 1, 1}, {0}, 0};
     for (size_t i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++) {
-        const struct crew crew = {3, i % 2 ? WORKERS_TELL : 0, 0};
+        const struct crew crew = {3, i % 2 ? WORKERS_TELL : 0, 0, 0, 0};
         struct loaded loaded = load_text(&item, item.text);
-        const struct worker_table table = table_create(&loaded, &launch, &crew);
-        struct worker_arguments arguments = worker_arguments_of(&table, &launch, &crew);
+        const struct worker_table table = table_create(&loaded, &item, &launch, &crew);
+        struct worker_arguments arguments = worker_arguments_of(&item, &table, &launch, &crew);
         assert_int_equal(corun_memory_allocate(loaded.memory, sizeof rows[0].previous, &arguments.previous), CORUN_OK);
         write_device(&loaded, arguments.previous, &rows[i / 2].previous, sizeof rows[0].previous);
         run_launch(&loaded, &item, &launch, (struct corun_dim3){3, 1, 1}, &arguments, sizeof arguments);
@@ -662,10 +663,10 @@ static void some_come_after_others(void **state)
     struct rewrite_case item = rewrite_case_create(workers_module, text, sizeof text - 1);
     const struct test_launch launch = {"k", {8, 1, 1}, {32, 1, 1}, {0}, 0};
     for (size_t i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++) {
-        const struct crew crew = {3, i % 2 ? WORKERS_TELL : 0, 0};
+        const struct crew crew = {3, i % 2 ? WORKERS_TELL : 0, 0, 0, 0};
         struct loaded loaded = load_text(&item, item.text);
-        const struct worker_table table = table_create(&loaded, &launch, &crew);
-        struct worker_arguments arguments = worker_arguments_of(&table, &launch, &crew);
+        const struct worker_table table = table_create(&loaded, &item, &launch, &crew);
+        struct worker_arguments arguments = worker_arguments_of(&item, &table, &launch, &crew);
         struct worker_place places[5] = {{0}};
         struct worker_queue queue = {.next = rows[i / 2].next, .total = 8};
         places[2].limit = worker_limit(rows[i / 2].limit, rows[i / 2].after);
@@ -701,10 +702,10 @@ static void so_many_on_an_sm(void **state)
     struct rewrite_case item = rewrite_case_create(workers_module, text, sizeof text - 1);
     const struct test_launch launch = {"k", {8, 1, 1}, {32, 1, 1}, {0}, 0};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct crew crew = {3, workers_per_sm(rows[i].most), 0};
+        const struct crew crew = {3, workers_per_sm(rows[i].most), 0, 0, 0};
         struct loaded loaded = load_text(&item, item.text);
-        const struct worker_table table = table_create(&loaded, &launch, &crew);
-        const struct worker_arguments arguments = worker_arguments_of(&table, &launch, &crew);
+        const struct worker_table table = table_create(&loaded, &item, &launch, &crew);
+        const struct worker_arguments arguments = worker_arguments_of(&item, &table, &launch, &crew);
         struct worker_place place = {.limit = rows[i].limit, .resident = rows[i].resident};
         write_device(&loaded, table.place, &place, sizeof place);
         run_launch(&loaded, &item, &launch, (struct corun_dim3){3, 1, 1}, &arguments, sizeof arguments);
@@ -727,13 +728,49 @@ static void grid_is_that_of_the_launch(void **state)
              "st.global.u64 [%d0], %d2;\nst.global.u32 [%d0+8], %r1;\nret;\n}\n";
     struct rewrite_case item = rewrite_case_create(workers_module, text, sizeof text - 1);
     const struct test_launch launch = {"k", {9, 1, 1}, {1, 1, 1}, {0}, 0};
-    uint8_t *found = run_crew(&item, &launch, &(struct crew){2, 0, 0});
+    uint8_t *found = run_crew(&item, &launch, &(struct crew){2, 0, 0, 0, 0});
     for (uint32_t i = 0; i < 9; i++) {
         assert_int_equal(((const uint64_t *)found)[2 * i], 77);
         assert_int_equal(((const uint32_t *)found)[4 * i + 2], i > 3 ? 1 : 9);
     }
     free(found);
     rewrite_case_destroy(&item);
+}
+
+/* Every thread block belongs to one draw; so many at the end are drawn alone; and a range takes no longer than it may. */
+static void ranges_share_out_the_grid(void **state)
+{
+    (void)state;
+    static const uint32_t grids[][3] = {{1, 1, 1}, {63, 1, 1}, {128, 1, 1}, {129, 1, 1}, {7, 11, 13}, {1000, 3, 1}};
+    static uint8_t seen[3000];
+    for (size_t i = 0; i < sizeof grids / sizeof grids[0]; i++)
+        for (uint32_t blocks = 0; blocks <= WORKERS_MOST_RANGE; blocks++)
+            for (uint32_t single = 0; single < 300; single += 60) {
+                struct worker_arguments arguments;
+                worker_arguments_set(&arguments, grids[i], 0);
+                worker_arguments_range(&arguments, blocks, single);
+                const uint32_t total = grids[i][0] * grids[i][1] * grids[i][2], more = arguments.range_more,
+                               draws = worker_draws(&arguments);
+                memset(seen, 0, sizeof seen);
+                for (uint32_t d = 0; d < draws; d++) {
+                    const uint32_t ranges = arguments.ranges, first = (d < ranges ? d & ~63u : ranges) * more + d;
+                    for (uint32_t k = 0; k <= (d < ranges ? more : 0); k++) {
+                        assert_true(first + 64 * k < total);
+                        assert_int_equal(seen[first + 64 * k]++, 0);
+                    }
+                }
+                for (uint32_t block = 0; block < total; block++)
+                    assert_int_equal(seen[block], 1);
+                assert_true(!arguments.ranges || draws - arguments.ranges >= single);
+                assert_int_equal(arguments.ranges != 0, blocks > 1 && total >= single + 64 * blocks);
+                assert_int_equal(worker_drawn(&arguments, draws), total);
+                assert_int_equal(worker_drawn(&arguments, draws + 5), total + 5);
+                assert_int_equal(worker_drawn(&arguments, arguments.ranges / 2), arguments.ranges / 2 * (1 + more));
+            }
+    assert_int_equal(worker_range_blocks(0, 1000), 1);
+    assert_int_equal(worker_range_blocks(2000, 1000), 1);
+    assert_int_equal(worker_range_blocks(499, 1000), 2);
+    assert_int_equal(worker_range_blocks(1, 1000), WORKERS_MOST_RANGE);
 }
 
 int main(void)
@@ -743,6 +780,7 @@ int main(void)
         cmocka_unit_test(some_dimensions),
         cmocka_unit_test(each_thread_block_runs_once),
         cmocka_unit_test(one_launch_completes_the_grid),
+        cmocka_unit_test(ranges_share_out_the_grid),
         {"each_thread_block_runs_once_at_once", each_thread_block_runs_once, NULL, NULL, (void *)1},
         cmocka_unit_test(threads_end_before_barriers),
         cmocka_unit_test(told_by_barriers),

@@ -12,6 +12,8 @@ struct crew {
     uint32_t flags;   /* set of enum worker_flag; SEATED is for those of the first launch */
     uint64_t
         random; /* 0: the limit stays 1000. Else it is drawn before every launch: often 0, sometimes 1, sometimes many */
+    uint32_t range,
+        single; /* as in worker_arguments_range, where the kernel may have that; 0: a draw is of one thread block */
 };
 
 /* Queue and table in device memory. */
@@ -35,24 +37,27 @@ static inline uint32_t total_of(struct corun_dim3 grid)
 }
 
 /* The arguments of a launch by a crew. */
-static inline struct worker_arguments worker_arguments_of(const struct worker_table *table,
+static inline struct worker_arguments worker_arguments_of(const struct rewrite_case *item,
+                                                          const struct worker_table *table,
                                                           const struct test_launch *launch, const struct crew *crew)
 {
     struct worker_arguments arguments;
     worker_arguments_set(&arguments, (const uint32_t[]){launch->grid.x, launch->grid.y, launch->grid.z}, crew->flags);
+    if (rewrite_case_kernel(item, launch->kernel)->ranges)
+        worker_arguments_range(&arguments, crew->range, crew->single);
     arguments.queue = table->queue;
     arguments.places = table->place;
     arguments.grid_id = 77;
     return arguments;
 }
 
-static inline struct worker_table table_create(const struct loaded *loaded, const struct test_launch *launch,
-                                               const struct crew *crew)
+static inline struct worker_table table_create(const struct loaded *loaded, const struct rewrite_case *item,
+                                               const struct test_launch *launch, const struct crew *crew)
 {
     struct worker_table table = {0};
     struct worker_queue queue;
     const struct worker_place place = {.limit = 1000};
-    const struct worker_arguments arguments = worker_arguments_of(&table, launch, crew);
+    const struct worker_arguments arguments = worker_arguments_of(item, &table, launch, crew);
     worker_queue_set(&queue, &arguments, crew->workers);
     assert_int_equal(corun_memory_allocate(loaded->memory, sizeof queue, &table.queue), CORUN_OK);
     assert_int_equal(corun_memory_allocate(loaded->memory, sizeof place, &table.place), CORUN_OK);
@@ -75,7 +80,7 @@ static inline uint32_t run_by_workers_on(struct loaded *loaded, const struct rew
                                          const struct test_launch *launch, const struct crew *crew,
                                          const struct worker_table *table)
 {
-    struct worker_dropping_arguments arguments = {.plain = worker_arguments_of(table, launch, crew),
+    struct worker_dropping_arguments arguments = {.plain = worker_arguments_of(item, table, launch, crew),
                                                   .room = RETURNED_ROOM / 2};
     struct worker_queue queue = {0};
     struct worker_place place;
@@ -99,7 +104,7 @@ static inline uint32_t run_by_workers_on(struct loaded *loaded, const struct rew
         read_device(loaded, table->place, &place, sizeof place);
         assert_int_equal(place.resident, 0);
         if (++launches == 10000)
-            fail_msg("%u of %u thread blocks have been drawn after %u launches", queue.next, queue.total, launches);
+            fail_msg("%u of %u draws have been made after %u launches", queue.next, queue.total, launches);
     } while (queue.next < queue.total);
     assert_int_equal(place.done, total_of(launch->grid));
     if (crew->flags & WORKERS_TELL)
@@ -110,7 +115,7 @@ static inline uint32_t run_by_workers_on(struct loaded *loaded, const struct rew
 static inline uint32_t run_by_workers(struct loaded *loaded, const struct rewrite_case *item,
                                       const struct test_launch *launch, const struct crew *crew)
 {
-    const struct worker_table table = table_create(loaded, launch, crew);
+    const struct worker_table table = table_create(loaded, item, launch, crew);
     return run_by_workers_on(loaded, item, launch, crew, &table);
 }
 
@@ -138,10 +143,10 @@ static inline void complete_once(struct loaded *loaded, const struct rewrite_cas
                                  const struct completing_table *table, uint32_t use)
 {
     const struct worker_place begun = {.limit = limit};
-    const struct crew crew = {.flags = WORKERS_COMPLETE};
+    const struct crew crew = {.flags = WORKERS_COMPLETE, .range = use % 4, .single = use % 3};
     const struct worker_table tables = {table->pair + use % 2 * sizeof(struct worker_queue), table->place};
     const struct worker_completing_arguments arguments = {
-        .plain = worker_arguments_of(&tables, launch, &crew), .mark = table->mark, .begun = 2 * use - 1};
+        .plain = worker_arguments_of(item, &tables, launch, &crew), .mark = table->mark, .begun = 2 * use - 1};
     struct worker_queue queue, other;
     struct worker_place place;
     uint32_t mark;
@@ -151,7 +156,7 @@ static inline void complete_once(struct loaded *loaded, const struct rewrite_cas
     read_device(loaded, tables.queue ^ sizeof queue, &other, sizeof other);
     read_device(loaded, table->place, &place, sizeof place);
     read_device(loaded, table->mark, &mark, sizeof mark);
-    assert_true(queue.next >= total_of(launch->grid) && queue.gone >= workers);
+    assert_true(queue.next >= worker_draws(&arguments.plain) && queue.gone >= workers);
     assert_int_equal(queue.alive, 0);
     assert_memory_equal(&other, &(const struct worker_queue){0}, sizeof other);
     assert_int_equal(place.resident, 0);
@@ -163,9 +168,10 @@ static inline void complete_once(struct loaded *loaded, const struct rewrite_cas
 static inline uint8_t *run_completing(const struct rewrite_case *item, const struct test_launch *launch,
                                       uint32_t workers, uint16_t limit)
 {
+    const uint32_t use = 1 + workers % 5; /* ranges of 1 to 3 */
     struct loaded loaded = load_text(item, item->text);
     const struct completing_table table = completing_table_create(&loaded);
-    complete_once(&loaded, item, launch, workers, limit, &table, 1);
+    complete_once(&loaded, item, launch, workers, limit, &table, use);
     return unload(&loaded);
 }
 
@@ -193,7 +199,7 @@ static inline uint8_t *run_straight(const struct rewrite_case *item, const struc
     struct loaded loaded = load_text(item, item->text);
     const struct crew crew = {.flags = WORKERS_DIRECT};
     const struct worker_table table = {0};
-    const struct worker_dropping_arguments arguments = {.plain = worker_arguments_of(&table, launch, &crew)};
+    const struct worker_dropping_arguments arguments = {.plain = worker_arguments_of(item, &table, launch, &crew)};
     run_launch(&loaded, item, launch, launch->grid, &arguments,
                obeys_at_once(item, launch) ? sizeof arguments : sizeof arguments.plain);
     return unload(&loaded);
@@ -203,19 +209,19 @@ static inline uint8_t *run_straight(const struct rewrite_case *item, const struc
 static inline uint8_t *expect_same_by_workers(const char *text, const struct test_launch *launch)
 {
     enum { SEATED = WORKERS_SEATED, STRICT = WORKERS_STRICT, TELL = WORKERS_TELL };
-    static const struct crew crews[] = {{1, 0, 0},
-                                        {1, SEATED, 0},
-                                        {3, SEATED, 0},
-                                        {100, SEATED, 0},
-                                        {5, TELL, 0},
-                                        {4, SEATED | TELL, 0},
-                                        {2, 0, 1},
-                                        {3, TELL, 2},
-                                        {7, SEATED, 3},
-                                        {1, STRICT, 0},
-                                        {5, SEATED | STRICT, 0},
-                                        {4, SEATED | STRICT | TELL, 5},
-                                        {3, STRICT, 6}};
+    static const struct crew crews[] = {{1, 0, 0, 0, 0},
+                                        {1, SEATED, 0, 3, 0},
+                                        {3, SEATED, 0, 0, 0},
+                                        {100, SEATED, 0, 2, 1},
+                                        {5, TELL, 0, 4, 5},
+                                        {4, SEATED | TELL, 0, 0, 0},
+                                        {2, 0, 1, 2, 0},
+                                        {3, TELL, 2, 0, 0},
+                                        {7, SEATED, 3, 5, 7},
+                                        {1, STRICT, 0, 2, 3},
+                                        {5, SEATED | STRICT, 0, 0, 0},
+                                        {4, SEATED | STRICT | TELL, 5, 3, 1},
+                                        {3, STRICT, 6, 100, 0}};
     struct rewrite_case item = rewrite_case_create(workers_module, text, strlen(text));
     if (rewrite_case_kernel(&item, launch->kernel)->refusal)
         fail_msg("%s", rewrite_case_kernel(&item, launch->kernel)->refusal);

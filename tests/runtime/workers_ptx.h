@@ -27,7 +27,7 @@ static const char hand_ptx[] = WORKERS_HEAD ".visible .entry hand(.param .u64 ou
 
 /* %r1: index of the thread block, %r20: TELL, %r21: SEATED; %p8: this thread talks. */
 static const char hand_workers_ptx[] = WORKERS_HEAD
-    ".visible .entry hand(.param .u64 out, .param .u32 spin, .param .align 16 .b8 corun_workers[64])\n{\n"
+    ".visible .entry hand(.param .u64 out, .param .u32 spin, .param .align 16 .b8 corun_workers[80])\n{\n"
     ".reg .pred %p<9>;\n.reg .b32 %r<30>;\n.reg .b64 %rd<20>;\n.shared .align 4 .b32 word;\n"
     "ld.param.u64 %rd1, [out];\nld.param.u32 %r9, [spin];\nmov.u32 %r2, %tid.x;\nsetp.eq.u32 %p8, %r2, 0;\n"
     "ld.param.u64 %rd10, [corun_workers];\nld.param.u64 %rd11, [corun_workers+8];\n"

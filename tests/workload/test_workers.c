@@ -4,7 +4,7 @@
  * Without arguments: every kernel of the suite can be rewritten, and each thread block runs once under ten thousand changes of the table. Else
  *
  *     NAME…                  small, without timing and with: seated or not, one thread block at a time and more, on tables that change
- *     cost GPU FLAGS NAME@SIZE…  prints what workers cost that have every place of a simulated GPU (docs/rewrite.md); `dropping` in place of
+ *     cost GPU FLAGS[:RANGE:ROUNDS] NAME@SIZE…  prints what workers cost that have every place of a simulated GPU (docs/rewrite.md); `dropping` in place of
  *                                `cost`: those that may be told to leave in the middle of thread blocks
  *     size SIZE              before NAME…: in this size
  */
@@ -26,12 +26,14 @@ static void compare(const struct worker_run *run, const struct job *job, const u
 static void equals_whole(void **state)
 {
     enum { SEATED = WORKERS_SEATED, STRICT = WORKERS_STRICT, TELL = WORKERS_TELL, DIRECT = WORKERS_DIRECT };
-    static const struct crew crews[] = {
-        {STRICT, 0, 0, 0, false}, {SEATED | TELL, 0, 0, 0, false}, {0, 1, 0, 0, false}, {TELL, 1, 0, 0, true}};
-    static const struct crew timed[] = {{SEATED | DIRECT, 0, 0, 0, false}, {STRICT | TELL, 0, 0, 0, false},
-                                        {TELL, 1, 60, 3000, false},        {STRICT, 2, 60, 3000, false},
-                                        {SEATED, 3, 60, 3000, false},      {SEATED | DIRECT, 0, 0, 0, true},
-                                        {TELL, 4, 60, 3000, true}};
+    static const struct crew crews[] = {{STRICT, 0, 0, 0, false, 3, 1},
+                                        {SEATED | TELL, 0, 0, 0, false, 0, 0},
+                                        {0, 1, 0, 0, false, 2, 0},
+                                        {TELL, 1, 0, 0, true, 0, 0}};
+    static const struct crew timed[] = {{SEATED | DIRECT, 0, 0, 0, false, 4, 1}, {STRICT | TELL, 0, 0, 0, false, 0, 0},
+                                        {TELL, 1, 60, 3000, false, 0, 0},        {STRICT, 2, 60, 3000, false, 3, 0},
+                                        {SEATED, 3, 60, 3000, false, 2, 1},      {SEATED | DIRECT, 0, 0, 0, true, 0, 0},
+                                        {TELL, 4, 60, 3000, true, 0, 0}};
     const struct job *job = *state;
     char specification[200];
     snprintf(specification, sizeof specification, "%s@%s", job->name, job->size);
@@ -63,7 +65,9 @@ static void counts_each_once(void **state)
 {
     (void)state;
     enum { COUNT = 40 * 25 * 10, CHANGES = 3500 };
-    static const uint32_t flags[] = {0, WORKERS_STRICT, WORKERS_SEATED | WORKERS_TELL};
+    static const struct crew crews[] = {{0, 1, CHANGES, 100, false, 5, 4},
+                                        {WORKERS_STRICT, 2, CHANGES, 100, false, 0, 0},
+                                        {WORKERS_SEATED | WORKERS_TELL, 3, CHANGES, 100, false, 3, 20}};
     struct corun_gpu_config config;
     corun_gpu_config_default(&config);
     config.sms = 8;
@@ -74,9 +78,9 @@ static void counts_each_once(void **state)
     assert_int_equal(bytes, 2 * COUNT * sizeof(uint32_t));
     for (size_t i = 0; i < COUNT; i++)
         assert_int_equal(((const uint32_t *)(const void *)wanted)[i], 1);
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        const struct crew crew = {flags[i], i + 1, CHANGES, 100, false};
-        struct worker_run run = worker_run_create(TEST_DATA "/counts.yaml", &crew);
+    for (size_t i = 0; i < sizeof crews / sizeof crews[0]; i++) {
+        struct worker_run run = worker_run_create(TEST_DATA "/counts.yaml", &crews[i]);
+        assert_true(rewritten_kernel_find(&run.base.rewritten, "count")->ranges);
         run_with_timing(&run, &config);
         compare_contents(&run.base, "counts", wanted, bytes, "with timing");
         assert_in_range(run.changes, CHANGES / 2, CHANGES);
@@ -107,7 +111,7 @@ static void drops_and_counts_each_once(void **state)
     uint8_t *wanted = contents_of(&whole.base, &bytes);
     uint64_t changes = 0;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct crew crew = {rows[i].flags, i + 1, rows[i].changes, rows[i].step, true};
+        const struct crew crew = {rows[i].flags, i + 1, rows[i].changes, rows[i].step, true, 0, 0};
         struct worker_run run = worker_run_create(TEST_DATA "/drops.yaml", &crew);
         assert_int_equal(rewritten_kernel_find(&run.base.rewritten, "alone")->drops, REWRITTEN_DROPS_IN_LOOPS);
         assert_int_equal(rewritten_kernel_find(&run.base.rewritten, "together")->drops, REWRITTEN_DROPS_AT_BARRIERS);
@@ -145,7 +149,7 @@ static void leaves_in_the_middle(void **state)
     struct corun_gpu_config config;
     corun_gpu_config_default(&config);
     for (int way = 0; way < WAYS; way++) {
-        const struct crew crew = {0, 0, 0, 0, true};
+        const struct crew crew = {.drops = true};
         struct worker_run run = worker_run_create(TEST_DATA "/drops.yaml", &crew);
         struct worker_gpu machine = {.config = &config};
         const struct corun_application_description description = {.name = "workers", .goal = CORUN_GOAL_NONE};
@@ -183,7 +187,7 @@ static void stays_for_one_more_draw(void **state)
     struct corun_gpu_config config;
     corun_gpu_config_default(&config);
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        const struct crew crew = {flags[i], 0, 0, 0, false};
+        const struct crew crew = {.flags = flags[i]};
         struct worker_run run = worker_run_create(TEST_DATA "/drops.yaml", &crew);
         struct worker_gpu machine = {.config = &config};
         const struct corun_application_description description = {.name = "workers", .goal = CORUN_GOAL_NONE};
@@ -266,7 +270,8 @@ static void costs(void **state)
     puts("| workload | launches | thread blocks | warp instructions more, each | of all | cycles | with workers | L1 "
          "hits | then | registers |\n"
          "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
-    const struct crew crew = {(uint32_t)atoi(names[1]), 0, 0, 0, !strcmp(names[-1], "dropping")};
+    struct crew crew = {.drops = !strcmp(names[-1], "dropping")};
+    assert_true(sscanf(names[1], "%u:%u:%u", &crew.flags, &crew.range, &crew.rounds) >= 1);
     for (names += 2; *names; names++)
         print_cost(*names, &crew, &config);
 }

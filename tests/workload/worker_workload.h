@@ -19,6 +19,8 @@ struct crew {
     uint32_t changes; /* of the table, at most, in each launch; then every place is owed */
     uint32_t step;    /* cycles between two of them, at most */
     bool drops;       /* workers that may be told to leave at once, and are now and then */
+    /* Thread blocks of a draw, 0 as 1, and how many for each worker are left to be drawn one by one. */
+    uint32_t range, rounds;
 };
 
 struct worker_run {
@@ -30,6 +32,7 @@ struct worker_run {
     uint64_t queue, places; /* in device memory; all launches use the same. Behind the places those of somebody else */
     uint32_t launch;        /* of the workload, from 0 */
     const struct launch *whole;
+    uint32_t single; /* thread blocks of the launch that are drawn one by one at least */
     bool may_drop;
     /* What was counted. */
     uint64_t worker_launches, tb_count, changes;
@@ -143,6 +146,8 @@ static inline struct worker_dropping_arguments arguments_of(const struct worker_
     struct worker_arguments *plain = &arguments.plain;
     flags |= run->may_drop ? WORKERS_DROP : 0;
     worker_arguments_set(plain, (const uint32_t[]){whole->dim.x, whole->dim.y, whole->dim.z}, flags);
+    if (run->base.rewritten.module && rewritten_kernel_find(&run->base.rewritten, whole->kernel->info.name)->ranges)
+        worker_arguments_range(plain, run->crew.range, run->single);
     plain->queue = run->queue;
     plain->places = run->places;
     plain->stride = MOST_SMS * sizeof(struct worker_place);
@@ -152,6 +157,7 @@ static inline struct worker_dropping_arguments arguments_of(const struct worker_
 
 static inline void begin_queue(struct worker_run *run, uint32_t workers)
 {
+    run->single = workers * run->crew.rounds;
     const struct worker_dropping_arguments arguments = arguments_of(run, run->crew.flags);
     struct worker_queue queue;
     worker_queue_set(&queue, &arguments.plain, workers);
@@ -173,8 +179,9 @@ static inline struct corun_grid *worker_grid(struct worker_run *run, uint32_t wo
 /* What workers have said of a launch that has ended is right. */
 static inline void check_launch(struct worker_run *run)
 {
+    const struct worker_dropping_arguments arguments = arguments_of(run, run->crew.flags);
     struct worker_queue queue = read_queue(run);
-    run->given_back += queue.total - total_of(run->whole);
+    run->given_back += queue.total - worker_draws(&arguments.plain);
     if (run->crew.flags & WORKERS_TELL)
         assert_int_equal(queue.alive, 0);
     assert_int_equal(read_done(run), run->tb_count);
