@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -675,40 +676,62 @@ static void who_waits_does_not_spin(void **state)
     end(&world);
 }
 
-/* Sleeps for 0.3 s before its first granule, and only then. */
-static enum corun_status begins_late(void *user, uint64_t begin, uint64_t end_, unsigned thread)
+/* A run in which the GPU ends nothing before the CPU has begun, and the CPU ends nothing before the GPU has been given the rest. */
+struct meeting {
+    struct world world;
+    atomic_uint_fast64_t first; /* iteration that the GPU has been given */
+};
+
+static enum corun_status given_late(void *user, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end_)
 {
-    if (!begin)
-        usleep(300000);
-    return on_cpu(user, begin, end_, thread);
+    struct meeting *meeting = user;
+    if (begin < atomic_load(&meeting->first))
+        atomic_store(&meeting->first, begin);
+    return on_gpu(user, gpu, begin, end_);
 }
 
-/* Meet, and how often it is asked. */
+enum { FIRST_GRANULE = 100 };
+
+static enum corun_status begins_early(void *user, uint64_t begin, uint64_t end_, unsigned thread)
+{
+    struct meeting *meeting = user;
+    set_hanging(&meeting->world, -1);
+    for (unsigned i = 0; !begin && i < 10000 && atomic_load(&meeting->first) > FIRST_GRANULE; i++)
+        usleep(1000);
+    if (!begin)
+        usleep(50000); /* who is offered the rest again and again is so in this time */
+    return on_cpu(&meeting->world.problem, begin, end_, thread);
+}
+
+/* Meet, which counts how often it is asked. */
 static void counted_meet(const struct corun_split_view *view, struct corun_split_decision *decision)
 {
     unsigned *const *asked = view->user;
-    ++**asked;
+    assert_true(++**asked < 100); /* who is offered the same again and again is asked for ever */
     corun_split_strategy_find("meet")(view, decision);
 }
 
 /* A GPU that has done everything but what the CPU has begun gets none of that, and is not offered it again and again. */
 static void what_is_begun_is_not_offered(void **state)
 {
-    struct world world;
+    struct meeting meeting = {.first = COUNT};
+    struct world *world = &meeting.world;
     unsigned count = 0, *asked = &count;
     (void)state;
-    prepare(&world, NULL);
-    world.options.function = counted_meet;
-    world.options.strategy_user = &asked;
-    world.options.threads = 1;
-    world.task.cpu = begins_late;
-    world.task.granularity = 100;
-    world.fake->late_us = 20000; /* the CPU begins before the GPU has ended anything */
-    go(&world);
-    check(&world, 1);
-    assert_true(world.result->devices[0].iterations > 0);
-    assert_true(count < 100);
-    end(&world);
+    prepare(world, NULL);
+    world->options.function = counted_meet;
+    world->options.strategy_user = &asked;
+    world->options.threads = 1;
+    world->task.cpu = begins_early;
+    world->task.gpu = given_late;
+    world->task.user = &meeting;
+    world->task.granularity = FIRST_GRANULE;
+    set_hanging(world, 0);
+    go(world);
+    check(world, 1);
+    assert_int_equal(atomic_load(&meeting.first), FIRST_GRANULE);
+    assert_int_equal(world->result->devices[0].iterations, FIRST_GRANULE);
+    end(world);
 }
 
 /* Who watches a GPU goes to sleep when a part takes longer than `spin_us`. */
