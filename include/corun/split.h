@@ -159,10 +159,14 @@ struct corun_split_view {
     double setup
         [CORUN_SPLIT_MAX_DEVICES]; /* seconds at the beginning of a run in which what every part needs moves to a GPU; 0: not known, or nothing */
     bool fetches[CORUN_SPLIT_MAX_DEVICES]; /* it has been told to fetch in this run */
+    double fetched_at
+        [CORUN_SPLIT_MAX_DEVICES]; /* when what it was last told to fetch, in this run or before, should be there by what is known of such copies */
     double given[CORUN_SPLIT_MAX_DEVICES]; /* when its last part had been enqueued; 0: it has had none in this run */
     double expected
         [CORUN_SPLIT_MAX_DEVICES]; /* seconds that what `learned` gives it should take, by the last run; 0: not known */
-    double usual;                  /* seconds of the shortest run since the split was learned; 0: not known */
+    double
+        asks; /* of the CPU's function in the part that it computes: seconds from one question whether it is needed to the next; 0: it has not asked */
+    double usual; /* seconds of the shortest run since the split was learned; 0: not known */
     double spent,
         wasted; /* seconds of all runs; of these, what they took longer than the CPU alone would have, less what others took less */
     bool keeps;    /* parts read bytes of `kept` buffers, which the next run finds where they are */
@@ -183,6 +187,8 @@ struct corun_split_decision {
     uint64_t fetch[CORUN_SPLIT_MAX_DEVICES];
     /* Mask of busy devices: what they have not begun goes back to what is left, and they become idle soon. The CPU obeys. */
     uint32_t recall;
+    bool
+        give_up; /* a CPU that is recalled from what is under way on a GPU gives up what it has begun of that, where its function asks whether it is needed */
     /*
      * Parts of GPUs are fed: they end when they are computed, and results go back together, when copy_bytes have gathered or the GPU
      * has nothing else to do. If they are more than what is left, they are taken off the end of what the CPU has not begun; there may be less.

@@ -94,9 +94,11 @@ struct corun_split {
     uint64_t held[CORUN_SPLIT_MAX_DEVICES];  /* iterations from the end of what `learned` gives it that it has kept */
     bool was_stale[CORUN_SPLIT_MAX_DEVICES]; /* when the run began */
     bool fetches[CORUN_SPLIT_MAX_DEVICES];   /* in this run */
-    double spent, wasted;                    /* seconds of all runs, and what was lost by not leaving them to the CPU */
-    double best_seconds;                     /* of the slowest device in the shortest run since the split was learned */
-    double usual;                            /* the shortest run since the split was learned */
+    double fetch_late[CORUN_SPLIT_MAX_DEVICES]; /* seconds until one that has refused is told again */
+    double fetched_at[CORUN_SPLIT_MAX_DEVICES]; /* seconds of the run at which what was last fetched should be there */
+    double spent, wasted; /* seconds of all runs, and what was lost by not leaving them to the CPU */
+    double best_seconds;  /* of the slowest device in the shortest run since the split was learned */
+    double usual;         /* the shortest run since the split was learned */
 };
 
 enum corun_status run_task(struct corun_split *split, struct corun_diagnostics *diagnostics);

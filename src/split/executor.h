@@ -45,9 +45,9 @@ struct executor_operations {
     /* `fed` for the CPU: it races, and somebody may wait for it. */
     void (*start)(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end, bool fed);
     void (*deliver)(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end);
-    /* A GPU moves in what it will need for iterations that it may be given in later runs; nobody waits for that. At most once in a run. One that still fetches what an earlier run has
-     * told it does not. */
-    void (*fetch)(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end);
+    /* A GPU moves in what it will need for iterations that it may be given in later runs; nobody waits for that. At most once in a run. false: it still fetches what an earlier run has
+     * told it, and does not. */
+    bool (*fetch)(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end);
     /* The last fetch, told once: its iterations, and the seconds that these copies took. false: it has not ended, or there was none. Between runs. */
     bool (*fetched)(struct executor *executor, uint32_t device, double *iterations, double *seconds);
     /* The CPU begins nothing more; returns how many iterations of its part will have been done, from its beginning. */
@@ -60,6 +60,8 @@ struct executor_operations {
     uint64_t (*progress)(struct executor *executor, uint32_t device, double *seconds);
     /* How many iterations of the CPU's part `stop` would keep at least. */
     uint64_t (*kept)(struct executor *executor);
+    /* Seconds from one question of the CPU's function whether its part is needed to the next; 0: it has not asked. */
+    double (*asks)(struct executor *executor);
     uint32_t (*stale)(struct executor *executor, uint32_t device); /* parts under way that an earlier run has left */
     /* Waits for news, or until `deadline` (0: none). At least one device is busy. */
     void (*wait)(struct executor *executor, double deadline, struct executor_event *event);

@@ -11,6 +11,8 @@
 
 #include <math.h>
 
+enum { LITTLE = 16 }; /* such a fraction of the bytes that are moved at a time */
+
 /* What is fetched, or is there, beyond parts: bytes of `kept` buffers that parts only read. */
 static bool is_fetchable(const struct corun_split_buffer *buffer)
 {
@@ -34,6 +36,49 @@ static bool move_in(struct corun_split_gpu *gpu, uint32_t index, size_t offset, 
         traffic->kept += buffer->kept ? count : 0;
     }
     return ranges_add(&mirror->valid, offset, end) || gpu_fail(gpu, "the host is out of memory");
+}
+
+/* Bytes of [offset, offset + bytes) of a buffer that are not there yet. */
+static size_t missing_bytes(const struct corun_split_gpu *gpu, uint32_t index, size_t offset, size_t bytes)
+{
+    uint64_t from = offset, end = offset + bytes;
+    size_t sum = 0;
+    struct range gap;
+    while (ranges_next_gap(&gpu->mirrors[index].valid, &from, end, &gap))
+        sum += gap.end - gap.begin;
+    return sum;
+}
+
+static bool is_read(const struct corun_split_buffer *buffer, bool fetches)
+{
+    return fetches ? is_fetchable(buffer) : buffer->access != CORUN_SPLIT_WRITE && !buffer_is_whole(buffer);
+}
+
+/*
+ * Enqueues what [begin, end) reads and the GPU does not have; of a fetch, only what can be fetched. A copy of a few bytes takes as long as one of many, and would be made
+ * again and again: of what can be fetched, all of a buffer is moved that the GPU lacks little of.
+ */
+static bool move_in_all(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end, bool fetches,
+                        struct traffic *traffic)
+{
+    size_t offset, bytes, sum = 0;
+    for (uint32_t i = 0; i < gpu->task->buffer_count; i++) {
+        if (!is_read(&gpu->task->buffers[i], fetches))
+            continue;
+        buffer_range(gpu->task, i, begin, end, &offset, &bytes);
+        sum += missing_bytes(gpu, i, offset, bytes);
+    }
+    for (uint32_t i = 0; i < gpu->task->buffer_count; i++) {
+        const struct corun_split_buffer *buffer = &gpu->task->buffers[i];
+        if (!is_read(buffer, fetches))
+            continue;
+        buffer_range(gpu->task, i, begin, end, &offset, &bytes);
+        bool all = is_fetchable(buffer) && missing_bytes(gpu, i, offset, bytes) &&
+                   LITTLE * missing_bytes(gpu, i, 0, buffer->bytes) <= sum;
+        if (!move_in(gpu, i, all ? 0 : offset, all ? buffer->bytes : bytes, traffic))
+            return false;
+    }
+    return true;
 }
 
 /* Enqueues the way back of what [begin, end) has written. */
@@ -120,14 +165,8 @@ static bool wait_for_arrival(struct corun_split_gpu *gpu, struct flight *flight,
 static bool enqueue_chunk(struct corun_split_gpu *gpu, struct flight *flight, uint32_t chunk, uint64_t begin,
                           uint64_t end)
 {
-    for (uint32_t i = 0; i < gpu->task->buffer_count; i++) {
-        size_t offset, bytes;
-        if (gpu->task->buffers[i].access == CORUN_SPLIT_WRITE || buffer_is_whole(&gpu->task->buffers[i]))
-            continue;
-        buffer_range(gpu->task, i, begin, end, &offset, &bytes);
-        if (!move_in(gpu, i, offset, bytes, &flight->traffic))
-            return false;
-    }
+    if (!move_in_all(gpu, begin, end, false, &flight->traffic))
+        return false;
     gpu->work = gpu->works[gpu->next_work++ % MOST_CHUNKS];
     if (!wait_for_arrival(gpu, flight, chunk) || !TRY(gpu, event_record(flight->starts[chunk], gpu->work), "an event"))
         return false;
@@ -424,14 +463,8 @@ void gpu_fetch(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
 {
     struct traffic traffic = {0};
     void *outside = gpu_enter(gpu);
-    bool ok = TRY(gpu, event_record(gpu->fetch_begin, gpu->in), "an event");
-    for (uint32_t i = 0; i < gpu->task->buffer_count && ok; i++) {
-        size_t offset, bytes;
-        if (!is_fetchable(&gpu->task->buffers[i]))
-            continue;
-        buffer_range(gpu->task, i, begin, end, &offset, &bytes);
-        ok = move_in(gpu, i, offset, bytes, &traffic);
-    }
+    bool ok =
+        TRY(gpu, event_record(gpu->fetch_begin, gpu->in), "an event") && move_in_all(gpu, begin, end, true, &traffic);
     (void)(ok && TRY(gpu, event_record(gpu->fetch_end, gpu->in), "an event"));
     gpu->fetched_bytes = traffic.in;
     gpu_leave(gpu, outside);

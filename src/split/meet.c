@@ -283,6 +283,49 @@ static bool belongs_to_gpu(const struct corun_split_view *view, uint32_t device,
     return shortest / others_need < fmax(1, others_need / earliest);
 }
 
+/*
+ * When a GPU will have done what is under way, at the earliest: each part is as far as it can be after that time, if none takes longer than the shortest
+ * so far.
+ */
+static struct line earliest_prospect(const struct corun_split_view *view, uint32_t device, const struct record *record)
+{
+    struct line line = {view->delivery[device], 1 / highest_rate(view, device, record), 0, 0, 0};
+    for (uint32_t i = 0; i < view->step_count; i++) {
+        const struct corun_split_part *part = &view->steps[i].part[device];
+        double done = (view->now - view->steps[i].start) / record->shortest;
+        if (part->busy)
+            line.fixed += (double)(part->end - part->begin) * fmax(0, 1 - done) * line.each;
+    }
+    return line;
+}
+
+/* When the CPU has done its whole granules of `seconds` of work, if its threads are busy for `begins` yet. */
+static double end_of_granules(const struct corun_split_view *view, double seconds, double begins)
+{
+    double cpu = cpu_rate(view), granule = cpu > 0 ? (double)view->granularity * fmax(1, view->threads) / cpu : 0;
+    double count = granule > 0 ? ceil((seconds - begins) / granule * (1 - 1e-9)) : 0;
+    return count > 0 ? begins + count * granule : fmax(0, seconds);
+}
+
+/*
+ * The last part of a GPU: what it is given later would end later, so the CPU's last granules must not be late. By the rates so far both end together with `balanced`; one
+ * granule more for each thread, or two, if the CPU's last would end after a GPU that is as fast as it can be, and that loses more than the second
+ * granule costs the GPU should the rates be right.
+ */
+static double last_part(const struct corun_split_view *view, const struct line *line, const struct line *earliest,
+                        double shared, double others, double balanced)
+{
+    double granules = (double)view->granularity * view->threads,
+           parts[] = {balanced + granules, balanced + 2 * granules};
+    const struct line *readings[] = {line, earliest};
+    double ends[2][2]; /* by part and reading */
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++)
+            ends[i][k] = fmax(readings[k]->fixed + parts[i] * readings[k]->each,
+                              end_of_granules(view, (shared - parts[i]) / others, busy_seconds(view)));
+    return ends[0][1] / ends[1][1] > ends[1][0] / ends[0][0] ? parts[1] : parts[0];
+}
+
 /* So that a GPU and all others end together. */
 static double further_part(const struct corun_split_view *view, uint32_t device, const struct record *record,
                            double open)
@@ -314,9 +357,9 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
     double back = line.fixed + balanced * line.each;
     if (back < shortest) /* hardly any part is faster than that */
         return belongs_to_gpu(view, device, record, open, shared / others, shortest) ? open : 0;
-    if (back < 2 * shortest) { /* what is given later would end later, so the CPU's last granules must not be late */
-        double cpu = cpu_rate(view);
-        return balanced + (record->rate > cpu ? (double)view->granularity * view->threads : 0);
+    if (back < 2 * shortest) { /* what is given later would end later */
+        struct line earliest = earliest_prospect(view, device, record);
+        return record->rate > cpu_rate(view) ? last_part(view, &line, &earliest, shared, others, balanced) : balanced;
     }
     double shortest_piece = fmax(1e-6 * view->parameters->chunk_us, HANDING * view->handing[device]);
     double piece = fmax(full / 4, shortest_piece * record->rate);
@@ -344,6 +387,16 @@ static uint64_t whole_part(const struct corun_split_view *view, uint32_t device,
     return part < open ? part : open;
 }
 
+/*
+ * The CPU will have done what is open before anything can be back from a GPU that has not begun in this run: what every part needs has to be moved there, and results
+ * back. A part would be in the way of the next run, and of what is fetched for it.
+ */
+static bool begins_too_late(const struct corun_split_view *view, uint32_t device, double open)
+{
+    double cpu = cpu_rate(view), needed = view->setup[device] + view->delivery[device];
+    return view->keeps && cpu > 0 && open / cpu < needed;
+}
+
 static double wanted_part(const struct corun_split_view *view, uint32_t device, double open)
 {
     struct record record = record_of(view, device);
@@ -359,7 +412,9 @@ static double wanted_part(const struct corun_split_view *view, uint32_t device, 
      */
     if (view->keeps && !record.ended && view->queued[device] >= 2)
         return 0;
-    return record.ended ? further_part(view, device, &record, open) : first_part(view, device, &record);
+    if (record.ended)
+        return further_part(view, device, &record, open);
+    return !record.given && begins_too_late(view, device, open) ? 0 : first_part(view, device, &record);
 }
 
 /* When the results of what the GPUs were given will be there: at the earliest, and by the rates that parts are sized by. */
@@ -418,6 +473,32 @@ static void hold(struct corun_split_decision *decision, double time)
     decision->race = false;
 }
 
+/* When the CPU will have ended what it has begun; infinite if no granule of it has ended yet. */
+static double end_of_cpu(const struct corun_split_view *view)
+{
+    double rate = cpu_rate(view), busy = busy_seconds(view);
+    double granule = (double)view->granularity * fmax(1, view->threads) / rate;
+    return rate > 0 ? view->now + (busy > 0 ? busy : granule) : INFINITY;
+}
+
+/*
+ * What the CPU has begun of a GPU's part may end after the GPU has done everything, or nobody knows when it ends. The CPU gives it up at its last
+ * question before that: later it would be waited for until the next one. false: there is nothing to give up.
+ */
+static bool give_up_in_time(const struct corun_split_view *view, double gpus_end, double until,
+                            struct corun_split_decision *decision)
+{
+    double time = gpus_end - view->asks;
+    if (!(view->asks > 0) || isinf(gpus_end) || end_of_cpu(view) <= gpus_end)
+        return false;
+    decision->give_up = view->now >= time * (1 - 1e-9);
+    if (decision->give_up)
+        hold(decision, until);
+    else
+        decision->wake = time;
+    return true;
+}
+
 /*
  * The CPU computes what is under way on a GPU, for the GPU may be late or dead. A granule that the CPU has begun cannot be stopped, and would
  * be waited for. So the CPU begins none that ends after the GPUs are expected, unless these are late by a granule, or the CPU would be first.
@@ -442,21 +523,15 @@ static void race_or_hold(const struct corun_split_view *view, const struct corun
         decision->trial = !(rate > 0);
         return;
     }
-    if (!(rate > 0) || !(view->now < late) || view->now + needed / rate < gpus.latest || isinf(late))
+    if (!(view->now < late) || (rate > 0 && view->now + needed / rate < gpus.latest))
+        return;
+    if ((own && give_up_in_time(view, gpus.earliest, late, decision)) || !(rate > 0) || isinf(late))
         return;
     if (view->now < gpus.earliest - granule && !is_handed(view)) {
         decision->wake = gpus.earliest - granule;
         return;
     }
     hold(decision, late);
-}
-
-/* When the CPU will have ended what it has begun; infinite if no granule of it has ended yet. */
-static double end_of_cpu(const struct corun_split_view *view)
-{
-    double rate = cpu_rate(view), busy = busy_seconds(view);
-    double granule = (double)view->granularity * fmax(1, view->threads) / rate;
-    return rate > 0 ? view->now + (busy > 0 ? busy : granule) : INFINITY;
 }
 
 /*

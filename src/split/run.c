@@ -84,6 +84,7 @@ static void fill_view(struct corun_split *split, struct corun_split_view *view)
     view->wasted = split->wasted;
     view->may_race = split->may_race;
     view->usual = split->knows ? split->usual : 0;
+    view->asks = is_busy(split, CPU) ? split->executor->operations->asks(split->executor) : 0;
     for (uint32_t d = 0; d < split->device_count; d++) {
         const struct corun_split_gpu *gpu = d && !split->rates ? split->gpus[d - 1] : NULL;
         view->usable[d] = split->usable[d];
@@ -98,6 +99,7 @@ static void fill_view(struct corun_split *split, struct corun_split_view *view)
         view->setup[d] = split->setup[d];
         view->expected[d] = split->knows ? split->expected[d] : 0;
         view->fetches[d] = split->fetches[d];
+        view->fetched_at[d] = split->fetched_at[d];
         view->given[d] = split->given[d];
         view->delivery[d] = split->deliveries[d].seconds > 0 ? split->deliveries[d].seconds : split->latency[d];
         view->flat[d] = split->rates ? split->rates[d].flat : gpu ? gpu_flat(gpu) : 0;
@@ -533,8 +535,17 @@ static uint64_t first_held(const struct corun_split *split, uint32_t device)
     return first;
 }
 
+/* When a GPU has what every part of this run needs; 0 if it has no part in this run. */
+static double set_up_at(const struct corun_split *split, uint32_t device)
+{
+    for (size_t i = 0; i < split->steps.count; i++)
+        if (split->steps.data[i].part[device].busy || split->steps.data[i].part[device].seconds > 0)
+            return fmax(split->fetched_at[device], split->steps.data[i].start) + split->setup[device];
+    return 0;
+}
+
 /* GPUs move in what is before that. */
-static void begin_fetches(struct corun_split *split, const struct corun_split_decision *decision)
+static void begin_fetches(struct corun_split *split, struct corun_split_decision *decision)
 {
     for (uint32_t d = 1; d < split->device_count; d++) {
         if (!decision->fetch[d])
@@ -544,8 +555,16 @@ static void begin_fetches(struct corun_split *split, const struct corun_split_de
         begin += ragged ? split->task.granularity - ragged : 0;
         if (begin >= end || split->fetches[d] || !split->usable[d])
             continue;
-        split->fetches[d] = true;
-        split->executor->operations->fetch(split->executor, d, begin, end);
+        double free = fmax(now(split), set_up_at(split, d));
+        split->fetches[d] = split->executor->operations->fetch(split->executor, d, begin, end);
+        double seconds = split->moves[d].start + split->moves[d].each * (double)(end - begin);
+        if (split->fetches[d])
+            split->fetch_late[d] = 0.01 * seconds;
+        else
+            split->fetch_late[d] *= 2; /* it may be late by as much again */
+        split->fetched_at[d] = split->fetches[d] ? free + seconds : now(split) + split->fetch_late[d];
+        if (!split->fetches[d])
+            decision->wake = decision->wake > 0 ? fmin(decision->wake, split->fetched_at[d]) : split->fetched_at[d];
     }
 }
 
@@ -565,8 +584,10 @@ static enum corun_status ask(struct corun_split *split, struct asking *asked, st
         status = begin_race(split, asked->decision.trial);
     if (split->steps.count == steps) /* the same view would give the same decision */
         asked->decision.again = false;
-    if (status == CORUN_OK && asked->decision.recall >> CPU & 1u && is_busy(split, CPU))
-        (void)split->executor->operations->recall(split->executor);
+    if (status == CORUN_OK && asked->decision.recall >> CPU & 1u && is_busy(split, CPU)) {
+        bool gives_up = asked->decision.give_up && split->raced_device != CPU;
+        (void)(gives_up ? split->executor->operations->stop : split->executor->operations->recall)(split->executor);
+    }
     if (status == CORUN_OK) {
         begin_deliveries(split);
         begin_fetches(split, &asked->decision);
@@ -684,6 +705,8 @@ enum corun_status run_task(struct corun_split *split, struct corun_diagnostics *
     memset(split->given, 0, sizeof split->given);
     memset(split->last_end, 0, sizeof split->last_end);
     memset(split->fetches, 0, sizeof split->fetches);
+    for (uint32_t d = 0; d < split->device_count; d++)
+        split->fetched_at[d] = fmax(0, split->fetched_at[d] - result->seconds);
     find_held(split);
     memset(split->patient_until, 0, sizeof split->patient_until);
     split->raced_device = CPU;

@@ -206,6 +206,32 @@ static bool borders_on_cpu(const struct corun_split_view *view, uint32_t device)
     return true;
 }
 
+/* When a GPU has what every part of this run needs; now, if it has no part in this run. */
+static double set_up_at(const struct corun_split_view *view, const struct corun_split_decision *decision,
+                        uint32_t device)
+{
+    for (uint32_t i = 0; i < view->step_count; i++)
+        if (view->steps[i].part[device].busy || view->steps[i].part[device].seconds > 0)
+            return fmax(view->fetched_at[device], view->steps[i].start) + view->setup[device];
+    return view->now + (decision->parts[device] ? view->setup[device] : 0);
+}
+
+/*
+ * As many iterations as arrive until the CPU ends its part, in `seconds`; or as many more as the GPU's part of the next run can wait for without ending after the
+ * CPU's, of which these iterations are no more.
+ */
+static double count_to_fetch(const struct corun_split_view *view, const struct corun_split_decision *decision,
+                             uint32_t device, double seconds, uint64_t cpu_part, double cpu_rate)
+{
+    double each = view->moving[device], gpu = view->expected[device] + view->delivery[device];
+    double busy = fmax(0, set_up_at(view, decision, device) - view->now);
+    double left = seconds - busy - view->moving_start[device];
+    if (!(each > 0)) /* a first time tells */
+        return left > 0 ? (double)view->piece[device] : 0;
+    double later = view->expected[device] > 0 ? left + (double)cpu_part / cpu_rate - gpu : 0;
+    return fmax(left / each, later / (each + 1 / cpu_rate));
+}
+
 void strategy_fetch(const struct corun_split_view *view, struct corun_split_decision *decision)
 {
     const struct corun_split_part *part = strategy_cpu_part(view);
@@ -216,12 +242,18 @@ void strategy_fetch(const struct corun_split_view *view, struct corun_split_deci
         decision->wake = decision->wake > 0 ? fmin(decision->wake, first) : first;
         return;
     }
-    double open = part && own > 0 ? (double)(part->end - part->begin - part->done) : 0;
+    uint64_t all = part ? part->end - part->begin : 0;
+    double open = part && own > 0 ? (double)(all - part->done) : 0;
     for (uint32_t d = 1; d < view->device_count && open > 0; d++) {
-        double seconds = open / own - fmax(0, view->setup[d] - view->now) - view->moving_start[d],
-               each = view->moving[d];
-        double count = each > 0 ? seconds / each : (double)view->piece[d]; /* a first time tells */
-        if (view->usable[d] && !view->stale[d] && !view->fetches[d] && count > 0 && borders_on_cpu(view, d))
+        if (!view->usable[d] || view->stale[d] || view->fetches[d] || !borders_on_cpu(view, d))
+            continue;
+        double at = view->fetched_at[d];
+        if (view->now < at * (1 - 1e-9)) { /* what an earlier run has told it */
+            decision->wake = decision->wake > 0 ? fmin(decision->wake, at) : at;
+            continue;
+        }
+        double count = count_to_fetch(view, decision, d, open / own, all, own);
+        if (count > 0)
             decision->fetch[d] = (uint64_t)fmin(open, count);
     }
 }

@@ -13,10 +13,10 @@ enum { HURRIED = 5 }; /* so many chunks in the time of one */
 
 /* What the program's function and the team say to each other while a thread computes a chunk. */
 struct talk {
-    uint64_t begin; /* of the chunk; UINT64_MAX: the thread computes none */
-    uint64_t asks;  /* whether the chunk is needed */
-    bool told;      /* that it is not */
-    char apart[40]; /* threads do not write into each other's cache lines */
+    uint64_t begin;            /* of the chunk; UINT64_MAX: the thread computes none */
+    atomic_uint_fast64_t asks; /* whether the chunk is needed */
+    bool told;                 /* that it is not */
+    char apart[40];            /* threads do not write into each other's cache lines */
 };
 
 struct team {
@@ -53,7 +53,8 @@ bool split_team_unneeded(struct team *team, uint32_t thread)
     if (!atomic_load_explicit(&team->asked, memory_order_relaxed))
         atomic_store_explicit(&team->asked, true, memory_order_relaxed);
     struct talk *talk = &team->talks[thread];
-    talk->asks++;
+    uint64_t asks = atomic_load_explicit(&talk->asks, memory_order_relaxed); /* only this thread counts them */
+    atomic_store_explicit(&talk->asks, asks + 1, memory_order_relaxed);
     talk->told = talk->told || atomic_load_explicit(&team->unneeded, memory_order_relaxed);
     return talk->told;
 }
@@ -156,7 +157,7 @@ static void compute_chunk(struct team *team, uint32_t index, double *unbroken)
     team->processor_seconds += seconds;
     team->longest_seconds = seconds > team->longest_seconds ? seconds : team->longest_seconds;
     team->chunk_count++;
-    team->asks += team->talks[index].asks;
+    team->asks += atomic_exchange_explicit(&team->talks[index].asks, 0, memory_order_relaxed);
     team->talks[index].begin = UINT64_MAX;
     team->computing--;
     if (team->talks[index].told) {
@@ -336,6 +337,18 @@ uint64_t split_team_kept(struct team *team)
     first -= team->begin;
     pthread_mutex_unlock(&team->mutex);
     return first;
+}
+
+double split_team_asks(struct team *team)
+{
+    pthread_mutex_lock(&team->mutex);
+    uint64_t asks = team->asks;
+    uint32_t threads = team->computing ? team->computing : 1;
+    for (uint32_t i = 0; i < team->thread_count; i++)
+        asks += atomic_load_explicit(&team->talks[i].asks, memory_order_relaxed);
+    double seconds = asks ? (clock_seconds() - team->start) * threads / (double)asks : 0;
+    pthread_mutex_unlock(&team->mutex);
+    return seconds;
 }
 
 struct run {

@@ -40,7 +40,9 @@ uint64_t split_team_progress(struct team *team);
 /* How many iterations of the part, from its beginning, would be kept now if it were stopped: those that are complete without a gap; all that are begun, if the
  * program's function does not ask. */
 uint64_t split_team_kept(struct team *team);
-/* The same and waits for it. */
+/* Seconds from one question of the program's function to the next, on each thread; 0: it has not asked in this part. */
+double split_team_asks(struct team *team);
+/* The same as split_team_start, and waits for the end. */
 struct team_result split_team_run(struct team *team, uint64_t begin, uint64_t end, double limit_seconds, bool hurried);
 
 #endif

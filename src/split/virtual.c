@@ -192,16 +192,17 @@ static void deliver(struct executor *executor, uint32_t device, uint64_t begin, 
     }
 }
 
-static void fetch(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end)
+static bool fetch(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end)
 {
     struct virtual *v = virtual_of(executor);
     if (v->split->rates)
-        return;
+        return true;
     take_up(v, device);
     if (v->desks[device].fetching) /* it is late: what comes next would be later */
-        return;
+        return false;
     gpu_fetch(v->split->gpus[device - 1], begin, end);
     v->desks[device].fetching = end - begin;
+    return true;
 }
 
 static bool fetched(struct executor *executor, uint32_t device, double *iterations, double *seconds)
@@ -347,6 +348,18 @@ static uint64_t kept(struct executor *executor)
         return v->split->rates[CPU].asks > 0 ? done_by_table(v, place, v->now - place->start)
                                              : begun_by_table(v, place);
     return place->asks ? completed(v, place) : place->done;
+}
+
+static double question_interval(struct executor *executor)
+{
+    const struct virtual *v = virtual_of(executor);
+    const struct place *place = &v->desks[CPU].parts[0];
+    if (!v->desks[CPU].count)
+        return 0;
+    double interval = v->split->rates ? v->split->rates[CPU].asks
+                      : place->asks   ? place->seconds * v->split->threads / (double)place->asks
+                                      : 0;
+    return v->now - place->start < interval * (1 - 1e-9) ? 0 : interval;
 }
 
 static uint32_t stale(struct executor *executor, uint32_t device)
@@ -559,9 +572,9 @@ static bool destroy(struct executor *executor)
 
 struct executor *virtual_create(struct corun_split *split)
 {
-    static const struct executor_operations operations = {begin_run,  virtual_now, start,   deliver,  fetch,  fetched,
-                                                          recall,     stop,        take,    progress, kept,   stale,
-                                                          wait_event, more,        give_up, release,  destroy};
+    static const struct executor_operations operations = {
+        begin_run, virtual_now,       start, deliver,    fetch, fetched, recall,  stop,   take, progress,
+        kept,      question_interval, stale, wait_event, more,  give_up, release, destroy};
     struct virtual *v = calloc(1, sizeof *v);
     if (!v)
         return NULL;

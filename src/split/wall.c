@@ -93,14 +93,15 @@ static void end_fetch(struct wall *wall, uint32_t device)
     desk->fetching = 0;
 }
 
-static void begin_fetch(struct wall *wall, uint32_t device, const struct order *order)
+static bool begin_fetch(struct wall *wall, uint32_t device, const struct order *order)
 {
     struct desk *desk = &wall->desks[device];
     end_fetch(wall, device);
     if (desk->fetching) /* it is late: what comes next would be later */
-        return;
+        return false;
     gpu_fetch(wall->split->gpus[device - 1], order->begin, order->end);
     desk->fetching = order->end - order->begin;
+    return true;
 }
 
 /* Carries one order out; the mutex is free meanwhile. */
@@ -114,7 +115,7 @@ static void carry_out(struct wall *wall, uint32_t device, const struct order *or
         gpu_end_delivery(gpu, &event);
         event.time = clock_seconds() - wall->start;
     } else if (order->fetch) {
-        begin_fetch(wall, device, order);
+        (void)begin_fetch(wall, device, order);
     } else {
         gpu_begin_part(gpu, order->begin, order->end, order->fed);
     }
@@ -276,14 +277,14 @@ static void deliver(struct executor *executor, uint32_t device, uint64_t begin, 
     pthread_mutex_unlock(&wall->mutex);
 }
 
-static void fetch(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end)
+static bool fetch(struct executor *executor, uint32_t device, uint64_t begin, uint64_t end)
 {
     struct wall *wall = wall_of(executor);
     struct order fetch = {.begin = begin, .end = end, .fetch = true};
     if (wall->direct)
-        begin_fetch(wall, device, &fetch);
-    else
-        order(wall, device, fetch);
+        return begin_fetch(wall, device, &fetch);
+    order(wall, device, fetch);
+    return true; /* as far as this thread knows */
 }
 
 /* Between runs: nobody enqueues. */
@@ -325,6 +326,11 @@ static uint64_t progress(struct executor *executor, uint32_t device, double *sec
 static uint64_t kept(struct executor *executor)
 {
     return split_team_kept(wall_of(executor)->split->team);
+}
+
+static double question_interval(struct executor *executor)
+{
+    return split_team_asks(wall_of(executor)->split->team);
 }
 
 static uint32_t stale(struct executor *executor, uint32_t device)
@@ -502,9 +508,9 @@ static bool create_thread(struct wall *wall, uint32_t device, void *(*function)(
 
 struct executor *wall_create(struct corun_split *split)
 {
-    static const struct executor_operations operations = {begin_run,  wall_now, start,   deliver,  fetch,  fetched,
-                                                          recall,     stop,     take,    progress, kept,   stale,
-                                                          wait_event, more,     give_up, release,  destroy};
+    static const struct executor_operations operations = {
+        begin_run, wall_now,          start, deliver,    fetch, fetched, recall,  stop,   take, progress,
+        kept,      question_interval, stale, wait_event, more,  give_up, release, destroy};
     struct wall *wall = calloc(1, sizeof *wall);
     pthread_condattr_t attributes;
     bool ok = true;

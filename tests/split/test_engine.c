@@ -183,6 +183,18 @@ static void cpu_or_gpu_can_be_alone(void **state)
     end(&world);
 }
 
+static enum corun_status nothing_on_cpu(void *user, uint64_t begin, uint64_t end_, unsigned thread)
+{
+    (void)user, (void)begin, (void)end_, (void)thread;
+    return CORUN_OK;
+}
+
+static enum corun_status nothing_on_gpu(void *user, struct corun_split_gpu *gpu, uint64_t begin, uint64_t end_)
+{
+    (void)user, (void)gpu, (void)begin, (void)end_;
+    return CORUN_OK;
+}
+
 /* A part moves its own bytes only; what is kept is moved once. */
 static void only_what_a_part_needs_is_moved(void **state)
 {
@@ -202,6 +214,35 @@ static void only_what_a_part_needs_is_moved(void **state)
     corun_split_changed(world.split, 1, COUNT * 4 - 400, 400);
     go(&world);
     assert_int_equal(world.fake->bytes_in, 4 * part + sizeof world.problem.weights + 400);
+    end(&world);
+}
+
+static void hundredth(void *user, uint64_t begin, uint64_t end_, size_t *offset, size_t *bytes)
+{
+    (void)user;
+    *offset = begin / 100;
+    *bytes = end_ / 100 - begin / 100;
+}
+
+/* A copy of a few bytes takes as long as one of many: of a `kept` buffer of which little is missing, all is moved, and not again when another part needs it. */
+static void little_is_moved_whole(void **state)
+{
+    struct world world;
+    char little[COUNT / 100] = {0};
+    (void)state;
+    prepare(&world, "static");
+    world.buffers[0] = (struct corun_split_buffer){
+        .name = "little", .data = little, .bytes = sizeof little, .range = hundredth, .kept = true};
+    world.task.granularity = 100;
+    world.task.gpu = nothing_on_gpu;
+    world.task.cpu = nothing_on_cpu;
+    world.parameters.cpu_share = 0.25;
+    go(&world);
+    uint64_t part = COUNT / 4 * 3 * 4;
+    assert_int_equal(world.fake->bytes_in, 2 * part + sizeof little);
+    corun_split_changed(world.split, 0, 0, 10);
+    go(&world);
+    assert_int_equal(world.fake->bytes_in, 3 * part + sizeof little); /* what has changed, no part needs */
     end(&world);
 }
 
@@ -780,6 +821,7 @@ int main(void)
         cmocka_unit_test(every_strategy_computes_the_same),
         cmocka_unit_test(cpu_or_gpu_can_be_alone),
         cmocka_unit_test(only_what_a_part_needs_is_moved),
+        cmocka_unit_test(little_is_moved_whole),
         cmocka_unit_test(results_stay_where_they_were_made),
         cmocka_unit_test(what_is_fetched_is_there),
         cmocka_unit_test(much_is_moved_in_chunks),

@@ -196,6 +196,95 @@ static void meet_relieves_a_cpu_that_is_late(void **state)
     assert_int_equal(relief_of_meet(3e-3, 100, false), 0);
 }
 
+/*
+ * The CPU computes what a GPU has as well, and its granule ends long after the GPU, at 1.5 ms at the earliest. Its function asks every 0.2 ms: the CPU is told in time for
+ * its last question before that.
+ */
+static struct corun_split_decision race_with_questions(double now, double asks)
+{
+    struct corun_split_step steps[] = {{.iterations = 1000, .end = 1e-3}, {.iterations = 1000}, {0}};
+    struct corun_split_view view = {.iterations = 2000,
+                                    .granularity = 1000,
+                                    .device_count = 2,
+                                    .threads = 1,
+                                    .now = now,
+                                    .asks = asks,
+                                    .step_count = 3,
+                                    .steps = steps,
+                                    .may_race = true,
+                                    .parameters = &defaults};
+    struct corun_split_decision decision = {0};
+    steps[0].part[1] = (struct corun_split_part){.begin = 1000, .end = 2000, .done = 1000, .seconds = 1e-3};
+    steps[1].part[1] = (struct corun_split_part){.end = 1000, .seconds = now, .busy = true};
+    steps[2].part[0] = (struct corun_split_part){.end = 1000, .seconds = now, .busy = true};
+    view.usable[0] = view.usable[1] = view.busy[0] = view.busy[1] = true;
+    view.queued[0] = view.most[0] = view.queued[1] = 1;
+    view.most[1] = 8;
+    view.full[1] = 2000;
+    corun_split_strategy_find("meet")(&view, &decision);
+    return decision;
+}
+
+static void meet_gives_up_what_would_be_late(void **state)
+{
+    (void)state;
+    struct corun_split_decision before = race_with_questions(1e-3, 0.2e-3);
+    assert_false(before.give_up);
+    assert_true(fabs(before.wake - 1.3e-3) < 1e-9);
+    struct corun_split_decision then = race_with_questions(1.3e-3, 0.2e-3);
+    assert_true(then.give_up);
+    assert_int_equal(then.recall, 1);
+    assert_false(race_with_questions(1.3e-3, 0).give_up); /* a function that does not ask */
+}
+
+/*
+ * mc on a V100 at 9.47 us: three of four parts that ran at once have ended, and two more are under way. By their rate the GPU ends at 29 us; if the fourth is about to
+ * end as well, before the CPU's seventh granule, at 24.0.
+ */
+static void meet_leaves_the_cpu_no_granule_that_may_be_late(void **state)
+{
+    static const struct {
+        double start, seconds;
+        uint64_t begin, end;
+    } given[] = {{0, 8.81e-6, 884736, 1048576}, {0, 9.03e-6, 720896, 884736}, {0, 9.47e-6, 557056, 720896},
+                 {0, 0, 393216, 557056},        {8.81e-6, 0, 205824, 393216}, {9.03e-6, 0, 9216, 205824}};
+    struct corun_split_step steps[6] = {0};
+    struct corun_split_view view = {.iterations = 1048576,
+                                    .granularity = 1024,
+                                    .block = 1024,
+                                    .device_count = 2,
+                                    .threads = 1,
+                                    .now = 9.47e-6,
+                                    .step_count = 6,
+                                    .steps = steps,
+                                    .may_race = true,
+                                    .parameters = &defaults};
+    struct corun_split_decision decision = {0};
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        bool busy = !(given[i].seconds > 0);
+        uint64_t count = given[i].end - given[i].begin;
+        steps[i] = (struct corun_split_step){.iterations = count, .start = given[i].start};
+        steps[i].part[1] = (struct corun_split_part){.begin = given[i].begin,
+                                                     .end = given[i].end,
+                                                     .done = busy ? 0 : count,
+                                                     .seconds = busy ? 9.47e-6 - given[i].start : given[i].seconds,
+                                                     .busy = busy,
+                                                     .fed = true};
+        steps[i].end = busy ? 0 : steps[i].start + given[i].seconds;
+    }
+    steps[0].part[0] = (struct corun_split_part){.end = 9216, .done = 3072, .seconds = 3072 * 3.35e-9, .busy = true};
+    steps[0].iterations += 9216;
+    view.usable[0] = view.usable[1] = view.busy[0] = view.busy[1] = true;
+    view.queued[0] = view.most[0] = 1;
+    view.queued[1] = 3;
+    view.most[1] = 8;
+    view.full[1] = 655360;
+    view.delivery[1] = 8.69e-6;
+    corun_split_strategy_find("meet")(&view, &decision);
+    assert_int_equal(decision.parts[1], 3072);
+}
+
 /* A real GPU that has been given so much of 16000 iterations; none has ended yet. The CPU is idle. */
 static struct corun_split_decision before_a_real_gpu_has_ended(uint64_t given, double usual)
 {
@@ -261,6 +350,8 @@ int main(void)
         cmocka_unit_test(meet_leaves_everything_to_a_gpu_that_is_sooner),
         cmocka_unit_test(meet_gives_whole_thread_blocks),
         cmocka_unit_test(meet_relieves_a_cpu_that_is_late),
+        cmocka_unit_test(meet_gives_up_what_would_be_late),
+        cmocka_unit_test(meet_leaves_the_cpu_no_granule_that_may_be_late),
         cmocka_unit_test(meet_serves_a_real_gpu_first),
         cmocka_unit_test(meet_trusts_a_real_gpu),
     };

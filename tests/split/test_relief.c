@@ -58,6 +58,7 @@ struct problem {
     const struct corun_split *split;
     unsigned calls;
     float *y;
+    struct fake_control *fake;
 };
 
 fake_kernel count_up;
@@ -77,6 +78,13 @@ static enum corun_status on_gpu(void *user, struct corun_split_gpu *gpu, uint64_
     const uint32_t grid[] = {(uint32_t)((end - begin + 255) / 256), 1, 1}, block[] = {256, 1, 1};
     (void)user;
     return corun_split_gpu_launch(gpu, "count_up", grid, block, 0, arguments);
+}
+
+static void set_hanging(struct fake_control *fake, int launch)
+{
+    pthread_mutex_lock(&fake->mutex);
+    fake->hangs_at_launch = launch;
+    pthread_mutex_unlock(&fake->mutex);
 }
 
 /* Spoils what it was asked for until nobody needs that. */
@@ -146,7 +154,7 @@ static uint64_t go(struct world *world)
     for (unsigned i = 0; i < COUNT; i++)
         assert_true(world->problem.y[i] == (float)i);
     uint64_t of_gpu = corun_split_result(split)->devices[1].iterations;
-    world->fake->hangs_at_launch = -1;
+    set_hanging(world->fake, -1);
     corun_split_destroy(split);
     free(world->problem.y);
     return of_gpu;
@@ -162,6 +170,46 @@ static void a_gpu_relieves_the_cpu(void **state)
         world.task.cpu = never_ends;
         world.fake->late_us = 20000; /* the CPU begins before the GPU has ended anything */
         assert_int_equal(go(&world), COUNT);
+    }
+}
+
+/* Everything to the GPU, which the CPU computes as well until its function has asked; then the CPU gives that up. */
+static void gives_up(const struct corun_split_view *view, struct corun_split_decision *decision)
+{
+    unsigned *given_up = *(unsigned *const *)view->user;
+    decision->feed = true;
+    decision->parts[1] = view->left;
+    decision->again = view->left > 0;
+    decision->race = !view->left && !*given_up;
+    decision->give_up = view->busy[0] && view->asks > 0;
+    decision->recall = decision->give_up;
+    *given_up += decision->give_up;
+    decision->wake = *given_up ? 0 : view->now + 1e-3;
+}
+
+/* Never ends of itself, and the GPU ends nothing before it has. */
+static enum corun_status never_ends_first(void *user, uint64_t begin, uint64_t end, unsigned thread)
+{
+    struct problem *problem = user;
+    enum corun_status status = never_ends(user, begin, end, thread);
+    set_hanging(problem->fake, -1);
+    return status;
+}
+
+static void a_race_is_given_up(void **state)
+{
+    (void)state;
+    for (uint32_t threads = 1; threads <= 3; threads += 2) {
+        struct world world;
+        unsigned count = 0, *given_up = &count;
+        prepare(&world, threads);
+        world.task.cpu = never_ends_first;
+        world.options.function = gives_up;
+        world.options.strategy_user = &given_up;
+        world.problem.fake = world.fake;
+        world.fake->hangs_at_launch = 0;
+        assert_int_equal(go(&world), COUNT);
+        assert_int_equal(count, 1);
     }
 }
 
@@ -183,6 +231,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_slow_cpu_costs_little),
         cmocka_unit_test(a_gpu_relieves_the_cpu),
+        cmocka_unit_test(a_race_is_given_up),
         cmocka_unit_test(a_gpu_is_left_out_during_a_trial),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -589,6 +589,39 @@ static void cap_counts_what_has_to_be_moved(void **state)
     }
 }
 
+/* What a GPU was told before is on its way: a further copy behind it is told when the line is free. */
+static void a_fetch_waits_for_the_one_before(void **state)
+{
+    struct world world;
+    struct corun_split_view view;
+    struct corun_split_step step;
+    struct corun_split_decision decision = {.variance = -1};
+    (void)state;
+    late_cpu(&world, &view, &step);
+    view.moving[1] = 3e-6;
+    view.moving_start[1] = 50e-6;
+    view.fetched_at[1] = 460e-6;
+    corun_split_strategy_find("cap")(&view, &decision);
+    assert_int_equal(decision.fetch[1], 0);
+    assert_true(fabs(decision.wake - 460e-6) < 1e-9);
+}
+
+/* The GPU's part takes 600 us, and the CPU's next one 900 less 1 for each iteration that is fetched: for the rest of that the GPU can wait. */
+static void a_fetch_may_last_into_the_next_run(void **state)
+{
+    struct world world;
+    struct corun_split_view view;
+    struct corun_split_step step;
+    struct corun_split_decision decision = {.variance = -1};
+    (void)state;
+    late_cpu(&world, &view, &step);
+    view.moving[1] = 3e-6;
+    view.moving_start[1] = 50e-6;
+    view.expected[1] = 600e-6;
+    corun_split_strategy_find("cap")(&view, &decision);
+    assert_in_range(decision.fetch[1], 174, 175); /* 450 us, and 725 - 600: 50 + 175 * 3 */
+}
+
 /* What lies before the first GPU's iterations are the second one's, as long as that has any. */
 static void the_gpu_beside_the_cpu_fetches(void **state)
 {
@@ -692,6 +725,8 @@ int main(void)
         cmocka_unit_test(users_bring_their_own),
         cmocka_unit_test(strategies_have_names),
         cmocka_unit_test(cap_counts_what_has_to_be_moved),
+        cmocka_unit_test(a_fetch_waits_for_the_one_before),
+        cmocka_unit_test(a_fetch_may_last_into_the_next_run),
         cmocka_unit_test(the_gpu_beside_the_cpu_fetches),
         cmocka_unit_test(meet_gives_what_is_there),
         cmocka_unit_test(meet_tries_a_gpu_as_often_as_it_pays),
