@@ -287,7 +287,7 @@ void corun_split_destroy(struct corun_split *split); /* NULL is fine */
 enum corun_status corun_split_run(struct corun_split *split, struct corun_diagnostics *diagnostics);
 
 /*
- * By the CPU's function, with the `thread` that it is given: true when a GPU has computed first what this call computes. The function should return OK then, whatever it has
+ * By the CPU's function, with the `thread` that it is given: true when a GPU has computed first what this call computes, or is about to. The function should return OK then, whatever it has
  * written: the GPU's results follow when it has returned. To be asked every few microseconds by functions whose granules take longer: so
  * nobody waits for a granule that nobody needs. false if `split` is NULL.
  */
