@@ -242,8 +242,11 @@ void strategy_fetch(const struct corun_split_view *view, struct corun_split_deci
         decision->wake = decision->wake > 0 ? fmin(decision->wake, first) : first;
         return;
     }
-    uint64_t all = part ? part->end - part->begin : 0;
-    double open = part && own > 0 ? (double)(all - part->done) : 0;
+    uint64_t all = part ? part->end - part->begin : 0, given = 0;
+    for (uint32_t d = 1; d < view->device_count; d++) /* taken off the CPU's part */
+        given += decision->parts[d];
+    all -= given < all ? given : all;
+    double open = part && own > 0 && all > part->done ? (double)(all - part->done) : 0;
     for (uint32_t d = 1; d < view->device_count && open > 0; d++) {
         if (!view->usable[d] || view->stale[d] || view->fetches[d] || !borders_on_cpu(view, d))
             continue;
