@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What batch work beside an open-loop server can keep at best, by a queue whose rates are measured on the simulated GPU.
 
-    bound_latency.py CORUN [--gpu GPU] [--server WORKLOAD] [--batch WORKLOAD] [--loads 0.2 0.3 0.5 0.8] [--over 0.03] [--requests N] [--draws N] [--cache DIR]
+    bound_latency.py CORUN [--gpu GPU] [--server WORKLOAD] [--batch WORKLOAD] [--loads 0.2 0.3 0.5 0.8] [--divided 2] [--over 0.03] [--requests N] [--draws N] [--cache DIR]
 
 Server and batch work run without a break, on fixed splits of the SMs in hardware and side by side in plain streams: so much of itself alone each has. With these
 rates, requests of a Poisson process go through a queue, in which the 99th percentile of the time from a request to its answer may be `--over` above that of the
@@ -28,6 +28,7 @@ def parse(arguments):
     parser.add_argument("--server", default="merge-sort@small")
     parser.add_argument("--batch", default="pathfinder@small")
     parser.add_argument("--loads", nargs="+", type=float, default=[0.2, 0.3, 0.5, 0.8])
+    parser.add_argument("--divided", type=int, default=1, help="a driver divides SMs by so many: other splits are left out")
     parser.add_argument("--over", type=float, default=0.03)
     parser.add_argument("--requests", type=int, default=300)
     parser.add_argument("--draws", type=int, default=6)
@@ -146,7 +147,8 @@ def bound(options, load, splits, beside):
 
 def main(arguments):
     options = parse(arguments)
-    splits = {sms: rates(options, "hardware", ["-p", f"fixed:split={sms}/{options.sms - sms}"]) for sms in range(1, options.sms)}
+    splits = {sms: rates(options, "hardware", ["-p", f"fixed:split={sms}/{options.sms - sms}"]) for sms in range(1, options.sms)
+              if sms % options.divided == 0}
     beside = rates(options, "software", ["--launching", "whole"])
     print("| SMs of the server | " + " | ".join(str(sms) for sms in splits) + " | plain streams |\n|---|" + "--:|" * (len(splits) + 1))
     for name, which in ((options.server, 0), (options.batch, 1)):

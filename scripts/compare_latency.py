@@ -24,6 +24,8 @@ WAYS = (("plain streams", ("--launching", "whole")),
         ("priority, slices, 20 us", ("--launching", "slices", "-p", "priority:wait=20")),
         ("priority, slices, 20 us, 3 % late", ("--launching", "slices", "-p", "priority:wait=20,late={late:.2f}")),
         ("priority, slices, in time", ("--launching", "slices", "-p", "priority:wait=10,within={within:.1f}")),
+        ("priority, slices, in time, apart",
+         ("--launching", "slices", "-p", "priority:wait=10,within={within:.1f},apart={apart}")),
         ("SMs of its own", ("--launching", "whole", "--streams", "sms={sms}")),
         ("priority, a quarter beside", ("--launching", "slices", "-p", "priority:wait=10,beside={quarter}")),
         ("slate, workers", ("-p", "slate", "--epoch", "20K")))
@@ -40,6 +42,7 @@ def parse(arguments):
     parser.add_argument("--alone", type=int, default=64000)
     parser.add_argument("--quarter", type=int, default=20, help="thread blocks of batch work that fill about a quarter of the GPU")
     parser.add_argument("--sms", type=int, default=8, help="of the server, where it has its own")
+    parser.add_argument("--apart", type=int, default=4, help="SMs of the batch work beside the server, where both are apart")
     parser.add_argument("--within", type=float, default=0.25)
     parser.add_argument("--ways", nargs="+", default=[name for name, _ in WAYS], help="only these of: " + "; ".join(name for name, _ in WAYS))
     parser.add_argument("--mhz", type=int, default=1455, help="of the GPU's cores")
@@ -57,7 +60,7 @@ def run(options, load, more, applications, alone=0):
     command = [options.corun, "run", "-m", "software", "-g", options.gpu, "-c", str(cycles), "--load", f"{load * 100:g}%", "--json", "-"]
     command += ["--cache", options.cache] if options.cache else ["--no-cache"]
     within = options.alone + options.within * (alone - options.alone)
-    command += [part.format(quarter=options.quarter, sms=options.sms, late=0.03 * alone / options.mhz, within=within / options.mhz) for part in more]
+    command += [part.format(quarter=options.quarter, sms=options.sms, apart=options.apart, late=0.03 * alone / options.mhz, within=within / options.mhz) for part in more]
     done = subprocess.run(command + applications, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(command + applications)}: {done.stderr}")

@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define CORUN_POLICY_VERSION 5u
+#define CORUN_POLICY_VERSION 6u
 #define CORUN_UNLIMITED UINT32_MAX
 #define CORUN_POLICY_SECONDS 10 /* of the host, that one call of a policy may take */
 
@@ -36,7 +36,8 @@ extern "C" {
     C(PARTITION, "allocates an application's thread blocks in a given range of resources") \
     C(QUOTA, "stops issuing an application's warps when its quota is spent") \
     C(POWER, "switches single SMs off") \
-    C(GRANT, "holds launches of an application back")
+    C(GRANT, "holds launches of an application back") \
+    C(APART, "keeps launches of applications on SMs apart from each other")
 
 /* clang-format off */
 enum corun_capability {
@@ -236,6 +237,14 @@ enum corun_fill_rule {
 
 enum corun_quota_kind { CORUN_QUOTA_WARP_AT_ISSUE, CORUN_QUOTA_THREAD_AT_COMPLETION };
 
+/* The SMs that launches may be on, where a machine can keep them APART. */
+enum corun_sm_set {
+    CORUN_SMS_ALL,
+    CORUN_SMS_APART, /* so many as the policy's parameter "apart" says beforehand, or a few more: drivers divide SMs in groups */
+    CORUN_SMS_REST, /* all but those */
+    CORUN_SM_SETS
+};
+
 /* A contiguous part of an SM. All zero: no partition. */
 struct corun_partition {
     uint32_t first_register, register_count;
@@ -271,6 +280,8 @@ struct corun_allowances {
      * section 4.1); one that cannot be sliced goes whole, when nothing of a is in flight.
      */
     uint32_t *grant;
+    enum corun_sm_set
+        *sm_set; /* [a]: on which SMs runs what is launched of a from now on; what is in flight stays where it is */
     bool free_transfers; /* state is saved and restored in no time and without traffic: to measure what they cost */
     /* [a]: it has all that the policy can give it, and still misses its goal. Is reported, changes nothing. */
     bool *out_of_reach;
@@ -323,7 +334,8 @@ struct corun_policy {
     uint32_t parameter_count;
     /*
      * Bit mask of enum corun_capability that it cannot do without. A parameter with the word "drop" says, where that is chosen, that it may drop
-     * thread blocks: a machine may have to prepare kernels for that.
+     * thread blocks, and one by the name "apart", where it is not 0, that it may keep launches on so many SMs (enum corun_sm_set): a machine may have to prepare
+     * kernels or streams for that.
      */
     uint32_t needs;
     uint32_t

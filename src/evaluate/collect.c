@@ -205,6 +205,7 @@ enum corun_status evaluation_collect(struct evaluation *evaluation)
     result->favour = evaluation->request->favour;
     result->clock_khz = evaluation->device.clock_khz;
     result->own_sms = evaluation->device.own_sms;
+    result->apart_sms = evaluation->device.apart_sms;
     memcpy(result->device, evaluation->device.device, sizeof result->device);
     result->simulated = evaluation->device.simulated;
     result->native = evaluation->request->native;

@@ -58,7 +58,7 @@ struct evaluate_result {
     enum software_launching launching;
     enum software_favour favour;
     char device[128];
-    uint32_t own_sms, clock_khz; /* what cycles are counted in */
+    uint32_t own_sms, apart_sms, clock_khz; /* what cycles are counted in */
     bool simulated, native, check;
     double load;
     uint64_t epoch_cycles;

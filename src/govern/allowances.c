@@ -42,6 +42,7 @@ bool allowances_create(struct governor *governor)
 #undef ADD_BYTES
     bool fine = (governor->checked = malloc(bytes)) != NULL;
     fine &= (governor->first.grant = calloc(CORUN_MAX_APPLICATIONS, sizeof *w->grant)) != NULL;
+    fine &= (governor->first.sm_set = calloc(CORUN_MAX_APPLICATIONS, sizeof *w->sm_set)) != NULL;
 #define ALLOCATE_FIRST(name) fine &= (governor->first.name = calloc(entries, sizeof *governor->first.name)) != NULL;
     ENTRIES_OF_ALLOWANCES(ALLOCATE_FIRST)
 #undef ALLOCATE_FIRST
@@ -72,6 +73,7 @@ void allowances_free(struct governor *governor)
 {
     free(governor->checked);
     free(governor->first.grant);
+    free(governor->first.sm_set);
 #define FREE_FIRST(name) free(governor->first.name);
     ENTRIES_OF_ALLOWANCES(FREE_FIRST)
 #undef FREE_FIRST
@@ -86,12 +88,15 @@ void allowances_keep_first(struct governor *governor)
 #undef KEEP_FIRST
     memcpy(governor->first.grant, governor->allowances.grant,
            CORUN_MAX_APPLICATIONS * sizeof *governor->allowances.grant);
+    memcpy(governor->first.sm_set, governor->allowances.sm_set,
+           CORUN_MAX_APPLICATIONS * sizeof *governor->allowances.sm_set);
 }
 
 void allowances_renew(struct governor *governor, uint32_t slot)
 {
     governor->allowances.out_of_reach[slot] = false;
     governor->allowances.grant[slot] = governor->first.grant[slot];
+    governor->allowances.sm_set[slot] = governor->first.sm_set[slot];
     for (size_t s = 0; s < governor->machine.sm_count; s++) {
         size_t entry = s * governor->application_count + slot;
 #define RENEW(name) governor->allowances.name[entry] = governor->first.name[entry];
@@ -143,8 +148,10 @@ static enum corun_status check_capabilities(struct governor *governor)
 {
     const struct corun_allowances *w = &governor->allowances;
     uint32_t used = w->quotas_on ? 1u << CORUN_CAN_QUOTA : 0;
-    for (uint32_t a = 0; a < governor->application_count; a++)
+    for (uint32_t a = 0; a < governor->application_count; a++) {
         used |= w->grant[a] != CORUN_UNLIMITED ? 1u << CORUN_CAN_GRANT : 0;
+        used |= w->sm_set[a] != CORUN_SMS_ALL ? 1u << CORUN_CAN_APART : 0;
+    }
     for (uint32_t s = 0; s < governor->machine.sm_count; s++) {
         used |= used_by_sm(w, s);
         for (uint32_t a = 0; a < governor->application_count; a++)
@@ -297,6 +304,10 @@ enum corun_status allowances_check(struct governor *governor)
     enum corun_status status = CORUN_OK;
     if (is_as_checked(governor))
         return CORUN_OK;
+    for (uint32_t a = 0; a < governor->application_count && status == CORUN_OK; a++)
+        if ((uint32_t)w->sm_set[a] >= CORUN_SM_SETS)
+            status = governor_refuse(governor, "the set of SMs for launches of %s, %d, is none", name_of(governor, a),
+                                     (int)w->sm_set[a]);
     for (uint32_t s = 0; s < governor->machine.sm_count && status == CORUN_OK; s++) {
         for (uint32_t a = 0; a < governor->application_count && status == CORUN_OK; a++)
             status = check_entry(governor, s, a);

@@ -96,6 +96,7 @@ void view_fill(struct governor *governor);  /* after view_read: all of it, but w
     A(quota_add, entries) \
     A(quota_refill, entries) \
     A(grant, CORUN_MAX_APPLICATIONS) \
+    A(sm_set, CORUN_MAX_APPLICATIONS) \
     A(out_of_reach, CORUN_MAX_APPLICATIONS) \
     A(variables, variables)
 /* Zeroed memory that lives as long as the governor; writing past its ends is found out. NULL when out of memory. */

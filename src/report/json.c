@@ -400,6 +400,7 @@ static json_t *evaluation_object(struct json_writer *writer, const struct evalua
     json_put(writer, object, "launching", json_text(launchings[result->launching]));
     json_put(writer, object, "streams", json_text(favours[result->favour]));
     json_put(writer, object, "own_sms", json_count(result->own_sms));
+    json_put(writer, object, "apart_sms", json_count(result->apart_sms));
     if (result->load > 0)
         json_put(writer, object, "load", json_number(result->load));
     for (uint32_t a = 0; a < common->application_count; a++) {

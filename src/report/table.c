@@ -508,6 +508,9 @@ static void print_favour(const struct evaluate_result *result, FILE *stream)
         fputs("launches of the first application have the highest priority\n", stream);
     if (result->favour == SOFTWARE_OWN_SMS)
         fprintf(stream, "the first application has %" PRIu32 " SMs of its own, and no others\n", result->own_sms);
+    if (result->apart_sms)
+        fprintf(stream, "launches that are kept apart run on %" PRIu32 " SMs, and those beside them on the rest\n",
+                result->apart_sms);
 }
 
 static bool print_software(const struct evaluate_result *result, struct arena *arena, const struct report_style *style,

@@ -51,6 +51,20 @@ void runtime_horizon(const struct runtime *runtime, uint32_t index, uint32_t *fi
         ++*end;
 }
 
+/* The stream waits for what has been given to others. */
+static bool wait_for_streams(struct runtime *runtime, uint32_t stream, uint32_t others)
+{
+    for (uint32_t i = 0; i < runtime->options.streams; i++) {
+        const struct flights *flights = &runtime->streams[i];
+        if (i == stream || !(others >> i & 1) || !stream_busy(flights))
+            continue;
+        const struct flight *last = &flights->items.data[flights->items.count - 1];
+        if (!CALL(runtime, stream_wait(runtime->streams[stream].stream, last->end, 0)))
+            return false;
+    }
+    return true;
+}
+
 static bool launch_crew(struct runtime *runtime, struct job *job, const struct runtime_crew *crew)
 {
     const struct workload *workload = workload_of(runtime, job);
@@ -68,7 +82,7 @@ static bool launch_crew(struct runtime *runtime, struct job *job, const struct r
     enum image_form form = whole && !workload->rewritten_only ? IMAGE_PLAIN : runtime_form(runtime);
     if (crew->launch == job->launch && !slice_wait_for_copies(runtime, job, crew->stream))
         return false;
-    return table_order(runtime, crew->stream) &&
+    return wait_for_streams(runtime, crew->stream, crew->behind) && table_order(runtime, crew->stream) &&
            give(runtime, job, crew->launch, form, crew->workers, &arguments, crew->stream);
 }
 

@@ -16,7 +16,8 @@ struct runtime_crew {
     uint32_t job, launch;
     uint32_t workers; /* 0: the launch as the workload has it */
     uint32_t stream;
-    uint32_t flags;                             /* set of enum worker_flag */
+    uint32_t behind; /* mask of other streams: what has been given to them ends before it begins */
+    uint32_t flags;  /* set of enum worker_flag */
     unsigned long long places, queue, previous; /* as in struct worker_arguments */
     uint32_t stride;                            /* the same */
     uint32_t ranges, range_more;                /* the same: worker_arguments_range */

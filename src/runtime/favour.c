@@ -34,9 +34,9 @@ static bool has(const struct driver *driver, enum driver_entry entry)
 enum corun_status favour_check(const struct runtime *runtime, struct corun_diagnostics *list)
 {
     const enum driver_entry *needed = runtime->options.favour == RUNTIME_PRIORITY ? of_priority : of_sms;
-    size_t count = runtime->options.favour == RUNTIME_PRIORITY  ? sizeof of_priority / sizeof *of_priority
-                   : runtime->options.favour == RUNTIME_OWN_SMS ? sizeof of_sms / sizeof *of_sms
-                                                                : 0;
+    size_t count = runtime->options.favour == RUNTIME_PRIORITY ? sizeof of_priority / sizeof *of_priority
+                   : favour_divides(runtime)                   ? sizeof of_sms / sizeof *of_sms
+                                                               : 0;
     for (size_t i = 0; i < count; i++)
         if (!has(&runtime->driver, needed[i]))
             return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE, "the driver has no %s: streams cannot have %s",
@@ -63,12 +63,23 @@ static bool make_parts(struct runtime *runtime)
     return true;
 }
 
+/* The green context of a stream; NULL: it has all SMs. */
+static void *part_of(const struct runtime *runtime, uint32_t index)
+{
+    const struct runtime_options *options = &runtime->options;
+    bool all_divided = options->favour == RUNTIME_OWN_SMS, apart = options->favour == RUNTIME_APART;
+    if (all_divided ? index < options->favoured : apart && options->apart >> index & 1)
+        return runtime->parts[0];
+    return all_divided || (apart && options->rest >> index & 1) ? runtime->parts[1] : NULL;
+}
+
 static bool make_stream(struct runtime *runtime, uint32_t index, int greatest)
 {
     void **stream = &runtime->streams[index].stream;
     bool favoured = index < runtime->options.favoured;
-    if (runtime->options.favour == RUNTIME_OWN_SMS)
-        return CALL(runtime, green_stream(stream, runtime->parts[!favoured], STREAM_ON_ITS_OWN, 0));
+    void *part = part_of(runtime, index);
+    if (part)
+        return CALL(runtime, green_stream(stream, part, STREAM_ON_ITS_OWN, 0));
     if (runtime->options.favour == RUNTIME_PRIORITY && favoured)
         return CALL(runtime, stream_create_priority(stream, STREAM_ON_ITS_OWN, greatest));
     return CALL(runtime, stream_create(stream, STREAM_ON_ITS_OWN));
@@ -80,7 +91,7 @@ bool favour_make_streams(struct runtime *runtime)
     bool good = true;
     if (runtime->options.favour == RUNTIME_PRIORITY)
         good = CALL(runtime, stream_priorities(&least, &greatest));
-    if (runtime->options.favour == RUNTIME_OWN_SMS)
+    if (favour_divides(runtime))
         good = make_parts(runtime);
     for (uint32_t i = 0; i < runtime->options.streams && good; i++)
         good = make_stream(runtime, i, greatest);
@@ -108,7 +119,7 @@ static void find_divisions(const struct runtime *runtime, unsigned *least, unsig
 enum corun_status favour_refuse(const struct runtime *runtime, struct corun_diagnostics *list, bool *refused)
 {
     unsigned least, most, step, wanted = runtime->options.own_sms;
-    *refused = runtime->options.favour == RUNTIME_OWN_SMS && runtime->context && !runtime->info.own_sms;
+    *refused = favour_divides(runtime) && runtime->context && !runtime->info.own_sms;
     if (!*refused)
         return CORUN_OK;
     find_divisions(runtime, &least, &most, &step);

@@ -64,7 +64,7 @@ enum corun_status runtime_trouble(const struct runtime *runtime)
 
 bool runtime_make_context(struct runtime *runtime)
 {
-    bool made = runtime->options.favour == RUNTIME_OWN_SMS
+    bool made = favour_divides(runtime)
                     ? CALL(runtime, context_retain(&runtime->context, runtime->device)) &&
                           CALL(runtime, context_set(runtime->context))
                     : CALL(runtime, context_create(&runtime->context, CONTEXT_BLOCKING, runtime->device));
@@ -88,7 +88,7 @@ void runtime_drop_context(struct runtime *runtime)
     vector_free(&runtime->events); /* they go with the context, as streams do */
     runtime->base_event = NULL;
     favour_drop(runtime);
-    if (runtime->context && runtime->options.favour == RUNTIME_OWN_SMS)
+    if (runtime->context && favour_divides(runtime))
         (void)runtime->driver.context_release(runtime->device);
     else if (runtime->context)
         (void)runtime->driver.context_destroy(runtime->context);
@@ -125,7 +125,7 @@ static enum corun_status open_device(struct runtime *runtime, struct corun_diagn
     enum corun_status status = find_device(runtime, list);
     if (status != CORUN_OK)
         return status;
-    if (runtime->options.favour == RUNTIME_OWN_SMS && runtime->options.own_sms >= runtime->info.sms)
+    if (favour_divides(runtime) && runtime->options.own_sms >= runtime->info.sms)
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s has %u SMs: with %u of its own none is left",
                             runtime->info.device, runtime->info.sms, runtime->options.own_sms);
     (void)runtime->driver.context_get(&runtime->outside);

@@ -26,11 +26,12 @@
 struct runtime;
 struct workload_commands;
 
-/* What the first streams have that the others have not: `favoured` of them. */
+/* What some streams have that the others have not. SMs are divided by green contexts, which a driver has since CUDA 12.4. */
 enum runtime_favour {
     RUNTIME_NO_FAVOUR,
-    RUNTIME_PRIORITY, /* the highest priority: thread blocks that wait begin before those of other streams */
-    RUNTIME_OWN_SMS /* SMs of their own; the others have the rest. Green contexts, which a driver has since CUDA 12.4 */
+    RUNTIME_PRIORITY, /* the first `favoured`: the highest priority. Thread blocks that wait begin before those of other streams */
+    RUNTIME_OWN_SMS, /* the first `favoured`: SMs of their own; the others have the rest */
+    RUNTIME_APART    /* those in `apart`: `own_sms` SMs; those in `rest`: all but these; the others have all */
 };
 
 struct runtime_options {
@@ -58,8 +59,9 @@ struct runtime_options {
      */
     bool fence;
     enum runtime_favour favour;
-    uint32_t favoured; /* streams */
-    uint32_t own_sms;  /* OWN_SMS: at least so many; the driver gives them in groups */
+    uint32_t favoured;    /* streams */
+    uint32_t apart, rest; /* masks of streams */
+    uint32_t own_sms;     /* OWN_SMS, APART: at least so many; the driver gives them in groups */
     /*
      * Slices and crews are told to have ended, on a GPU, when the host has seen that: some us later, and without asking the driver when it was, which
      * takes longer than asking whether it was.
@@ -77,7 +79,7 @@ struct runtime_info {
     uint32_t capability; /* compute capability, as 90 */
     uint32_t clock_khz;  /* of the SMs */
     uint64_t memory_bytes;
-    uint32_t own_sms; /* that the favoured streams have got; 0: they are everybody's */
+    uint32_t own_sms; /* that the favoured streams, or those apart, have got; 0: they are everybody's */
     bool simulated;   /* times are simulated times */
 };
 

@@ -138,8 +138,9 @@ struct runtime {
     int device;
     int error; /* first one of the driver since it was looked at; 0: none */
     void *context, *outside;
-    bool held;      /* the context is current until the caller says otherwise */
-    void *parts[2]; /* OWN_SMS: green contexts of the favoured streams and of the others */
+    bool held; /* the context is current until the caller says otherwise */
+    void *parts
+        [2]; /* OWN_SMS: green contexts of the favoured streams and of the others; APART: of those apart, and of the rest */
     void *clock_stream, *between_stream;
     struct flights streams[STREAMS]; /* streams of slices; copies in; copies out (in turns: all are copies in) */
     void *last_copy;                 /* in turns: event of the copy that was given last; belongs to its flight */
@@ -238,6 +239,11 @@ enum corun_status runtime_trouble(const struct runtime *runtime);
 /* Has the driver what is wanted? UNSUPPORTED: not, by name. */
 enum corun_status favour_check(const struct runtime *runtime, struct corun_diagnostics *list);
 bool favour_make_streams(struct runtime *runtime); /* those of slices */
+/* Has it green contexts? They belong to the device's primary context. */
+static inline bool favour_divides(const struct runtime *runtime)
+{
+    return runtime->options.favour == RUNTIME_OWN_SMS || runtime->options.favour == RUNTIME_APART;
+}
 void favour_drop(struct runtime *runtime);
 /* After a failure. *refused: the SMs could not be divided, else something else of the context has failed. ARGUMENT: other numbers of SMs can be, and the
  * report says which; OK: none can. */

@@ -13,12 +13,15 @@
  *
  * With `within`, runs that are asked for need not end as soon as they can, but so long after that: the others go on beside them while all of these, one
  * after the other and alone from now on, would end earlier, and what is in flight of them may take as long as that is.
+ *
+ * With `apart`, what the others launch beside launches with a goal runs on so many SMs and on no others, and these launches run on the rest; each has all SMs
+ * while the others have nothing or may launch nothing. How much is over within a time is measured for both.
  */
 #include "share/policies.h"
 
 #include <math.h>
 
-enum { PARAMETER_WAIT, PARAMETER_BESIDE, PARAMETER_LATE, PARAMETER_WITHIN };
+enum { PARAMETER_WAIT, PARAMETER_BESIDE, PARAMETER_LATE, PARAMETER_WITHIN, PARAMETER_APART };
 
 static const struct corun_policy_parameter parameters[] = {
     [PARAMETER_WAIT] = {"wait", 100, 0, 1e9, false,
@@ -35,6 +38,9 @@ static const struct corun_policy_parameter parameters[] = {
                           "microseconds from a request on within which its run is to end; others are held back if one "
                           "would end later. For goals whose rate alone is known",
                           NULL},
+    [PARAMETER_APART] =
+        {"apart", 0, 0, 65535, true,
+         "SMs on which the others run beside launches with a goal, which have the rest; 0: all run on all", NULL},
 };
 
 /* How far an application with a goal is behind, since it has had launches without a break. */
@@ -50,18 +56,21 @@ struct runs {
     uint64_t progress; /* then */
 };
 
+/* What an application without a goal may do at a time. */
+enum way { ON_ALL, APART, HELD };
+
 /* Thread blocks that an application has done, counted over its launches. */
 struct count {
     uint32_t tbs, completed; /* of the launch that was seen last */
     uint64_t done, done_before;
-    double rate; /* thread blocks per tick; 0: not known */
+    double rates[HELD]; /* of each way: thread blocks per tick; 0: not known */
     uint64_t since;
-    bool held; /* since then, for some time */
+    uint32_t ways; /* since then, for some time: a set */
 };
 
 struct priority_state {
     double wait_ticks, late_ticks, within_ticks;
-    uint32_t beside;
+    uint32_t beside, apart;
     struct count counts[CORUN_MAX_APPLICATIONS];
     struct behind behind[CORUN_MAX_APPLICATIONS];
     struct runs runs[CORUN_MAX_APPLICATIONS];
@@ -131,27 +140,29 @@ static void count(struct count *count, const struct corun_grid_view *running, bo
     count->completed = completed;
 }
 
-/* Over epochs in which it was not held back, until something is done. */
+/* Over epochs in which it was neither held back nor changed over, until something is done. */
 static void measure(struct count *count, uint64_t now)
 {
     uint64_t done = count->done - count->done_before;
-    if (!count->held && !done)
+    bool on_all = count->ways == 1u << ON_ALL, apart = count->ways == 1u << APART;
+    if ((on_all || apart) && !done)
         return;
-    if (!count->held && now > count->since)
-        count->rate = (double)done / (double)(now - count->since);
+    if ((on_all || apart) && now > count->since)
+        count->rates[on_all ? ON_ALL : APART] = (double)done / (double)(now - count->since);
     count->done_before = count->done;
     count->since = now;
-    count->held = false;
+    count->ways = 0;
 }
 
 /* Thread blocks that are over in time. */
-static uint32_t bounded(const struct priority_state *state, const struct corun_view *view, uint32_t a, double ticks)
+static uint32_t bounded(const struct priority_state *state, const struct corun_view *view, uint32_t a, enum way way,
+                        double ticks)
 {
     const struct corun_grid_view *running = &view->applications[a].running;
-    uint32_t fit = running->tbs_per_sm;
-    double wave = (double)view->sm_count * (fit && fit != UINT32_MAX ? fit : 1);
+    uint32_t fit = running->tbs_per_sm, sms = way == APART ? state->apart : view->sm_count;
+    double wave = (double)sms * (fit && fit != UINT32_MAX ? fit : 1);
     double least = running->kernel && running->tbs < wave ? running->tbs : wave;
-    double within = state->counts[a].rate * ticks;
+    double within = state->counts[a].rates[way] * ticks;
     double grant = within > least ? within : least;
     return grant < UINT32_MAX ? (uint32_t)grant : CORUN_UNLIMITED - 1;
 }
@@ -159,14 +170,23 @@ static uint32_t bounded(const struct priority_state *state, const struct corun_v
 static void grant(struct priority_state *state, const struct corun_view *view, struct corun_allowances *allowances)
 {
     double bound = INFINITY;
-    for (uint32_t a = 0; a < view->application_count; a++)
-        if (view->applications[a].goal != CORUN_GOAL_NONE)
-            bound = fmin(bound, bound_of(state, view, a));
+    bool first_has = false, others_have = false;
+    for (uint32_t a = 0; a < view->application_count; a++) {
+        const struct corun_application_view *application = &view->applications[a];
+        bool first = application->goal != CORUN_GOAL_NONE;
+        *(first ? &first_has : &others_have) |= has_launch(application);
+        bound = first ? fmin(bound, bound_of(state, view, a)) : bound;
+    }
     bound = isinf(bound) ? state->wait_ticks : bound;
+    enum way way = state->apart && first_has ? APART : ON_ALL;
+    bool parted = way == APART && others_have && (bound > 0 || state->beside);
     for (uint32_t a = 0; a < view->application_count; a++) {
         bool first = view->applications[a].goal != CORUN_GOAL_NONE;
-        allowances->grant[a] = first ? CORUN_UNLIMITED : bound > 0 ? bounded(state, view, a, bound) : state->beside;
-        state->counts[a].held |= !(bound > 0);
+        allowances->grant[a] = first       ? CORUN_UNLIMITED
+                               : bound > 0 ? bounded(state, view, a, way, bound)
+                                           : state->beside;
+        allowances->sm_set[a] = !parted ? CORUN_SMS_ALL : first ? CORUN_SMS_REST : CORUN_SMS_APART;
+        state->counts[a].ways |= 1u << (bound > 0 ? way : HELD);
     }
 }
 
@@ -178,6 +198,11 @@ static enum corun_status priority_start(void *memory, const struct corun_view *v
     state->late_ticks = values[PARAMETER_LATE] * view->clock_khz / 1000;
     state->within_ticks = values[PARAMETER_WITHIN] * view->clock_khz / 1000;
     state->beside = (uint32_t)values[PARAMETER_BESIDE];
+    state->apart = (uint32_t)values[PARAMETER_APART];
+    if (state->apart >= view->sm_count) {
+        allowances->refusal = "apart: so many SMs would be all of them";
+        return CORUN_ARGUMENT;
+    }
     grant(state, view, allowances);
     return CORUN_OK;
 }

@@ -179,6 +179,13 @@ static uint32_t flags_of(const struct software *software, struct application *a,
     return first ? most | drop : most | drop | WORKERS_TELL; /* the end of a first crew is seen by its stream */
 }
 
+/* The stream of the order before, which need not have ended, as a mask. What is before that one is in the same stream or has been waited for. */
+static uint32_t stream_before(struct application *a, uint64_t n)
+{
+    bool under_way = n > a->head && order_at(a, n - 1)->in_flight;
+    return under_way ? UINT32_C(1) << order_at(a, n - 1)->stream : 0;
+}
+
 static enum corun_status give(struct software *software, struct application *a, uint64_t n, uint32_t workers,
                               uint32_t stream)
 {
@@ -201,6 +208,7 @@ static enum corun_status give(struct software *software, struct application *a, 
         .returned = software->drops ? table + returned_offset(software, a->index) : 0,
         .room = software->drops ? MOST_RETURNED : 0,
         .uncounted = order->once,
+        .behind = software->options.launching == SOFTWARE_WORKERS ? 0 : stream_before(a, n),
         .previous = follows ? queues + (n - 1) % RING * sizeof(struct worker_queue) : 0,
     };
     enum corun_status status = runtime_crew(software->runtime, &crew);
@@ -225,6 +233,12 @@ static enum corun_status give(struct software *software, struct application *a, 
 enum corun_status crew_give(struct software *software, struct application *a, uint64_t n, uint32_t workers)
 {
     return give(software, a, n, workers, crews_first_stream(software, a));
+}
+
+enum corun_status crew_give_into(struct software *software, struct application *a, uint64_t n, uint32_t stream)
+{
+    order_at(a, n)->stream = stream;
+    return give(software, a, n, 0, stream);
 }
 
 /* Workers of the order at the head that have been given and have neither a place nor ended. */

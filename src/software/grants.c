@@ -15,22 +15,41 @@ static bool can_be_sliced(const struct software *software, const struct kind *ki
     return software->options.launching == SOFTWARE_SLICES && !kind->about.refusal;
 }
 
+struct streams grants_streams(uint32_t count, uint32_t application, enum corun_sm_set set)
+{
+    uint32_t each = RUNTIME_MOST_STREAMS / count, part = each / CORUN_SM_SETS, end = (application + 1) * each;
+    uint32_t rest = end - part, apart = rest - part;
+    return set == CORUN_SMS_REST    ? (struct streams){rest, end}
+           : set == CORUN_SMS_APART ? (struct streams){apart, rest}
+                                    : (struct streams){application * each, apart};
+}
+
+/* Streams into which the application launches now. */
+static struct streams streams_now(const struct software *software, const struct application *a)
+{
+    uint32_t each = RUNTIME_MOST_STREAMS / software->count;
+    if (!software->info.apart_sms)
+        return (struct streams){a->index * each, (a->index + 1) * each};
+    return grants_streams(software->count, a->index, software->allowances->sm_set[a->index]);
+}
+
 static enum corun_status give_whole(struct software *software, struct application *a)
 {
     const struct kind *kind = kind_at(a, a->given);
     a->launches++;
     a->whole++;
     a->tbs_in_flight += kind->about.tbs;
-    return crew_give(software, a, a->given++, 0);
+    return crew_give_into(software, a, a->given++, streams_now(software, a).first);
 }
 
-/* The stream of the application in which the fewest slices are: one after the other, they would leave the device idle between them. */
+/* The stream in which the fewest slices are: one after the other, they would leave the device idle between them. */
 static uint32_t emptiest_stream(const struct software *software, const struct application *a)
 {
-    uint32_t each = RUNTIME_MOST_STREAMS / software->count, best = a->index * each;
-    for (uint32_t i = 1; i < each; i++)
-        if (runtime_in_flight(software->runtime, a->index * each + i) < runtime_in_flight(software->runtime, best))
-            best = a->index * each + i;
+    struct streams streams = streams_now(software, a);
+    uint32_t best = streams.first;
+    for (uint32_t i = streams.first + 1; i < streams.end; i++)
+        if (runtime_in_flight(software->runtime, i) < runtime_in_flight(software->runtime, best))
+            best = i;
     return best;
 }
 

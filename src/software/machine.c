@@ -99,10 +99,10 @@ struct corun_machine software_machine(struct software *software)
     bool workers = software->options.launching == SOFTWARE_WORKERS;
     uint32_t always = SEES(PROGRESS) | SEES(RUNS) | SEES(TB_PROGRESS) | SEES(OCCUPANCY);
     uint32_t counted = SEES(RESIDENT_TBS) | SEES(RESIDENT_WARPS) | SEES(HAND_OVER) | SEES(IDEMPOTENCE);
-    uint32_t drop = software->drops ? CAN(DROP) : 0;
+    uint32_t drop = software->drops ? CAN(DROP) : 0, apart = software->info.apart_sms ? CAN(APART) : 0;
     return (struct corun_machine){.name = workers ? "the software machine" : "the software machine without workers",
                                   .capabilities =
-                                      workers ? CAN(TB_LIMIT) | CAN(EXCLUSIVE) | CAN(DRAIN) | drop : CAN(GRANT),
+                                      workers ? CAN(TB_LIMIT) | CAN(EXCLUSIVE) | CAN(DRAIN) | drop : CAN(GRANT) | apart,
                                   .observations = workers ? always | counted : always,
                                   .clock = CORUN_CLOCK_NANOSECONDS,
                                   .clock_khz = 1000000,

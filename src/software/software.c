@@ -50,9 +50,47 @@ static bool may_drop(const struct software_options *options)
     return may && options->launching == SOFTWARE_WORKERS;
 }
 
+/* SMs on which the policy may keep launches apart; 0: it does not. It says so by a parameter: corun/policy.h. */
+static uint32_t sms_apart(const struct software_options *options)
+{
+    const struct corun_policy *policy = options->policy;
+    double sms = 0;
+    for (uint32_t i = 0; policy && i < policy->parameter_count; i++)
+        if (!strcmp(policy->parameters[i].name, "apart"))
+            sms = options->parameters ? options->parameters[i] : policy->parameters[i].initial;
+    return options->launching != SOFTWARE_WORKERS && sms > 0 ? (uint32_t)sms : 0;
+}
+
+/* Streams of all applications for a set of SMs, as a mask. */
+static uint32_t streams_on(uint32_t count, enum corun_sm_set set)
+{
+    uint32_t mask = 0;
+    for (uint32_t a = 0; a < count; a++) {
+        struct streams streams = grants_streams(count, a, set);
+        for (uint32_t i = streams.first; i < streams.end; i++)
+            mask |= UINT32_C(1) << i;
+    }
+    return mask;
+}
+
+static enum corun_status check_apart(const struct software_options *options, uint32_t apart, uint32_t count,
+                                     struct corun_diagnostics *list)
+{
+    const char *name = apart ? options->policy->name : NULL;
+    if (apart && options->favour != SOFTWARE_NO_FAVOUR)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
+                            "%s:apart=%u is for plain streams, which have neither a priority nor SMs of their own",
+                            name, apart);
+    if (apart && count > RUNTIME_MOST_STREAMS / CORUN_SM_SETS)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%s:apart=%u is for up to %u applications, not %u",
+                            name, apart, RUNTIME_MOST_STREAMS / CORUN_SM_SETS, count);
+    return CORUN_OK;
+}
+
 static enum corun_status open_runtime(struct software *software, uint32_t count, struct corun_diagnostics *list)
 {
     const struct software_options *options = &software->options;
+    uint32_t apart = sms_apart(options);
     struct runtime_options opened = {.library = options->library,
                                      .device = options->device,
                                      .memory_bytes = options->memory_bytes,
@@ -61,13 +99,17 @@ static enum corun_status open_runtime(struct software *software, uint32_t count,
                                      .host_times = true,
                                      .no_results = !options->check && !options->keep,
                                      .fence = options->fence,
-                                     .favour = (enum runtime_favour)options->favour,
+                                     .favour = apart ? RUNTIME_APART : (enum runtime_favour)options->favour,
                                      .favoured = RUNTIME_MOST_STREAMS / count,
-                                     .own_sms = options->own_sms,
+                                     .apart = streams_on(count, CORUN_SMS_APART),
+                                     .rest = streams_on(count, CORUN_SMS_REST),
+                                     .own_sms = apart ? apart : options->own_sms,
                                      .workers = options->launching == SOFTWARE_WORKERS,
                                      .drop = software->drops};
     struct runtime_info info;
-    enum corun_status status = runtime_open(&opened, list, &software->runtime);
+    enum corun_status status = check_apart(options, apart, count, list);
+    if (status == CORUN_OK)
+        status = runtime_open(&opened, list, &software->runtime);
     if (status != CORUN_OK)
         return status;
     runtime_describe(software->runtime, &info);
@@ -75,7 +117,8 @@ static enum corun_status open_runtime(struct software *software, uint32_t count,
     software->info.sms = software->places = info.sms;
     software->info.clock_khz = info.clock_khz;
     software->info.simulated = info.simulated;
-    software->info.own_sms = info.own_sms;
+    software->info.own_sms = apart ? 0 : info.own_sms;
+    software->info.apart_sms = apart ? info.own_sms : 0;
     software->threads_per_sm = info.threads_per_sm;
     status =
         runtime_make_table(software->runtime, queues_offset(software, count), count * returned_bytes(software), list);

@@ -94,7 +94,8 @@ enum corun_status software_run(struct software *software, const struct software_
 struct software_info {
     char device[128];
     uint32_t sms, clock_khz;
-    uint32_t own_sms; /* of the first application, with OWN_SMS */
+    uint32_t own_sms;   /* of the first application, with OWN_SMS */
+    uint32_t apart_sms; /* on which the policy may keep launches apart; 0: it does not */
     bool simulated;
     uint64_t epoch_ns;
     enum corun_progress progress_unit;

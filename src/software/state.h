@@ -59,6 +59,7 @@ struct order {
     uint32_t first_in_flight;  /* of them in the application's first stream, which keeps the order by itself */
     uint64_t handed_out, done; /* thread blocks in slices */
     bool sliced;
+    uint32_t stream;              /* as its program has it: the one it is in */
     bool given, complete, sealed; /* sealed: there will be no growth, because what comes behind it relies on that */
     bool once; /* it is no crew but the program's own launch, which has every place; its stream sees its end */
     uint64_t given_write;        /* its last crew waits for writes of limits up to this one */
@@ -236,6 +237,11 @@ bool orders_can_give(const struct software *software, struct application *a);
 struct job_of_run *orders_job(struct application *a, uint64_t run);
 
 /* grants.c */
+/* Streams of one of so many applications for launches that may be on these SMs, where SMs are kept apart. */
+struct streams {
+    uint32_t first, end;
+};
+struct streams grants_streams(uint32_t count, uint32_t application, enum corun_sm_set set);
 /* Gives one launch or slice, if the grant of the application leaves that; *any: it has gone. */
 enum corun_status grants_proceed(struct software *software, struct application *a, bool *any);
 enum corun_status grants_slice_ended(struct software *software, struct application *a,
@@ -267,6 +273,8 @@ bool crew_is_owed(const struct software *software, const struct application *a);
 /* Launches further workers where places are owed and nobody is on the way. */
 enum corun_status crews_grow(struct software *software, struct application *a);
 enum corun_status crew_give(struct software *software, struct application *a, uint64_t n, uint32_t workers);
+/* A launch as its program has it, into a stream of the application, behind the order before. */
+enum corun_status crew_give_into(struct software *software, struct application *a, uint64_t n, uint32_t stream);
 
 /* limits.c */
 /* Writes what differs between allowances and table. */

@@ -122,6 +122,15 @@ class Machine(unittest.TestCase):
         self.assertEqual((found["streams"], found["own_sms"]), ("priority", 0))
         self.assertIn("the highest priority", run("-m", "software", "-c", "50K", "--streams", "priority", *PAIR).stdout)
 
+    def test_apart(self):
+        """Batch work on SMs of its own beside a server: 3 become 4, since a V100 divides SMs by two."""
+        gpu = ("-g", "quadro-v100:sms=8,memory_controllers=4,l2=768K")
+        case = ("-m", "software", "--launching", "slices", *gpu, "--load", "50%", "-c", "150K", *PAIR)
+        found = result("-p", "priority:beside=20,apart=3", *case)
+        self.assertEqual((found["streams"], found["own_sms"], found["apart_sms"]), ("plain", 0, 4))
+        self.assertGreater(found["applications"][1]["normalised_ipc"], 0.1)
+        self.assertIn("kept apart run on 4 SMs", run("-p", "priority:beside=20,apart=3", *case).stdout)
+
     def test_profile(self):
         found = result("-m", "software", "-p", "profile:window=60K,points=2", "-c", "200K", "hotspot@small", "gesummv@small")
         split = [max(share["sms"]) for share in found["history"]["applications"]]

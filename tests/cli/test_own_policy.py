@@ -124,7 +124,7 @@ class Runs(OwnPolicy):
 class Tables(OwnPolicy):
     def test_what_is_wrong_is_told(self):
         cases = [
-            (".version = 2", "built for version 2 of the sharing contract (corun/policy.h), this is version 5"),
+            (".version = 2", "built for version 2 of the sharing contract (corun/policy.h), this is version 6"),
             ('.name = "no name"', "its name is not"),
             (".name = 0", "its name is not"),
             ('.name = "smk"', "there is a policy in corun already that is called smk"),

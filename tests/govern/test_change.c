@@ -22,6 +22,7 @@ static enum corun_status other_start(void *state, const struct corun_view *view,
     }
     assert_true(allowances->powered[0] && !allowances->exclusive[0] && !allowances->quotas_on);
     assert_int_equal(allowances->grant[0], CORUN_UNLIMITED);
+    assert_int_equal(allowances->sm_set[0], CORUN_SMS_ALL);
     assert_int_equal(view->observations, 0);
     assert_true(view->registers_per_sm == UINT32_MAX);
     allowances->variables[1] = 8;
@@ -68,6 +69,7 @@ static void write_much(struct scripted_machine *m, const struct corun_view *view
     allowances->powered[0] = false;
     allowances->quotas_on = true;
     allowances->grant[0] = 4;
+    allowances->sm_set[0] = CORUN_SMS_REST;
 }
 
 static void open_and_write(struct scripted_machine *m)
@@ -140,7 +142,7 @@ static void a_refusal_changes_nothing(void **unused)
     const struct corun_allowances *w = governor_allowances(m.governor);
     for (uint32_t i = 0; i < SCRIPTED_SHARES; i++)
         assert_true(w->tb_limit[i] == 1 && w->order[i] == 2 && w->quota_refill[i] == 80);
-    assert_true(w->exclusive[1] && !w->powered[0] && w->quotas_on && w->grant[0] == 4);
+    assert_true(w->exclusive[1] && !w->powered[0] && w->quotas_on && w->grant[0] == 4 && w->sm_set[0]);
     assert_int_equal(m.view->observations, CORUN_ALL_OBSERVATIONS);
     assert_int_equal(governor_epoch(m.governor, SCRIPTED_EPOCH), CORUN_OK);
     expect_log(&m, "read count EPOCH obey");

@@ -62,7 +62,7 @@ static void other_versions_and_parameters_out_of_range_are_refused(void **unused
     scripted_add(&m);
     m.policy.version = 2;
     assert_int_equal(governor_set_policy(m.governor, &m.policy, NULL, m.list), CORUN_POLICY);
-    expect_message(&m, "was built for version 2 of the sharing contract, this is version 5");
+    expect_message(&m, "was built for version 2 of the sharing contract, this is version 6");
     m.policy.version = CORUN_POLICY_VERSION;
     m.policy.parameters = parameters;
     m.policy.parameter_count = 1;
@@ -144,6 +144,9 @@ static void a_grant(struct corun_allowances *w)
     w->grant[1] = 7;
 }
 
+WRITING(a_set_of_sms, w->sm_set[1] = CORUN_SMS_REST)
+WRITING(odd_set_of_sms, w->sm_set[1] = (enum corun_sm_set)3)
+
 static void expect_refusal(writing *deed, uint32_t missing, enum corun_clock clock, const char *message)
 {
     struct scripted_machine m;
@@ -180,6 +183,7 @@ static void impossible_allowances_are_refused(void **unused)
         {registers_twice, "on SM 1 it gives a the registers 0 to 9 and b 9 to 18, which overlap"},
         {bytes_twice, "on SM 1 it gives a the bytes 0 to 9 of shared memory and b 9 to 18, which overlap"},
         {too_many_threads, "partitions of SM 0 have 513 threads and 0 thread blocks together; an SM has 512 and 8"},
+        {odd_set_of_sms, "the set of SMs for launches of b, 3, is none"},
         {too_many_slots, "0 threads and 9 thread blocks"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -204,6 +208,7 @@ static void what_is_written_is_obeyed_whole_or_refused(void **unused)
         {quotas, CORUN_CAN_QUOTA, "stops issuing"},
         {a_partition, CORUN_CAN_PARTITION, "in a given range of resources"},
         {a_grant, CORUN_CAN_GRANT, "holds launches of an application back"},
+        {a_set_of_sms, CORUN_CAN_APART, "keeps launches of applications on SMs apart"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         uint32_t others = ((1u << CORUN_CAPABILITY_COUNT) - 1) & ~(1u << rows[i].capability);

@@ -37,6 +37,7 @@ static void write_everything(struct scripted_machine *m, const struct corun_view
         allowances->quota_refill[entry] = 80;
     }
     allowances->grant[1] = 0;
+    allowances->sm_set[1] = CORUN_SMS_APART;
     allowances->out_of_reach[1] = true;
 }
 
@@ -75,6 +76,7 @@ static void expect_entries_of_start(const struct scripted_machine *m)
         assert_int_equal(w->quota_refill[entry], 0);
     }
     assert_int_equal(w->grant[1], CORUN_UNLIMITED);
+    assert_int_equal(w->sm_set[1], CORUN_SMS_ALL);
     assert_false(w->out_of_reach[1]);
 }
 

@@ -29,6 +29,7 @@ struct stage {
     uint32_t tb_limit[STAGE_SMS * CORUN_MAX_APPLICATIONS], order[STAGE_SMS * CORUN_MAX_APPLICATIONS];
     enum corun_reclaim reclaim[STAGE_SMS * CORUN_MAX_APPLICATIONS];
     uint32_t grant[CORUN_MAX_APPLICATIONS];
+    enum corun_sm_set sm_set[CORUN_MAX_APPLICATIONS];
     bool exclusive[STAGE_SMS], powered[STAGE_SMS], out_of_reach[CORUN_MAX_APPLICATIONS];
     double variables[STAGE_VARIABLES];
     double parameters[32];
@@ -65,6 +66,7 @@ static inline void stage_create(struct stage *stage, const char *policy, uint32_
                                                   .reclaim = stage->reclaim,
                                                   .powered = stage->powered,
                                                   .grant = stage->grant,
+                                                  .sm_set = stage->sm_set,
                                                   .out_of_reach = stage->out_of_reach,
                                                   .variables = stage->variables};
 }

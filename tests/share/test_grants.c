@@ -207,6 +207,62 @@ static void priority_lets_others_go_on_while_requests_are_in_time(void **unused)
     stage_end(&stage);
 }
 
+/* Of 4 SMs 2 are for the others beside launches with a goal. On these fit 6 thread blocks, and they do half as many in a time. */
+static void priority_keeps_others_apart(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    begin(&stage, "priority", 0.5);
+    stage_set(&stage, "wait", 20);
+    stage_set(&stage, "beside", 4);
+    stage_set(&stage, "apart", 2);
+    arrive(&stage);
+    start_kernel(&stage, 0, 10);
+    assert_true(stage.sm_set[0] == CORUN_SMS_ALL && stage.sm_set[1] == CORUN_SMS_ALL); /* there is nobody else */
+    start_kernel(&stage, 1, 300);
+    assert_true(stage.sm_set[0] == CORUN_SMS_REST && stage.sm_set[1] == CORUN_SMS_APART && stage.grant[1] == 4);
+    launch(&stage, 0, 0, 0);
+    stage_moment(&stage, CORUN_EVENT_RUN_COMPLETE, 0, 0);
+    assert_true(stage.sm_set[1] == CORUN_SMS_ALL && stage.grant[1] == WAVE);
+    stage_epoch(&stage, IPC(0, 0));
+    launch(&stage, 1, 300, 100);
+    stage_epoch(&stage, IPC(0, 0)); /* 100 in 10 us, on all */
+    assert_int_equal(stage.grant[1], 200);
+    stage_end(&stage);
+    begin(&stage, "priority", 0.5);
+    stage_set(&stage, "apart", 2); /* nobody is beside it */
+    arrive(&stage);
+    start_kernel(&stage, 1, 300);
+    start_kernel(&stage, 0, 10);
+    assert_true(stage.sm_set[0] == CORUN_SMS_ALL && stage.sm_set[1] == CORUN_SMS_ALL && stage.grant[1] == 0);
+    stage_end(&stage);
+    begin(&stage, "priority", 0.5);
+    stage_set(&stage, "apart", 2);
+    stage_set(&stage, "late", 1000);
+    stage_set(&stage, "wait", 20);
+    stage.applications[0].isolated_ipc = 100;
+    arrive(&stage);
+    start_kernel(&stage, 1, 300);
+    launch(&stage, 1, 300, 100);
+    stage_epoch(&stage, IPC(0, 0));
+    assert_int_equal(stage.grant[1], 200);
+    start_kernel(&stage, 0, 10);
+    assert_int_equal(stage.grant[1], WAVE / 2); /* what is over in a time on these SMs is not known */
+    stage_epoch(&stage, IPC(0, 0));             /* of which a part on all */
+    launch(&stage, 1, 300, 150);
+    stage_epoch(&stage, IPC(0, 0));
+    assert_int_equal(stage.grant[1], 100);
+    launch(&stage, 0, 0, 0);
+    stage_moment(&stage, CORUN_EVENT_RUN_COMPLETE, 0, 0);
+    assert_int_equal(stage.grant[1], 200);
+    stage_end(&stage);
+    begin(&stage, "priority", 0.5);
+    stage_set(&stage, "apart", SMS);
+    assert_int_equal(stage_start(&stage), CORUN_ARGUMENT);
+    assert_non_null(strstr(stage.allowances.refusal, "all of them"));
+    stage_end(&stage);
+}
+
 static void turns_go_round(void **unused)
 {
     (void)unused;
@@ -303,6 +359,7 @@ int main(void)
         cmocka_unit_test(priority_lets_others_go_on_until_it_is_late),
         cmocka_unit_test(priority_waits_for_who_is_ahead),
         cmocka_unit_test(priority_lets_others_go_on_while_requests_are_in_time),
+        cmocka_unit_test(priority_keeps_others_apart),
         cmocka_unit_test(turns_go_round),
         cmocka_unit_test(thread_limits_are_shares),
         cmocka_unit_test(slate_launches_again),
