@@ -60,7 +60,8 @@ def run(options, load, more, applications, alone=0):
     command = [options.corun, "run", "-m", "software", "-g", options.gpu, "-c", str(cycles), "--load", f"{load * 100:g}%", "--json", "-"]
     command += ["--cache", options.cache] if options.cache else ["--no-cache"]
     within = options.alone + options.within * (alone - options.alone)
-    command += [part.format(quarter=options.quarter, sms=options.sms, apart=options.apart, late=0.03 * alone / options.mhz, within=within / options.mhz) for part in more]
+    numbers = {"quarter": options.quarter, "sms": options.sms, "apart": options.apart, "late": 0.03 * alone / options.mhz, "within": within / options.mhz}
+    command += [part.format(**numbers) for part in more]
     done = subprocess.run(command + applications, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(command + applications)}: {done.stderr}")

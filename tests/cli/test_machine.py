@@ -125,7 +125,7 @@ class Machine(unittest.TestCase):
     def test_apart(self):
         """Batch work on SMs of its own beside a server: 3 become 4, since a V100 divides SMs by two."""
         gpu = ("-g", "quadro-v100:sms=8,memory_controllers=4,l2=768K")
-        case = ("-m", "software", "--launching", "slices", *gpu, "--load", "50%", "-c", "150K", *PAIR)
+        case = ("-m", "software", "--launching", "slices", *gpu, "--load", "50%", "-c", "60K", *PAIR)
         found = result("-p", "priority:beside=20,apart=3", *case)
         self.assertEqual((found["streams"], found["own_sms"], found["apart_sms"]), ("plain", 0, 4))
         self.assertGreater(found["applications"][1]["normalised_ipc"], 0.1)
