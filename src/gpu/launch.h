@@ -3,10 +3,10 @@
 #ifndef CORUN_GPU_LAUNCH_H
 #define CORUN_GPU_LAUNCH_H
 
+#include "base/ratio.h"
 #include "base/vector.h"
 #include "corun/gpu.h"
 #include "gpu/kernel.h"
-#include "gpu/ratio.h"
 
 enum sample_state { SAMPLE_TIMED, SAMPLE_WATCHED, SAMPLE_DRAINING, SAMPLE_SKIPPED, SAMPLE_ESTIMATED };
 

@@ -10,9 +10,9 @@
 #ifndef CORUN_GPU_SAMPLE_GROUP_H
 #define CORUN_GPU_SAMPLE_GROUP_H
 
+#include "base/ratio.h"
 #include "corun/gpu.h"
 #include "corun/sampling.h"
-#include "gpu/ratio.h"
 
 struct corun_archive;
 

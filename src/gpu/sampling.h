@@ -14,9 +14,9 @@
 #ifndef CORUN_GPU_SAMPLING_H
 #define CORUN_GPU_SAMPLING_H
 
+#include "base/ratio.h"
 #include "corun/sampling.h"
 #include "gpu/launch.h"
-#include "gpu/ratio.h"
 
 struct corun_archive;
 struct corun_gpu;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How well a rate is known that was measured several times: the ratio estimator of survey sampling (Cochran, Sampling Techniques, 1977, 6.3). */
-#ifndef CORUN_GPU_RATIO_H
-#define CORUN_GPU_RATIO_H
+#ifndef CORUN_BASE_RATIO_H
+#define CORUN_BASE_RATIO_H
 
 #include <stdint.h>
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "gpu/ratio.h"
+#include "base/ratio.h"
 
 static void equal_ratios_have_no_width(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The ratio estimator, in integers. */
-#include "gpu/ratio.h"
+#include "base/ratio.h"
 
 #include <stdbool.h>
 #include <stddef.h>
