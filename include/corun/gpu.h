@@ -160,7 +160,12 @@ struct corun_limits {
     double policy_seconds; /* that a call of the policy may take, else POLICY; 0: CORUN_POLICY_SECONDS */
     /* Called now and then (about every 100 000 cycles) with the current cycle; returning false ends the run early. May be NULL. */
     bool (*progress)(void *user, uint64_t cycle);
-    void *user;
+    /*
+     * Called after the first step that ends at each multiple of look_cycles or behind it, with that cycle; true ends the window there. May be NULL.
+     */
+    bool (*look)(void *user, uint64_t cycle);
+    uint64_t look_cycles;
+    void *user; /* of both */
     /* Before and after every call of the policy, for those that want to know what they are in when it does not come back. May be NULL. */
     void (*policy_call)(void *user, bool begins);
     void *policy_call_user;

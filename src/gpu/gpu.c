@@ -320,10 +320,19 @@ static bool instructions_reached(struct corun_gpu *gpu, uint32_t index)
     return true;
 }
 
+/* Whoever wants to end the window early looks now. */
+static bool look(struct corun_gpu *gpu)
+{
+    gpu->next_look = (gpu->now / gpu->limits.look_cycles + 1) * gpu->limits.look_cycles;
+    return gpu->limits.look(gpu->limits.user, gpu->now);
+}
+
 static bool limit_reached(struct corun_gpu *gpu)
 {
     const struct corun_limits *limits = &gpu->limits;
     if (limits->cycles && gpu->now >= limits->cycles)
+        return true;
+    if (gpu->now >= gpu->next_look && look(gpu))
         return true;
     bool any_left = false, all_done = limits->thread_instructions != 0;
     for (uint32_t a = 0; a < gpu->application_count; a++) {
@@ -430,6 +439,7 @@ bool gpu_may_continue(struct corun_gpu *gpu)
 enum corun_status gpu_prepare(struct corun_gpu *gpu)
 {
     gpu->watchdog = gpu->limits.watchdog_cycles ? gpu->limits.watchdog_cycles : DEFAULT_WATCHDOG_CYCLES;
+    gpu->next_look = gpu->limits.look && gpu->limits.look_cycles ? gpu->limits.look_cycles : NEVER;
     for (uint32_t s = 0; s < gpu->config.sms; s++) {
         gpu->sms[s]->tracing = gpu->tracing;
         gpu->sms[s]->profiling = gpu->profiling;

@@ -166,7 +166,7 @@ struct corun_gpu {
     const struct packet **sorted;
     size_t sorted_capacity;
     uint64_t watchdog;
-    uint64_t next_progress;
+    uint64_t next_progress, next_look;
     bool started, opened, stop, tracing, profiling;
     bool busy;      /* in a step or a moment: whoever is called back must not change who is there */
     bool attention; /* a launch from outside has ended, or it is time: corun_gpu_advance returns */
