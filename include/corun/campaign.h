@@ -31,6 +31,7 @@ struct corun_campaign_case {
     uint32_t application_count;
     const char *const *applications; /* WORKLOAD@SIZE[:goal=…]; of another command: what follows its options */
     uint64_t cycles, seed;           /* cycles: 0 with another command */
+    uint32_t settle;                 /* as in struct corun_case */
     bool
         isolated; /* one application without a policy that others are compared with; not asked for by the description */
     const char *command; /* NULL: run */

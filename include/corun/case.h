@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /* Changed whenever what is stored in the cache of isolated baselines changes its meaning or form. */
-#define CORUN_RESULTS_VERSION 2u
+#define CORUN_RESULTS_VERSION 3u
 
 /* What sharing without a policy is called: every SM takes what fits, in the order of arrival. */
 #define CORUN_NO_POLICY "left-over"
@@ -73,6 +73,12 @@ struct corun_case {
     const char *replay_directory;
     bool profile;
     bool no_history; /* the result tells nothing of how the run went over time */
+    /*
+     * 0: the shared run goes on to the end of its window. Else it ends when the speeds over the whole window are known so well: to so many
+     * millionths, half width of the interval of 95 %, and on which side of its goal each application is (docs/settling.md). For windows of
+     * cycles, and several applications or a policy.
+     */
+    uint32_t settle;
     /* NULL: everything is timed; else one application, without a policy, is sampled (corun/sampling.h), and cycles are estimates */
     const struct corun_sampling *sampling;
     /* Called for every warp instruction issued in the shared run from trace_first to trace_last; may be NULL. */
@@ -149,7 +155,10 @@ struct corun_case_application_result {
     uint64_t start_cycle;
     struct corun_application_result result;
     uint64_t cycles; /* from its arrival until it left or the window ended */
-    double ipc;      /* thread instructions / cycles */
+    double
+        ipc; /* thread instructions / cycles; of a run that has settled: the estimate of what that is over the whole window */
+    double ipc_half_width; /* of the interval of 95 % of such an estimate, else 0 */
+    double ipc_simulated;  /* thread instructions / cycles */
     double ipc_isolated;
     double normalised_ipc;
     bool isolated_from_cache;
@@ -197,8 +206,11 @@ struct corun_case_result {
     struct corun_memory_result memory;
     struct corun_energy_result energy;
     struct corun_case_history history; /* empty if the case wanted none */
-    bool estimated;                    /* the case was sampled */
-    uint32_t sampled_count;            /* rows of that, as corun_gpu_sampled gives them */
+    uint32_t settle;                   /* as asked for */
+    uint64_t
+        settled_cycle; /* when the run ended because it had settled: speeds, metrics and goals are estimates for the window; 0: it did not */
+    bool estimated;         /* the case was sampled */
+    uint32_t sampled_count; /* rows of that, as corun_gpu_sampled gives them */
     const struct corun_sampled_group *sampled;
     /* NAN unless every application's normalised IPC is known */
     double stp;      /* system throughput: sum of normalised IPC */

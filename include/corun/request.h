@@ -30,6 +30,10 @@ extern "C" {
     O(instructions, "instructions", 0x200, "N", 2, \
       "the window ends when every application has completed N thread instructions") \
     O(runs, "runs", 0x201, "N", 2, "the window ends when every application has completed N runs; one that has leaves") \
+    O(settle, "settle", 0x20b, "PART", 2, \
+      "the run ends before its window does, when the speeds over the whole window are known to PART of them, as 1%, " \
+      "and whether " \
+      "goals are met (docs/settling.md)") \
     O(seed, "seed", 0x202, "N", 2, "of the workloads' data [1]") \
     O(watchdog, "watchdog", 0x203, "N", 2, "an application is stopped after N cycles without progress [5M]") \
     O(profile, "profile", 0x204, NULL, 3, "also warp instructions and stall cycles per PTX line of each kernel") \

@@ -453,6 +453,7 @@ class Evaluation:
         self.cases, self.failures, self.complete = {}, {}, {}
         self.outcomes = {}  # of each part with cases of another command than corun run
         self.models = set()  # versions of the timing model that these are of
+        self.settled = []  # (PART, core cycles until it settled, window) of the cases that might end before their window did
         self.windows = set()
         self.metrics = sorted({name for figure in experiment.figures for cell in figure.cells
                                for name in experiment.metrics_of(cell.which)})
@@ -466,6 +467,7 @@ class Evaluation:
     def _load(self, part):
         cases, failures = [], []
         self.models.update(self.results.model_versions(part.campaign))
+        self.settled += self.results.settled(part.campaign)
         for row in self._rows(part):
             if row["status"] != "finished":
                 failures.append((row["applications"], row["policy"], row["status"], row["message"]))

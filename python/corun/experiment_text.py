@@ -90,6 +90,7 @@ def digits_line(digits):
 def condition_lines(evaluation):
     """In which window, with which model, and of how many cases."""
     lines = [f"window: {window_text(evaluation)}"] if has_windows(evaluation.experiment) else []
+    lines += [settled_line(evaluation.settled)] if evaluation.settled else []
     lines += [f"GPU: {', '.join(evaluation.gpus())}"]
     versions = [one for one in evaluation.models if one]
     lines += [version_line(versions)[len("* "):]] if versions else []
@@ -100,6 +101,15 @@ def window_text(evaluation):
     experiment = evaluation.experiment
     ours = ", ".join(cycles_text(one) for one in sorted(evaluation.windows)) or cycles_text(experiment.cycles)
     return f"{ours} cycles" + (f"; the paper's: {cycles_text(experiment.paper_cycles)}" if experiment.paper_cycles else "")
+
+
+def settled_line(rows):
+    """Of --settle: that speeds are estimates, how well they are known, and what was simulated of the windows."""
+    parts = ", ".join(f"{part * 100:g} %" for part in sorted({part for part, _, _ in rows}))
+    early = sum(cycle < window for _, cycle, window in rows)
+    simulated = sum(cycle for _, cycle, _ in rows) / sum(window for _, _, window in rows)
+    return (f"settled: {early} of {len(rows)} cases ended before their window did, when speeds were known to {parts} of those alone; "
+            f"{simulated * 100:.0f} % of the cycles were simulated")
 
 
 def counts(evaluation):
@@ -218,6 +228,7 @@ def markdown(evaluation):
     size = "" if whole else f" --sample {sampled}"
     window = cycles_text(next(iter(evaluation.windows)) if len(evaluation.windows) == 1 else experiment.cycles)
     extent = f"{size} --cycles {window}" if has_windows(experiment) else ""
+    extent += "".join(f" --settle {part * 100:g}%" for part in sorted({part for part, _, _ in evaluation.settled}))
     lines = [f"# {experiment.name}: {experiment.title}", "",
              f"Made by `corun reproduce {experiment.name}{extent} --markdown FILE`: do not "
              "edit. What the columns say is in [experiments](../experiments.md).", "",

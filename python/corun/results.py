@@ -171,6 +171,13 @@ class Results:
             "SELECT DISTINCT json_extract(result, '$.model_version') AS version FROM cases JOIN members USING(key) "
             "WHERE campaign = ? AND status = 'finished' AND version IS NOT NULL ORDER BY version", (campaign,))]
 
+    def settled(self, campaign: str) -> List[Tuple[float, int, int]]:
+        """(PART, core cycles that were simulated, window) of the campaign's finished cases that might end before their window did
+        (docs/settling.md)."""
+        return [(part, window if cycle is None else cycle, window) for part, cycle, window in self._query(
+            "SELECT json_extract(result, '$.settled.part') AS part, json_extract(result, '$.settled.cycle'), cycles FROM cases "
+            "JOIN members USING(key) WHERE campaign = ? AND status = 'finished' AND part IS NOT NULL", (campaign,))]
+
     def members(self, campaign: str) -> List[str]:
         """The keys of a campaign's cases in the order of its description, isolated runs first, with those that have not run."""
         return [row[0] for row in self._query("SELECT key FROM members WHERE campaign = ? ORDER BY ordinal", (campaign,))]

@@ -266,6 +266,8 @@ def _settings(gpu_: Union[str, Gpu], overrides: Optional[Mapping[str, Value]], p
         yield "cache", os.fspath(cache)
     if not numbers["baselines"]:
         yield "no-baselines", None
+    if numbers["settle"] is not None:
+        yield "settle", _word(numbers["settle"])
     if numbers["replay"] is not None:
         yield "replay", os.fspath(numbers["replay"])
     if numbers["profile"]:
@@ -277,7 +279,8 @@ def run(applications: Union[str, Iterable[str]], *, policy: Path = "left-over", 
         goals: Union[Goal, Sequence[Goal]] = None, cycles: Optional[Amount] = None, instructions: Optional[Amount] = None,
         runs: Optional[Amount] = None, seed: Amount = 1, threads: Amount = 1, jobs: Optional[Amount] = None,
         watchdog: Optional[Amount] = None, cache: Union[bool, Path] = True, baselines: bool = True, profile: bool = False,
-        replay: Optional[Path] = None, progress: Optional[Progress] = None, worker: bool = True) -> Result:
+        settle: Union[None, float, str] = None, replay: Optional[Path] = None, progress: Optional[Progress] = None,
+        worker: bool = True) -> Result:
     """Runs applications together on one simulated GPU, and each alone to compare with: a Result.
 
         result = corun.run(["sgemm", "lbm"], goals=[0.9], policy="even", cycles="500K")
@@ -298,6 +301,7 @@ def run(applications: Union[str, Iterable[str]], *, policy: Path = "left-over", 
     cache           True: isolated runs are kept in the user's cache; False: they are not; or a folder
     baselines       False: no isolated runs but those that a goal or the policy needs; normalised figures are NaN
     profile         instructions and stalls by PTX line, in `kernels`
+    settle          the run ends before its window does, when speeds over the whole window are known so well: 0.02 or "2%" of those alone
     replay          a folder of records: workloads are executed once and simulated from these (docs/replay.md); None: they are executed
     progress        called with (stage, cycle, cycle limit or 0) now and then; False ends the run with what was measured
     worker          True: the case runs in a process of its own, so that a policy of yours that crashes or calls exit does not end this
@@ -313,7 +317,7 @@ def run(applications: Union[str, Iterable[str]], *, policy: Path = "left-over", 
     specifications = _specifications(applications, goals)
     settings = list(_settings(gpu, overrides, policy, parameters, cycles=cycles, instructions=instructions, runs=runs, seed=seed,
                               threads=threads, jobs=jobs, watchdog=watchdog, cache=cache, baselines=baselines, profile=profile,
-                              replay=replay))
+                              settle=settle, replay=replay))
     case = Case(settings, specifications)
 
     def step(stage: str, cycle: int, limit: int) -> bool:

@@ -38,6 +38,7 @@ struct parser {
     VECTOR(struct text_list) goals; /* each: of the first applications of a mix */
     const char *size;
     uint64_t cycles, seed;
+    uint32_t settle;
     const struct campaign_changes *changes; /* NULL: none */
 };
 
@@ -141,6 +142,7 @@ static enum corun_status add_case(struct parser *parser, const char *gpu, const 
                                   const char *const *applications, uint32_t count, struct corun_place place)
 {
     struct corun_campaign *campaign = parser->campaign;
+    bool is_alone = count == 1 && !strcmp(policy, CORUN_NO_POLICY); /* what others are compared with does not settle */
     if (campaign->cases.count >= CAMPAIGN_MAX_CASES)
         return corun_report(parser->yaml.list, CORUN_ARGUMENT, place, "more than %u cases", CAMPAIGN_MAX_CASES);
     const char **copy = ARENA_ARRAY(campaign->arena, const char *, count);
@@ -153,6 +155,7 @@ static enum corun_status add_case(struct parser *parser, const char *gpu, const 
                                        .applications = copy,
                                        .cycles = parser->cycles,
                                        .seed = parser->seed,
+                                       .settle = is_alone ? 0 : parser->settle,
                                        .isolated = isolated};
     return vector_push(&campaign->cases, item) ? CORUN_OK : yaml_out_of_memory(&parser->yaml);
 }
@@ -484,13 +487,27 @@ static enum corun_status add_isolated(struct parser *parser, const struct yaml_n
     return status;
 }
 
+/* When a case may end before its window does. */
+static enum corun_status read_settle(struct parser *parser, const struct yaml_node *root)
+{
+    struct value settle = {0};
+    enum corun_status status = yaml_value(&parser->yaml, root, "settle", &settle);
+    if (!status && settle.text && !specify_part(settle.text, &parser->settle))
+        return corun_report(parser->yaml.list, CORUN_SYNTAX, settle.place, "settle: expected %s; found '%.80s'",
+                            SPECIFY_PART_WORDS, settle.text);
+    if (parser->changes && parser->changes->settle)
+        parser->settle = parser->changes->settle;
+    return status;
+}
+
 /* The cases of `corun run`. */
 static enum corun_status read_runs(struct parser *parser, const struct yaml_node *root)
 {
     struct corun_campaign *campaign = parser->campaign;
     struct value name = {0}, summary = {.text = ""}, size = {0};
-    enum corun_status status = yaml_expect_map(
-        &parser->yaml, root, "name | summary gpus policies workloads size cycles seed mixes cases goals command");
+    enum corun_status status =
+        yaml_expect_map(&parser->yaml, root,
+                        "name | summary gpus policies workloads size cycles settle seed mixes cases goals command");
     if (!status)
         status = yaml_value(&parser->yaml, root, "name", &name);
     if (!status)
@@ -499,6 +516,8 @@ static enum corun_status read_runs(struct parser *parser, const struct yaml_node
         status = yaml_value(&parser->yaml, root, "size", &size);
     if (!status)
         status = yaml_count(&parser->yaml, root, "cycles", 1000, INT64_MAX, &parser->cycles);
+    if (!status)
+        status = read_settle(parser, root);
     if (!status)
         status = yaml_count(&parser->yaml, root, "seed", 0, INT64_MAX, &parser->seed);
     if (!status)

@@ -28,6 +28,7 @@ struct campaign_changes {
     const char *name;
     uint64_t cycles;
     uint64_t sample; /* combinations of mixes and goals; 0: all. A larger sample has all cases of a smaller one */
+    uint32_t settle; /* as in struct corun_case; 0: as the description says */
 };
 
 /* Of a description in memory; `path` is for messages. */

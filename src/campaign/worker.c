@@ -90,6 +90,7 @@ static enum corun_status simulate(const struct corun_campaign_run_request *reque
                              .applications = applications,
                              .application_count = item->application_count,
                              .cycles = item->cycles,
+                             .settle = item->settle,
                              .seed = item->seed,
                              .threads = 1,
                              .baseline_jobs = 1,

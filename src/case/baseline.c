@@ -81,6 +81,21 @@ enum corun_status baseline_key(const struct baseline_request *request, struct co
     F(kernel, tb_shared_bytes) \
     F(kernel, tb_threads)
 
+uint64_t baseline_curve_step(uint64_t window_cycles)
+{
+    return (window_cycles + BASELINE_POINTS - 1) / BASELINE_POINTS;
+}
+
+void baseline_curve_add(struct baseline_curve *curve, uint64_t cycles, uint64_t thread_instructions)
+{
+    if (!curve->count)
+        curve->points[curve->count++] = (struct baseline_point){0, 0};
+    const struct baseline_point *last = &curve->points[curve->count - 1];
+    if (cycles > last->cycles && thread_instructions >= last->thread_instructions &&
+        curve->count < sizeof curve->points / sizeof *curve->points)
+        curve->points[curve->count++] = (struct baseline_point){cycles, thread_instructions};
+}
+
 static bool read_number(const json_t *values, const char *name, uint64_t *number)
 {
     const json_t *value = json_object_get(values, name);
@@ -112,6 +127,23 @@ static bool unpack_kernel(const json_t *values, struct arena *arena, struct coru
     return true;
 }
 
+/* Cycles and instructions by turns. */
+static bool unpack_curve(const json_t *values, struct baseline_curve *curve)
+{
+    size_t count = json_array_size(values);
+    if (!json_is_array(values) || count % 2 || count > 2 * (sizeof curve->points / sizeof *curve->points))
+        return false;
+    for (size_t i = 0; i < count; i += 2) {
+        json_int_t cycles = json_integer_value(json_array_get(values, i));
+        json_int_t instructions = json_integer_value(json_array_get(values, i + 1));
+        if (cycles < 0 || instructions < 0)
+            return false;
+        if (i || cycles || instructions)
+            baseline_curve_add(curve, (uint64_t)cycles, (uint64_t)instructions);
+    }
+    return curve->count == count / 2;
+}
+
 static bool unpack(const json_t *values, struct arena *arena, struct baseline *baseline)
 {
     uint64_t number;
@@ -129,7 +161,7 @@ static bool unpack(const json_t *values, struct arena *arena, struct baseline *b
     }
     baseline->kernel_count = (uint32_t)count;
     baseline->kernels = copies;
-    return true;
+    return unpack_curve(json_object_get(values, "curve"), &baseline->curve);
 }
 
 /* jansson reports a failure to allocate when the text is written: NULL is taken everywhere. */
@@ -152,12 +184,17 @@ static json_t *pack_kernel(const struct corun_kernel_result *kernel)
 
 static json_t *pack(const struct baseline *baseline)
 {
-    json_t *values = json_object(), *kernels = json_array();
+    json_t *values = json_object(), *kernels = json_array(), *curve = json_array();
     BASELINE_FIELDS(WRITE)
 #undef WRITE
     for (uint32_t i = 0; i < baseline->kernel_count; i++)
         json_array_append_new(kernels, pack_kernel(&baseline->kernels[i]));
+    for (uint32_t i = 0; i < baseline->curve.count; i++) {
+        json_array_append_new(curve, json_integer((json_int_t)baseline->curve.points[i].cycles));
+        json_array_append_new(curve, json_integer((json_int_t)baseline->curve.points[i].thread_instructions));
+    }
     json_object_set_new(values, "kernels", kernels);
+    json_object_set_new(values, "curve", curve);
     return values;
 }
 
@@ -238,7 +275,19 @@ struct watch {
     bool (*progress)(void *user, uint64_t cycle);
     void *user;
     bool interrupted;
+    const struct corun_gpu *gpu;
+    struct baseline_curve curve;
 };
+
+/* Another point of the curve; the run goes on. */
+static bool watch_curve(void *user, uint64_t cycle)
+{
+    struct watch *watch = user;
+    struct corun_application_result result;
+    corun_gpu_application(watch->gpu, 0, &result);
+    baseline_curve_add(&watch->curve, cycle, result.thread_instructions);
+    return false;
+}
 
 static bool watch_progress(void *user, uint64_t cycle)
 {
@@ -254,7 +303,7 @@ enum corun_status baseline_compute(const struct baseline_request *request, struc
 {
     struct corun_gpu *gpu = NULL;
     struct corun_instance *instance = NULL;
-    struct watch watch = {progress, user, false};
+    struct watch watch = {.progress = progress, .user = user};
     enum corun_status status = corun_gpu_create(request->gpu, list, &gpu);
     if (status == CORUN_OK)
         status = corun_instance_create_from(request->workload, 0, request->seed, request->record, list, &instance);
@@ -271,13 +320,20 @@ enum corun_status baseline_compute(const struct baseline_request *request, struc
                                       .watchdog_cycles = request->window.watchdog_cycles,
                                       .threads = request->threads,
                                       .progress = watch_progress,
+                                      .look = request->window.cycles ? watch_curve : NULL,
+                                      .look_cycles = baseline_curve_step(request->window.cycles),
                                       .user = &watch};
+        watch.gpu = gpu;
         status = corun_gpu_run(gpu, &limits, list);
     }
     if (status == CORUN_OK)
         status = baseline_take(gpu, 0, arena, baseline);
-    if (status == CORUN_OK)
+    if (status == CORUN_OK) {
         baseline->interrupted = watch.interrupted;
+        baseline->curve = watch.curve;
+        if (request->window.cycles)
+            baseline_curve_add(&baseline->curve, baseline->cycles, baseline->thread_instructions);
+    }
     corun_gpu_destroy(gpu); /* before the instance, whose grids it refers to */
     corun_instance_destroy(instance);
     return status;

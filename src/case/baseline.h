@@ -23,6 +23,16 @@ struct baseline_request {
     uint32_t threads;
 };
 
+/* How far it had come, at even distances over a window of cycles: what lies ahead of a run that shares the GPU (case/settle.h). */
+#define BASELINE_POINTS 100u
+struct baseline_point {
+    uint64_t cycles, thread_instructions; /* since its arrival */
+};
+struct baseline_curve {
+    uint32_t count; /* 0: the window is not one of cycles, or the run was ended early */
+    struct baseline_point points[BASELINE_POINTS + 2]; /* from {0, 0} on, both ascending */
+};
+
 struct baseline {
     enum corun_status status; /* OK, or why it cannot be used: the application was stopped */
     bool interrupted;
@@ -31,7 +41,13 @@ struct baseline {
     struct corun_memory_result memory;
     uint32_t kernel_count;
     const struct corun_kernel_result *kernels;
+    struct baseline_curve curve;
 };
+
+/* Cycles between two points of a curve. */
+uint64_t baseline_curve_step(uint64_t window_cycles);
+/* Another point, behind the last one; one that is not, or for which there is no room, is left out. */
+void baseline_curve_add(struct baseline_curve *curve, uint64_t cycles, uint64_t thread_instructions);
 
 /* Adds a workload with its data, and the model that runs it, to a key. MEMORY. */
 enum corun_status baseline_digest_workload(struct content_digest *digest, const struct corun_workload *workload,
@@ -53,7 +69,7 @@ bool baseline_load(const char *cache_directory, const struct content_key *key, s
                    struct corun_diagnostics *list, struct baseline *baseline);
 void baseline_store(const char *cache_directory, const struct content_key *key, const struct baseline_request *request,
                     const struct baseline *baseline, struct corun_diagnostics *list);
-/* What a GPU measured for one of its applications. MEMORY. */
+/* What a GPU measured for one of its applications, all but the curve. MEMORY. */
 enum corun_status baseline_take(const struct corun_gpu *gpu, uint32_t application, struct arena *arena,
                                 struct baseline *baseline);
 /* Simulates it. Other than OK: what corun_gpu_run and its preparations return. */

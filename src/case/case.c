@@ -5,6 +5,7 @@
 #include "case/checkpoint.h"
 #include "case/replay.h"
 #include "case/run.h"
+#include "case/settle.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -96,6 +97,13 @@ static enum corun_status check(const struct corun_case *job, struct corun_diagno
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
                             "sampling is for one application without a policy: what several do to each other would not "
                             "be simulated");
+    if (job->settle && (!job->cycles || job->thread_instructions || job->runs))
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
+                            "only a window of cycles settles: a number of instructions or runs is an end of its own");
+    if (job->settle && job->application_count == 1 && !job->policy)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
+                            "settling is for several applications or a policy: what others are compared with is "
+                            "simulated to its end");
     if (job->sampling && job->replay_directory)
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
                             "sampling runs thread blocks without timing, which a record cannot: replay or sample");
@@ -252,6 +260,8 @@ static enum corun_status prepare(struct run *run)
         corun_gpu_trace(run->gpu, job->trace_first, job->trace_last, job->trace, job->trace_user);
     if (status == CORUN_OK && job->no_history && job->observe)
         corun_gpu_observe(run->gpu, job->observe_sample_cycles, job->observe, job->observe_user);
+    if (status == CORUN_OK && job->settle && !(run->settling = settling_create(run, run->arena)))
+        return CORUN_MEMORY;
     if (status == CORUN_OK && run->checkpointing)
         checkpointing_begin(run->checkpointing);
     if (status != CORUN_OK || job->no_history)
@@ -269,6 +279,24 @@ static bool shared_progress(void *user, uint64_t cycle)
     return run_progress(run, CORUN_STAGE_SHARED, cycle, run->job->cycles, cycle);
 }
 
+/* Alone and without a policy, the run is its own baseline. */
+static bool is_own_baseline(const struct corun_case *job)
+{
+    return job->application_count == 1 && !job->policy;
+}
+
+static bool shared_look(void *user, uint64_t cycle)
+{
+    struct run *run = user;
+    struct corun_application_result result;
+    if (run->settling)
+        return settling_look(run->settling, cycle);
+    corun_gpu_application(run->gpu, 0, &result);
+    if (cycle > result.arrived_cycle)
+        baseline_curve_add(&run->curve, cycle - result.arrived_cycle, result.thread_instructions);
+    return false;
+}
+
 static enum corun_status run_shared(struct run *run)
 {
     const struct corun_case *job = run->job;
@@ -278,6 +306,8 @@ static enum corun_status run_shared(struct run *run)
                                   .watchdog_cycles = job->watchdog_cycles,
                                   .threads = job->threads,
                                   .progress = shared_progress,
+                                  .look = run->settling || is_own_baseline(job) ? shared_look : NULL,
+                                  .look_cycles = baseline_curve_step(job->cycles),
                                   .user = run,
                                   .policy_call = job->policy_call,
                                   .policy_call_user = job->policy_call_user};
@@ -289,17 +319,19 @@ static enum corun_status run_shared(struct run *run)
     return status;
 }
 
-/* Alone and without a policy, the run is its own baseline. */
 static enum corun_status keep_own_baseline(struct run *run)
 {
     struct member *member = &run->members[0];
-    if (run->job->application_count > 1 || run->job->policy)
+    if (!is_own_baseline(run->job))
         return CORUN_OK;
     enum corun_status status = baseline_take(run->gpu, 0, run->arena, &member->baseline);
     if (status != CORUN_OK || member->baseline.status != CORUN_OK)
         return status;
     member->has_baseline = true;
     member->baseline.interrupted = run->interrupted;
+    member->baseline.curve = run->curve;
+    if (run->job->cycles)
+        baseline_curve_add(&member->baseline.curve, member->baseline.cycles, member->baseline.thread_instructions);
     if (member->request->goal == CORUN_GOAL_FRACTION)
         member->goal_ipc = member->request->goal_value * run_isolated_ipc(member);
     if (run->job->sampling) /* an estimate is nothing to compare others with */

@@ -233,6 +233,8 @@ enum corun_status case_keys_find(struct case_keys *keys, const struct corun_camp
     for (uint32_t i = 0; i < item->application_count && !status; i++)
         status = add_application(keys, item->applications[i], digest);
     content_digest_add_number(digest, "cycles", item->cycles);
+    if (item->settle)
+        content_digest_add_number(digest, "settle", item->settle);
     content_digest_add_number(digest, "seed", item->seed);
     *key = content_digest_end(digest);
     return status;

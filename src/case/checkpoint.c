@@ -5,6 +5,7 @@
 #include "base/checkpoint_file.h"
 #include "case/cache.h"
 #include "case/fingerprint.h"
+#include "case/settle.h"
 #include "corun/checkpoint.h"
 
 #include <inttypes.h>
@@ -101,6 +102,7 @@ static bool identify(struct checkpoint_identity *identity, const struct run *run
         snprintf(sampling, sizeof sampling, "error=%" PRIu32 "/1000000,every=%" PRIu32, job->sampling->error,
                  job->sampling->every);
     checkpoint_identify(identity, "its sampling", sampling);
+    identify_number(identity, "when it has settled, in millionths", job->settle);
     checkpoint_identify(identity, "its trace", job->trace ? job->trace_keeper.settings : "none");
     checkpoint_identify(identity, "its timeline", job->observe ? job->observe_keeper.settings : "none");
     identify_number(identity, "its seed", job->seed);
@@ -149,6 +151,10 @@ static void archive_run(struct corun_archive *archive, struct checkpointing *che
         ARCHIVE(archive, run->members[a].restarts);
     }
     corun_gpu_archive(gpu, archive);
+    if (run->settling && archive_fine(archive))
+        settling_archive(archive, run->settling);
+    if (run->job->application_count == 1 && archive_fine(archive))
+        ARCHIVE(archive, run->curve);
     if (run->history && archive_fine(archive))
         history_archive(archive, run->history, gpu);
     if (run->job->trace && archive_fine(archive))

@@ -3,6 +3,7 @@
 #include "case/metrics.h"
 #include "case/profile.h"
 #include "case/run.h"
+#include "case/settle.h"
 #include "corun/module.h"
 
 #include <inttypes.h>
@@ -88,7 +89,13 @@ static enum corun_status collect_application(struct run *run, struct arena *aren
     if (arrived < result->start_cycle) /* it never did arrive */
         arrived = result->start_cycle;
     result->cycles = ended > arrived ? ended - arrived : 0;
-    result->ipc = metrics_ratio(result->result.thread_instructions, result->cycles);
+    result->ipc = result->ipc_simulated = metrics_ratio(result->result.thread_instructions, result->cycles);
+    if (run->settling && settling_cycle(run->settling)) {
+        const struct settle_estimate *estimate = settling_estimate(run->settling, index);
+        double window = (double)(run->job->cycles - arrived);
+        result->ipc = estimate->instructions / window;
+        result->ipc_half_width = estimate->half_width / window;
+    }
     result->ipc_isolated = run_isolated_ipc(member);
     result->normalised_ipc = result->ipc_isolated > 0 ? result->ipc / result->ipc_isolated : (double)NAN;
     result->isolated_from_cache = member->from_cache;
@@ -131,6 +138,8 @@ static enum corun_status collect_case(const struct run *run, struct arena *arena
     result->window_cycles = job->cycles;
     result->window_thread_instructions = job->thread_instructions;
     result->window_runs = job->runs;
+    result->settle = job->settle;
+    result->settled_cycle = run->settling ? settling_cycle(run->settling) : 0;
     result->seed = job->seed;
     result->threads = run_threads(job->threads, job->gpu);
     return result->policy ? CORUN_OK : CORUN_MEMORY;

@@ -30,7 +30,7 @@ static bool needs_baseline(const struct corun_case *job, const struct member *me
 {
     if (job->application_count == 1 && !job->policy)
         return false;
-    return !job->no_baselines || member->request->goal == CORUN_GOAL_FRACTION ||
+    return !job->no_baselines || job->settle || member->request->goal == CORUN_GOAL_FRACTION ||
            (job->policy && job->policy->needs_isolated_ipc);
 }
 

@@ -115,6 +115,11 @@ enum corun_status corun_request_set(struct corun_request *request, const char *o
         return specify_number(value, option, 1000, 1, INT64_MAX, list, &settings->thread_instructions);
     case OPTION_runs:
         return set_small(value, option, list, &settings->runs);
+    case OPTION_settle:
+        if (!specify_part(value, &settings->settle))
+            return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "%s: expected %s; found `%s`", option,
+                                SPECIFY_PART_WORDS, value);
+        return CORUN_OK;
     case OPTION_seed:
         return specify_number(value, option, 1000, 0, UINT64_MAX, list, &settings->seed);
     case OPTION_watchdog:

@@ -10,6 +10,7 @@
 #include "corun/workload.h"
 
 struct run;
+struct settling;
 
 /* One application while the case is being run. */
 struct member {
@@ -36,6 +37,8 @@ struct run {
     struct corun_gpu *gpu;
     struct history *history;             /* NULL: none is wanted */
     struct checkpointing *checkpointing; /* NULL: none is wanted */
+    struct settling *settling;           /* NULL: the run goes on to the end of its window */
+    struct baseline_curve curve;         /* of the shared run, where it is its own baseline */
     bool interrupted;
     uint64_t cycles_done, cycles_all; /* of isolated runs that have ended, and of all that is known to be simulated */
     double baseline_seconds, shared_seconds;

@@ -293,6 +293,17 @@ enum corun_status specify_number(const char *text, const char *option, uint64_t 
                         option, (unsigned long long)lowest, (unsigned long long)highest, text);
 }
 
+#define MILLION 1e6
+
+bool specify_part(const char *text, uint32_t *millionths)
+{
+    double part;
+    if (!number_parse_real(text, &part) || !(part * MILLION >= 1) || part > 1)
+        return false;
+    *millionths = (uint32_t)(part * MILLION + 0.5);
+    return true;
+}
+
 enum corun_status specify_dimensions(const char *text, const char *option, struct corun_diagnostics *list,
                                      struct corun_dim3 *dimensions)
 {

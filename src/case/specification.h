@@ -34,6 +34,9 @@ enum corun_status specify_dimensions(const char *text, const char *option, struc
 /* A count with K, M or G for powers of `kilo`. USAGE. */
 enum corun_status specify_number(const char *text, const char *option, uint64_t kilo, uint64_t lowest, uint64_t highest,
                                  struct corun_diagnostics *list, uint64_t *number);
+/* A part above 0 and up to 100 %, as 1%, in millionths; false if the text is none. */
+#define SPECIFY_PART_WORDS "a part above 0 and up to 100%, as 1%"
+bool specify_part(const char *text, uint32_t *millionths);
 /* FILE[:FIRST-LAST]; *file lives in the arena. USAGE, MEMORY. */
 enum corun_status specify_trace(const char *text, const char *option, struct arena *arena,
                                 struct corun_diagnostics *list, const char **file, uint64_t *first, uint64_t *last);

@@ -9,6 +9,7 @@
 #include "base/duration.h"
 #include "campaign/campaign_file.h"
 #include "case/run.h"
+#include "case/specification.h"
 #include "corun/workload.h"
 #include "report/json.h"
 #include "reproduce/experiment_json.h"
@@ -41,7 +42,8 @@ enum {
     KEY_MARKDOWN,
     KEY_RETRY,
     KEY_NO_RUN,
-    KEY_CONFIRM
+    KEY_CONFIRM,
+    KEY_SETTLE
 };
 
 static const struct argp_option options[] = {
@@ -52,6 +54,10 @@ static const struct argp_option options[] = {
      "experiment says]",
      2},
     {"cycles", KEY_CYCLES, "N", 0, "the window [as the experiment says]", 2},
+    {"settle", KEY_SETTLE, "PART", 0,
+     "each case ends before its window does, when its speeds over the whole window are known to PART of them, as 1%, "
+     "and whether goals are met (docs/settling.md)",
+     2},
     {"full", KEY_FULL, NULL, 0, "everything, in the window of the paper", 2},
     {"budget", KEY_BUDGET, "TIME", 0, "samples that fit a time like 90s, 30m or 1h, for all experiments together", 2},
     {"jobs", KEY_JOBS, "N", 0, "worker processes [as many as there are processors]", 3},
@@ -90,6 +96,7 @@ struct reproduce_options {
     struct checkpoint_options checkpoints;
     bool quiet, only_list, all, full, no_run;
     uint64_t sample, cycles; /* 0: as the experiment says */
+    uint32_t settle;         /* likewise */
     double budget;           /* seconds; 0: none */
     struct corun_campaign_run_request run;
     struct progress *progress;
@@ -129,6 +136,10 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         break;
     case KEY_CYCLES:
         command_number(&reproduce->command, "--cycles", value, 1000, 1000, INT64_MAX, &reproduce->cycles);
+        break;
+    case KEY_SETTLE:
+        if (!specify_part(value, &reproduce->settle))
+            argp_error(state, "--settle is %s, not `%s`", SPECIFY_PART_WORDS, value);
         break;
     case KEY_FULL:
         reproduce->full = true;
@@ -385,7 +396,8 @@ static enum corun_status reproduce_file(struct reproduce_options *reproduce, con
     struct part_campaigns campaigns = {{NULL}, {NULL}};
     bool interrupted = false;
     extent.cycles = reproduce->cycles ? reproduce->cycles : extent.cycles;
-    const struct experiment_extent drawn = {extent.cycles, EXPERIMENT_DRAWN};
+    extent.settle = reproduce->settle;
+    const struct experiment_extent drawn = {extent.cycles, EXPERIMENT_DRAWN, extent.settle};
     extent.sample = reproduce->sample ? reproduce->sample : seconds > 0 ? 0 : extent.sample;
     extent.sample = reproduce->confirm ? EXPERIMENT_DRAWN : extent.sample;
     /* Figures and outputs are checked before hours of work. */

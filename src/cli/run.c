@@ -125,7 +125,7 @@ struct run_options {
     struct timeline_settings timeline_settings;
     struct evaluate_request software;
     struct corun_sampling sampling;
-    bool samples, replays;
+    bool samples, replays, settles;
     bool in_hardware, in_software, for_software; /* which machines; an option is for the software machine */
     char library[PATH_BYTES];
     const char *gpu; /* as --gpu says it */
@@ -154,6 +154,7 @@ static error_t set_option(struct run_options *run, int key, const char *value)
             if (!strcmp(words[i].word, "--gpu"))
                 run->gpu = value;
             run->replays |= !strcmp(words[i].word, "--replay");
+            run->settles |= !strcmp(words[i].word, "--settle");
             bool policy = !strcmp(words[i].word, "--policy"), loads = policy && value && strchr(value, '/');
             if (policy)
                 run->loaded = loads ? value : NULL;
@@ -271,6 +272,8 @@ static void check_machine(const struct run_options *run, struct argp_state *stat
         argp_error(state, "--trace, --timeline and --console show the simulated GPU: --machine hardware or both");
     if (run->samples && run->in_software)
         argp_error(state, "--sample is for the simulated GPU: --machine hardware");
+    if (run->settles && run->in_software)
+        argp_error(state, "--settle is for the simulated GPU: --machine hardware");
     if (run->replays && run->in_software)
         argp_error(state, "--replay is for the simulated GPU: --machine hardware");
     if ((run->state.file || run->state.resume) && run->in_software)

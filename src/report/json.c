@@ -145,6 +145,23 @@ static void put_speed(struct json_writer *writer, json_t *object, const struct c
     json_put(writer, object, "normalised_ipc", json_number(row->normalised_ipc));
 }
 
+/* When the run ended before its window did, and how well its speeds are known; what has not settled is as it was simulated. */
+static json_t *settled(struct json_writer *writer, const struct corun_case_result *result)
+{
+    json_t *object = json_object(), *applications = json_array();
+    json_put(writer, object, "part", json_number(result->settle / 1e6));
+    json_put(writer, object, "cycle", result->settled_cycle ? json_count(result->settled_cycle) : json_null());
+    for (uint32_t a = 0; a < result->application_count; a++) {
+        const struct corun_case_application_result *row = &result->applications[a];
+        json_t *application = json_object();
+        json_put(writer, application, "ipc_half_width", json_number(row->ipc_half_width));
+        json_put(writer, application, "ipc_simulated", json_number(row->ipc_simulated));
+        json_push(writer, applications, application);
+    }
+    json_put(writer, object, "applications", applications);
+    return object;
+}
+
 static json_t *application(struct json_writer *writer, const struct corun_gpu_config *gpu,
                            const struct corun_case_application_result *row)
 {
@@ -332,6 +349,8 @@ static json_t *case_object(struct json_writer *writer, const struct corun_case_r
     put_metrics(writer, object, result);
     if (result->estimated)
         json_put(writer, object, "sampling", sampled_json(writer, result->sampled, result->sampled_count));
+    if (result->settle)
+        json_put(writer, object, "settled", settled(writer, result));
     json_put(writer, object, "model_version", json_count(CORUN_MODEL_VERSION));
     json_put(writer, object, "gpu_parameters", gpu_parameters(writer, &result->gpu));
     json_put(writer, object, "wall_seconds", json_number(result->wall_seconds));

@@ -362,8 +362,29 @@ static void print_energy(const struct corun_energy_result *energy, uint64_t thre
     fputc('\n', stream);
 }
 
+/* "settled after 640 000 of 2 000 000 cycles: …". */
+static void print_settled(const struct corun_case_result *result, FILE *stream)
+{
+    char cycle[32], window[32];
+    if (!result->settle)
+        return;
+    if (!result->settled_cycle) {
+        fprintf(stream, "not settled to %.3g %%: all of the window was simulated\n", result->settle / 1e4);
+        return;
+    }
+    fprintf(stream,
+            "settled after %s of %s cycles; IPC, STP, ANTT, fairness and goals are estimates for all of them, 95 %%:",
+            grouped(result->settled_cycle, cycle), grouped(result->window_cycles, window));
+    for (uint32_t a = 0; a < result->application_count; a++) {
+        const struct corun_case_application_result *row = &result->applications[a];
+        fprintf(stream, "%s %s ± %.2f %%", a ? "," : "", row->name, row->ipc_half_width / row->ipc * 100);
+    }
+    fputs("; all else is of what was simulated\n", stream);
+}
+
 static void print_end(const struct corun_case_result *result, FILE *stream)
 {
+    print_settled(result, stream);
     if (!isnan(result->stp))
         fprintf(stream, "STP %.3f of %u   ANTT %.3f   fairness %.3f\n", result->stp, result->application_count,
                 result->antt, result->fairness);

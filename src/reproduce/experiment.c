@@ -199,7 +199,7 @@ static enum corun_status read_root(struct experiment *experiment, struct yaml_re
 /* What is wrong with a campaign is found now, and not after those before it have run. */
 static enum corun_status check_parts(const struct experiment *experiment, struct corun_diagnostics *list)
 {
-    struct experiment_extent extent = {experiment->cycles, 0};
+    struct experiment_extent extent = {.cycles = experiment->cycles};
     enum corun_status status = CORUN_OK;
     for (uint32_t part = 0; part < experiment->part_count && !status && !experiment->missing; part++) {
         struct corun_campaign *campaign;
@@ -264,8 +264,9 @@ void experiment_destroy(struct experiment *experiment)
 struct experiment_extent experiment_initial_extent(const struct experiment *experiment, bool full)
 {
     if (full)
-        return (struct experiment_extent){experiment->paper_cycles ? experiment->paper_cycles : experiment->cycles, 0};
-    return (struct experiment_extent){experiment->cycles, experiment->sample};
+        return (struct experiment_extent){.cycles =
+                                              experiment->paper_cycles ? experiment->paper_cycles : experiment->cycles};
+    return (struct experiment_extent){.cycles = experiment->cycles, .sample = experiment->sample};
 }
 
 enum corun_status experiment_campaign(const struct experiment *experiment, uint32_t part,
@@ -273,7 +274,7 @@ enum corun_status experiment_campaign(const struct experiment *experiment, uint3
                                       struct corun_campaign **campaign)
 {
     const struct experiment_part *chosen = &experiment->parts[part];
-    struct campaign_changes changes = {chosen->campaign, extent->cycles, extent->sample};
+    struct campaign_changes changes = {chosen->campaign, extent->cycles, extent->sample, extent->settle};
     *campaign = NULL;
     if (experiment->missing)
         return corun_report(list, CORUN_NOT_FOUND, (struct corun_place){experiment->path, 0, 0},

@@ -46,6 +46,7 @@ void experiment_destroy(struct experiment *experiment);
 struct experiment_extent {
     uint64_t cycles; /* window */
     uint64_t sample; /* combinations of mixes and goals; 0: all. A larger sample has all cases of a smaller one */
+    uint32_t settle; /* as in struct corun_case; 0: as the file says */
 };
 
 /* What the file asks for, or everything in the paper's window. */

@@ -54,7 +54,7 @@ static bool tell(void *user, const struct corun_campaign_progress *progress)
 static enum corun_status run_part(struct reproduction *run, uint32_t part, struct reproduction_outcome *sum)
 {
     const struct reproduction_request *request = run->request;
-    struct experiment_extent extent = {request->extent.cycles, run->sample};
+    struct experiment_extent extent = {request->extent.cycles, run->sample, request->extent.settle};
     struct corun_campaign_run_request campaign_run = request->run;
     struct corun_campaign_outcome outcome = {0};
     struct corun_campaign *campaign;
@@ -115,7 +115,7 @@ static uint64_t affordable(const struct reproduction *run, double seconds)
 static enum corun_status count_cases(struct reproduction *run)
 {
     const struct experiment *experiment = run->request->experiment;
-    struct experiment_extent extent = {run->request->extent.cycles, 1};
+    struct experiment_extent extent = {run->request->extent.cycles, 1, run->request->extent.settle};
     enum corun_status status = CORUN_OK;
     for (uint32_t part = 0; part < experiment->part_count && !status; part++) {
         struct corun_campaign *campaign;
