@@ -11,7 +11,7 @@
 #define FEWEST_BATCHES 8u
 #define NORMAL 1.96 /* standard deviations in half of an interval of 95 % */
 #define MILLION 1e6
-#define NARROWEST 1e-4       /* that an interval is taken for: batches that are equal weigh much, but not everything */
+#define NARROWEST 1e-6       /* that an interval is taken for: as finely as widths are known */
 #define ISOLATED_PARTS 256.0 /* of a cycle of the isolated run, so that slow applications have whole numbers, too */
 
 /* At which look these sums were taken: a step ends at it or soon after. */
