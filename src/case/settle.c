@@ -141,13 +141,13 @@ static double width_of(const struct ratio_point *points, uint32_t count)
 }
 
 /*
- * The first batches may still warm up: of the first third of them so many are left out that the rest agrees best (White, Simulation 69, 1997). False:
+ * The first batches may still warm up: of the first quarter of them so many are left out that the rest agrees best (White, Simulation 69, 1997). False:
  * nothing was done in a batch of any such rest.
  */
 static bool find_widths(const struct batches *batches, struct widths *best)
 {
     *best = (struct widths){0, (double)INFINITY, (double)INFINITY};
-    for (uint32_t first = 0; first <= batches->count / 3 && batches->count - first >= FEWEST_BATCHES; first++) {
+    for (uint32_t first = 0; first <= batches->count / 4 && batches->count - first >= FEWEST_BATCHES; first++) {
         struct widths these = {first, width_of(batches->held + first, batches->count - first),
                                width_of(batches->shared + first, batches->count - first)};
         bool known = isfinite(these.held) && isfinite(these.shared);
@@ -183,11 +183,16 @@ bool settle_estimate(const struct settle_series *series, const struct baseline_c
     return true;
 }
 
-bool settle_is_known(const struct settle_estimate *estimate, double half_width, double goal)
+bool settle_is_known(const struct settle_estimate *estimate, double half_width, uint64_t instructions,
+                     const struct settle_goal *goal)
 {
     if (!(estimate->half_width <= half_width))
         return false;
-    return !(goal > 0) || fabs(estimate->instructions - goal) > estimate->half_width;
+    if (!(goal->window > 0))
+        return true;
+    bool meets = estimate->instructions >= goal->window;
+    return fabs(estimate->instructions - goal->window) > estimate->half_width &&
+           ((double)instructions >= goal->now) == meets;
 }
 
 /* ---- the looks ---- */
@@ -197,6 +202,7 @@ struct settling {
     uint32_t applications;
     uint64_t window, look_cycles, begin; /* begin: of the first batch, at the earliest */
     uint64_t settled;
+    uint32_t known; /* looks, one after the other, at which everything was known */
     struct settle_series series[CORUN_MAX_APPLICATIONS];
     struct settle_estimate estimates[CORUN_MAX_APPLICATIONS];
 };
@@ -238,10 +244,13 @@ static bool look_at(struct settling *settling, uint32_t index, uint64_t cycle)
         return false;
     double window = (double)(settling->window - result.arrived_cycle);
     double half_width = run_isolated_ipc(member) * window * run->job->settle / MILLION;
-    double goal = member->goal_ipc > 0 ? member->goal_ipc * window : 0;
+    struct settle_goal goal = {0, 0};
+    if (member->goal_ipc > 0)
+        goal =
+            (struct settle_goal){member->goal_ipc * (double)(cycle - result.arrived_cycle), member->goal_ipc * window};
     return settle_estimate(&settling->series[index], &member->baseline.curve, result.thread_instructions,
                            settling->window - cycle, estimate) &&
-           settle_is_known(estimate, half_width, goal);
+           settle_is_known(estimate, half_width, result.thread_instructions, &goal);
 }
 
 bool settling_look(struct settling *settling, uint64_t cycle)
@@ -251,7 +260,9 @@ bool settling_look(struct settling *settling, uint64_t cycle)
         return false;
     for (uint32_t a = 0; a < settling->applications; a++)
         known = look_at(settling, a, cycle) && known;
-    if (known && cycle - settling->begin >= ratio_scale(settling->window, SETTLE_EARLIEST - SETTLE_WARM_UP, 100))
+    bool early = cycle - settling->begin < ratio_scale(settling->window, SETTLE_EARLIEST - SETTLE_WARM_UP, 100);
+    settling->known = known && !early ? settling->known + 1 : 0;
+    if (settling->known == SETTLE_LOOKS)
         settling->settled = cycle;
     return settling->settled != 0;
 }
@@ -269,6 +280,7 @@ const struct settle_estimate *settling_estimate(const struct settling *settling,
 void settling_archive(struct corun_archive *archive, struct settling *settling)
 {
     archive_section(archive, "settling", 1);
+    ARCHIVE(archive, settling->known);
     for (uint32_t a = 0; a < settling->applications; a++)
         ARCHIVE(archive, settling->series[a]);
 }

@@ -15,9 +15,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The first part of the window warms up, and no run ends before the second has passed. */
-#define SETTLE_WARM_UP 5u   /* percent */
-#define SETTLE_EARLIEST 20u /* percent */
+/*
+ * The first part of the window warms up, and no run ends before the second has passed: percent. What is known has to be known at so many looks, one after
+ * the other.
+ */
+#define SETTLE_WARM_UP 10u
+#define SETTLE_EARLIEST 20u
+#define SETTLE_LOOKS 5u
 
 /*
  * One application of the shared run: its sums at the ends of batches, from the end of the warm-up on. When there are too many batches, two become one:
@@ -49,8 +53,17 @@ struct settle_estimate {
 bool settle_estimate(const struct settle_series *series, const struct baseline_curve *curve, uint64_t instructions,
                      uint64_t left, struct settle_estimate *estimate);
 
-/* Whether that is good enough: so narrow, and `goal` instructions (0: none) are outside of the interval. */
-bool settle_is_known(const struct settle_estimate *estimate, double half_width, double goal);
+/* What a goal comes to, in instructions; 0: there is none. */
+struct settle_goal {
+    double now, window; /* at this cycle, and at the end of the window */
+};
+
+/*
+ * Whether an estimate is good enough: it is so narrow, the goal is outside of the interval, and the application is on that side of its goal already: a
+ * policy does something else with one that has reached its goal.
+ */
+bool settle_is_known(const struct settle_estimate *estimate, double half_width, uint64_t instructions,
+                     const struct settle_goal *goal);
 
 /* The looks at a shared run. */
 struct run;

@@ -12,7 +12,7 @@
 
 #define STEP 10000u
 #define WINDOW (100u * STEP)
-#define WARM_UP (5u * STEP)
+#define WARM_UP (10u * STEP)
 #define KNOWN(part) ((part)*100 * WINDOW) /* a part of what an application of 100 instructions per cycle does alone */
 
 /* Thread instructions per cycle from a cycle on. */
@@ -67,6 +67,13 @@ static double done(speed *of, uint64_t until)
     return sum;
 }
 
+static const struct settle_goal no_goal = {0, 0};
+
+static bool is_known(const struct settle_estimate *estimate, double part)
+{
+    return settle_is_known(estimate, KNOWN(part), 0, &no_goal);
+}
+
 static struct baseline_curve curve_of(speed *of)
 {
     struct baseline_curve curve = {0};
@@ -91,7 +98,7 @@ static void a_constant_rate_is_known_at_once(void **state)
     struct settle_estimate estimate;
     assert_true(estimate_at(constant, alone, 20 * STEP, &estimate));
     assert_float_equal(estimate.instructions, done(constant, WINDOW), 1);
-    assert_true(settle_is_known(&estimate, KNOWN(0.001), 0));
+    assert_true(is_known(&estimate, 0.001));
     assert_true(estimate.half_width > 0);
 }
 
@@ -103,22 +110,38 @@ static void too_few_batches_say_nothing(void **state)
     assert_true(estimate_at(constant, alone, WARM_UP + 8 * STEP, &estimate));
 }
 
-/* Neighbours are alike, which the interval knows: at no cycle of the first three quarters is it narrow. */
-static void a_ramp_is_not_known(void **state)
+/* The step after which so many looks have said that it is known; 100: none. */
+static uint32_t settles_after(speed *shared, speed *isolated, double part)
 {
-    (void)state;
     struct settle_estimate estimate;
-    for (uint64_t cycle = 10 * STEP; cycle <= 75 * STEP; cycle += STEP)
-        assert_true(!estimate_at(ramp, alone, cycle, &estimate) || !settle_is_known(&estimate, KNOWN(0.01), 0));
+    uint32_t known = 0;
+    for (uint32_t step = SETTLE_EARLIEST; step < 100; step++) {
+        bool now = estimate_at(shared, isolated, step * STEP, &estimate) && is_known(&estimate, part);
+        known = now ? known + 1 : 0;
+        if (known == SETTLE_LOOKS)
+            return step;
+    }
+    return 100;
 }
 
-/* The second phase begins in the thirteenth step. From then on nothing is known before a good part of the window has passed. */
-static void long_phases_are_not_known(void **state)
+static void what_is_steady_settles_early(void **state)
 {
     (void)state;
-    struct settle_estimate estimate;
-    for (uint64_t cycle = 15 * STEP; cycle <= 60 * STEP; cycle += STEP)
-        assert_true(!estimate_at(phases, alone, cycle, &estimate) || !settle_is_known(&estimate, KNOWN(0.02), 0));
+    assert_int_equal(settles_after(constant, alone, 0.001), SETTLE_EARLIEST + SETTLE_LOOKS - 1);
+}
+
+/* Neighbours are alike, which the interval knows. */
+static void a_ramp_does_not_settle(void **state)
+{
+    (void)state;
+    assert_in_range(settles_after(ramp, alone, 0.01), 80, 100);
+}
+
+/* Phases that the isolated run does not show: a good part of them has to be seen. */
+static void long_phases_do_not_settle(void **state)
+{
+    (void)state;
+    assert_in_range(settles_after(phases, alone, 0.02), 60, 100);
 }
 
 /* What the isolated run does later is expected here, too: half as fast, when it gets there. */
@@ -148,7 +171,7 @@ static void a_held_application_is_steady(void **state)
     struct settle_estimate estimate;
     assert_true(estimate_at(constant, flickering, 20 * STEP, &estimate));
     assert_float_equal(estimate.instructions, done(constant, WINDOW), 1e-4 * done(constant, WINDOW));
-    assert_true(settle_is_known(&estimate, KNOWN(0.01), 0));
+    assert_true(is_known(&estimate, 0.01));
 }
 
 static void nobody_is_faster_than_alone(void **state)
@@ -164,18 +187,34 @@ static void nobody_is_faster_than_alone(void **state)
     assert_float_equal(estimate.instructions, truth, 0.001 * truth);
 }
 
+/* 1000 ± 10 instructions, of which `now` are done after half of the window. */
+static bool decides(double half_width, uint64_t now, double goal)
+{
+    struct settle_estimate estimate = {1000, 10};
+    return settle_is_known(&estimate, half_width, now, &(struct settle_goal){goal / 2, goal});
+}
+
 static void a_goal_in_the_interval_is_not_decided(void **state)
 {
     (void)state;
-    struct settle_estimate estimate = {1000, 10};
-    assert_true(settle_is_known(&estimate, 10, 0));
-    assert_false(settle_is_known(&estimate, 9.9, 0));
-    assert_false(settle_is_known(&estimate, 10, 1000));
-    assert_false(settle_is_known(&estimate, 10, 990));
-    assert_false(settle_is_known(&estimate, 10, 1010));
-    assert_true(settle_is_known(&estimate, 10, 989));
-    assert_true(settle_is_known(&estimate, 10, 1011));
-    assert_false(settle_is_known(&(struct settle_estimate){1000, (double)NAN}, 10, 0));
+    assert_true(decides(10, 500, 0));
+    assert_false(decides(9.9, 500, 0));
+    assert_false(decides(10, 500, 1000));
+    assert_false(decides(10, 500, 990));
+    assert_false(decides(10, 500, 1010));
+    assert_true(decides(10, 500, 989));
+    assert_true(decides(10, 500, 1011));
+    assert_false(settle_is_known(&(struct settle_estimate){1000, (double)NAN}, 10, 0, &no_goal));
+}
+
+/* Its policy will treat it otherwise when it has reached the goal, or has lost it. */
+static void a_goal_that_is_still_to_be_crossed_is_not_decided(void **state)
+{
+    (void)state;
+    assert_false(decides(10, 400, 900));
+    assert_true(decides(10, 450, 900));
+    assert_false(decides(10, 600, 1100));
+    assert_true(decides(10, 549, 1100));
 }
 
 static void what_did_nothing_is_not_known(void **state)
@@ -231,12 +270,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_constant_rate_is_known_at_once),
         cmocka_unit_test(too_few_batches_say_nothing),
-        cmocka_unit_test(a_ramp_is_not_known),
-        cmocka_unit_test(long_phases_are_not_known),
+        cmocka_unit_test(what_is_steady_settles_early),
+        cmocka_unit_test(a_ramp_does_not_settle),
+        cmocka_unit_test(long_phases_do_not_settle),
         cmocka_unit_test(what_lies_ahead_is_known_from_the_isolated_run),
         cmocka_unit_test(a_held_application_is_steady),
         cmocka_unit_test(nobody_is_faster_than_alone),
         cmocka_unit_test(a_goal_in_the_interval_is_not_decided),
+        cmocka_unit_test(a_goal_that_is_still_to_be_crossed_is_not_decided),
         cmocka_unit_test(what_did_nothing_is_not_known),
         cmocka_unit_test(batches_become_longer),
         cmocka_unit_test(a_curve_ascends),

@@ -70,7 +70,7 @@ static void parts(void **state)
                    "  - {name: pairs, mixes: [{size: 2}]}\n"
                    "  - {name: trios, policies: [cooperative], mixes: [{size: 3}]}\n" FIGURES,
               CORUN_OK, list);
-    struct experiment_extent extent = {5000, 0};
+    struct experiment_extent extent = {.cycles = 5000};
     struct corun_campaign *campaign;
     assert_int_equal(experiment->part_count, 2);
     assert_int_equal(experiment_campaign(experiment, 0, &extent, list, &campaign), CORUN_OK);
