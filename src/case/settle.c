@@ -114,6 +114,12 @@ struct widths {
     double held, shared;
 };
 
+/* What was done in a batch; the estimator wants more than nothing, which one instruction of thousands is as good as. */
+static struct ratio_point point_of(uint64_t cycles, uint64_t done)
+{
+    return (struct ratio_point){cycles, done ? done : 1};
+}
+
 /* False: too few, or a policy has dropped work. */
 static bool make_batches(const struct settle_series *series, const struct baseline_curve *curve,
                          struct batches *batches)
@@ -127,22 +133,26 @@ static bool make_batches(const struct settle_series *series, const struct baseli
         uint64_t cycles = series->cycles[i + 1] - series->cycles[i];
         if (series->instructions[i + 1] < series->instructions[i])
             return false;
-        batches->held[i] = (struct ratio_point){cycles, series->instructions[i + 1] - series->instructions[i]};
-        batches->shared[i] = (struct ratio_point){cycles, (uint64_t)((after - before) * ISOLATED_PARTS)};
+        batches->held[i] = point_of(cycles, series->instructions[i + 1] - series->instructions[i]);
+        batches->shared[i] = point_of(cycles, (uint64_t)((after - before) * ISOLATED_PARTS));
         before = after;
     }
     return true;
 }
 
+/* Batches in which nothing was done at all agree, but on nothing. */
 static double width_of(const struct ratio_point *points, uint32_t count)
 {
-    uint64_t millionths = ratio_half_width_in_turn(points, count);
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < count; i++)
+        most = points[i].instructions > most ? points[i].instructions : most;
+    uint64_t millionths = most > 1 ? ratio_half_width_in_turn(points, count) : RATIO_UNKNOWN;
     return millionths == RATIO_UNKNOWN ? (double)INFINITY : fmax((double)millionths / MILLION, NARROWEST);
 }
 
 /*
  * The first batches may still warm up: of the first quarter of them so many are left out that the rest agrees best (White, Simulation 69, 1997). False:
- * nothing was done in a batch of any such rest.
+ * there is no interval.
  */
 static bool find_widths(const struct batches *batches, struct widths *best)
 {

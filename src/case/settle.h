@@ -48,7 +48,7 @@ struct settle_estimate {
  *     instructions per cycle, and never more than alone     an application that is held to a goal
  *     cycles of the isolated run per cycle                  one that has a share of the GPU
  *
- * False: too few batches, a batch in which nothing was done, or no curve.
+ * False: too few batches, nothing was done in them, or there is no curve.
  */
 bool settle_estimate(const struct settle_series *series, const struct baseline_curve *curve, uint64_t instructions,
                      uint64_t left, struct settle_estimate *estimate);

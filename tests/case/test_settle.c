@@ -235,6 +235,23 @@ static void what_did_nothing_is_not_known(void **state)
     assert_false(settle_estimate(&series, &curve, 20 * STEP * 50, 80 * STEP, &estimate));
 }
 
+/* It was held back after a while, and may go on: what it did before is not forgotten. */
+static void what_has_stopped_is_known_a_little(void **state)
+{
+    (void)state;
+    struct settle_series series = {.look_cycles = STEP, .batch_looks = 1};
+    struct baseline_curve curve = curve_of(alone);
+    struct settle_estimate estimate;
+    uint64_t instructions = 0;
+    for (uint64_t look = 10; look <= 24; look++) {
+        instructions += look < 13 ? 10 * STEP : 0;
+        settle_add(&series, look * STEP, instructions);
+    }
+    assert_true(settle_estimate(&series, &curve, instructions, 76 * STEP, &estimate));
+    assert_true(estimate.instructions > (double)instructions);
+    assert_true(estimate.half_width > estimate.instructions - (double)instructions);
+}
+
 /* 100 steps become at most 32 batches of one length, which lie side by side. */
 static void batches_become_longer(void **state)
 {
@@ -279,6 +296,7 @@ int main(void)
         cmocka_unit_test(a_goal_in_the_interval_is_not_decided),
         cmocka_unit_test(a_goal_that_is_still_to_be_crossed_is_not_decided),
         cmocka_unit_test(what_did_nothing_is_not_known),
+        cmocka_unit_test(what_has_stopped_is_known_a_little),
         cmocka_unit_test(batches_become_longer),
         cmocka_unit_test(a_curve_ascends),
     };
