@@ -111,6 +111,20 @@ class Runs(Reproduce):
         self.assertIn("20K cycles; the paper's: 100K", text)
         self.assertTrue(text.endswith("## Remarks\n\nOurs are made for a test.\n"))
 
+    def test_settled(self):
+        """Cases of their own, beside the same isolated runs; the page says what was simulated."""
+        self.assertEqual(self.counts(), (9, 0, 9))
+        self.assertEqual(self.counts("--settle", "5%"), (9, 3, 6))
+        page = self.markdown("--settle", "5%")
+        self.assertRegex(page, r"\* settled: \d of 6 cases ended before their window did, when speeds were known to 5 % of those alone; \d+ % of the cycles")
+        self.assertIn("--cycles 20K --settle 5% --markdown", page)
+        self.assertNotIn("settled", self.markdown())
+        self.reproduce("./tiny.yaml", "--settle", "0", status=USAGE)
+
+    def markdown(self, *arguments):
+        self.reproduce("./tiny.yaml", "-q", "--markdown", "tiny.md", *arguments)
+        return (self.folder / "tiny.md").read_text()
+
     def test_queues(self):
         self.write("queues.yaml", QUEUES)
         done = self.reproduce("./queues.yaml", "--markdown", "queues.md", "--html", "queues.html")
