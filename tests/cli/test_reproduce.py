@@ -113,17 +113,13 @@ class Runs(Reproduce):
 
     def test_settled(self):
         """Cases of their own, beside the same isolated runs; the page says what was simulated."""
-        self.assertEqual(self.counts(), (9, 0, 9))
-        self.assertEqual(self.counts("--settle", "5%"), (9, 3, 6))
-        page = self.markdown("--settle", "5%")
+        self.assertEqual(self.counts("--markdown", "full.md"), (9, 0, 9))
+        self.assertEqual(self.counts("--markdown", "early.md", "--settle", "5%"), (9, 3, 6))
+        full, page = ((self.folder / f"{name}.md").read_text() for name in ("full", "early"))
         self.assertRegex(page, r"\* settled: \d of 6 cases ended before their window did, when speeds were known to 5 % of those alone; \d+ % of the cycles")
         self.assertIn("--cycles 20K --settle 5% --markdown", page)
-        self.assertNotIn("settled", self.markdown())
+        self.assertNotIn("settle", full)
         self.reproduce("./tiny.yaml", "--settle", "0", status=USAGE)
-
-    def markdown(self, *arguments):
-        self.reproduce("./tiny.yaml", "-q", "--markdown", "tiny.md", *arguments)
-        return (self.folder / "tiny.md").read_text()
 
     def test_queues(self):
         self.write("queues.yaml", QUEUES)
