@@ -236,11 +236,6 @@ struct settling *settling_create(const struct run *run, struct arena *arena)
     return settling;
 }
 
-uint64_t settling_look_cycles(const struct settling *settling)
-{
-    return settling->look_cycles;
-}
-
 /* One application: what is known of it now. False: not enough, or it does not go on to the end of the window. */
 static bool look_at(struct settling *settling, uint32_t index, uint64_t cycle)
 {

@@ -72,9 +72,7 @@ struct corun_archive;
 
 /* Lives in the arena of the run, whose baselines and goals are known; NULL when out of memory. */
 struct settling *settling_create(const struct run *run, struct arena *arena);
-/* Cycles between two looks. */
-uint64_t settling_look_cycles(const struct settling *settling);
-/* After each of these: true: it has settled. */
+/* After every baseline_curve_step() cycles of the window. True: it has settled. */
 bool settling_look(struct settling *settling, uint64_t cycle);
 /* When it has; 0: it has not. */
 uint64_t settling_cycle(const struct settling *settling);
