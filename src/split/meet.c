@@ -308,22 +308,31 @@ static double end_of_granules(const struct corun_split_view *view, double second
 }
 
 /*
- * The last part of a GPU: what it is given later would end later, so the CPU's last granules must not be late. By the rates so far both end together with `balanced`; one
- * granule more for each thread, or two, if the CPU's last would end after a GPU that is as fast as it can be, and that loses more than the second
- * granule costs the GPU should the rates be right.
+ * The last part of a GPU: what it is given later would end later, so the CPU's last granules must not be late. The time that the GPU needs has two readings: by the rates so far, and as
+ * fast as it can be. Of `balanced` and one to four granules more for each thread, the part that loses least in the worse reading, over the best part of that reading.
  */
 static double last_part(const struct corun_split_view *view, const struct line *line, const struct line *earliest,
                         double shared, double others, double balanced)
 {
-    double granules = (double)view->granularity * view->threads,
-           parts[] = {balanced + granules, balanced + 2 * granules};
-    const struct line *readings[] = {line, earliest};
-    double ends[2][2]; /* by part and reading */
-    for (int i = 0; i < 2; i++)
-        for (int k = 0; k < 2; k++)
-            ends[i][k] = fmax(readings[k]->fixed + parts[i] * readings[k]->each,
-                              end_of_granules(view, (shared - parts[i]) / others, busy_seconds(view)));
-    return ends[0][1] / ends[1][1] > ends[1][0] / ends[0][0] ? parts[1] : parts[0];
+    enum { COUNTS = 4, READINGS = 2 }; /* granules more, from one on */
+    const struct line *readings[READINGS] = {line, earliest};
+    double granules = (double)view->granularity * view->threads, ends[COUNTS][READINGS],
+           best[READINGS] = {INFINITY, INFINITY}, least = INFINITY, part = balanced;
+    for (int i = 0; i < COUNTS; i++)
+        for (int k = 0; k < READINGS; k++) {
+            double given = balanced + (i + 1) * granules;
+            ends[i][k] = fmax(readings[k]->fixed + given * readings[k]->each,
+                              end_of_granules(view, (shared - given) / others, busy_seconds(view)));
+            best[k] = fmin(best[k], ends[i][k]);
+        }
+    for (int i = 0; i < COUNTS; i++) {
+        double lost = fmax(ends[i][0] / best[0], ends[i][1] / best[1]);
+        if (lost < least) {
+            least = lost;
+            part = balanced + (i + 1) * granules;
+        }
+    }
+    return part;
 }
 
 /* So that a GPU and all others end together. */

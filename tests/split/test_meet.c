@@ -282,7 +282,7 @@ static void meet_leaves_the_cpu_no_granule_that_may_be_late(void **state)
     view.full[1] = 655360;
     view.delivery[1] = 8.69e-6;
     corun_split_strategy_find("meet")(&view, &decision);
-    assert_int_equal(decision.parts[1], 3072);
+    assert_int_equal(decision.parts[1], 4096);
 }
 
 /* A real GPU that has been given so much of 16000 iterations; none has ended yet. The CPU is idle. */
