@@ -2,6 +2,7 @@
 /* The loop of a worker, as PTX. The texts are those of worker_sheet.h. */
 #include "rewrite/worker_loop.h"
 
+#include "rewrite/worker_ranges.h"
 #include "rewrite/worker_sheet.h"
 #include "rewrite/workers.h"
 
@@ -22,8 +23,6 @@ HAS(worker_arguments, grid_y, 48);
 HAS(worker_arguments, layer_reciprocal, 56);
 HAS(worker_arguments, grid_id, 24);
 HAS(worker_arguments, stride, 60);
-HAS(worker_arguments, ranges, 64);
-HAS(worker_arguments, range_more, 68);
 HAS(worker_dropping_arguments, returned, 80);
 HAS(worker_dropping_arguments, room, 88);
 HAS(worker_completing_arguments, mark, 80);
@@ -39,7 +38,7 @@ HAS(worker_place, limit, 0);
 HAS(worker_place, resident, 2);
 HAS(worker_place, done, 4);
 HAS(worker_place, busy, 8);
-_Static_assert(sizeof(struct worker_place) == 16 && WORKERS_RANGE_GROUP == 64, "the text has this");
+_Static_assert(sizeof(struct worker_place) == 16, "the text has this");
 _Static_assert(WORKERS_SEATED == 1 && WORKERS_STRICT == 2 && WORKERS_TELL == 4 && WORKERS_DIRECT == 8 &&
                    WORKERS_HAS_LAYERS == 16 && WORKERS_DROP == 32 && WORKERS_COMPLETE == 64 &&
                    (WORKERS_AT_ONCE & 15) == 8 && WORKERS_MOST_SHIFT == 16,
@@ -227,8 +226,6 @@ static const char rare_parting[] = "$PART:\n"
                                    "@%p bra $PARTED;\n"
                                    "atom.global.add.u32 %drawn, [%queue], 1;\n"
                                    "mul.lo.u32 %u, %row, %rows;\n";
-static const char fewer_draws[] = "mul.lo.u32 %t, %ranges, %further;\n"
-                                  "sub.u32 %u, %u, %t;\n";
 static const char rare_parting_waiting[] = "setp.lt.u32 %p, %drawn, %u;\n"
                                            "@%p bra $STAY;\n"
                                            "$WAIT:\n";
@@ -476,31 +473,6 @@ static const char layer_text[] = "<test 16>"
                                  "@%p sub.u32 %b, %b, %layer;\n"
                                  "@%p add.u32 %c, %c, 1;\n";
 
-/*
- * The thread blocks of draw number d, where d is below %ranges: worker_arguments_range. %a: the first one, or the only one. What a range has left is in shared memory, for the
- * elected thread. All of a range but the last one are counted beforehand.
- */
-static const char range_number[] = "ld.param.v2.u32 {%ranges, %further}, [arguments+64];\n"
-                                   "$NUMBER:\n"
-                                   "min.u32 %a, %drawn, %ranges;\n"
-                                   "and.b32 %a, %a, -64;\n"
-                                   "mad.lo.u32 %a, %a, %further, %drawn;\n"
-                                   "setp.lt.u32 %ranging, %drawn, %ranges;\n";
-static const char range_left[] = "@%ranging st.shared.v2.b32 [worker+32], {%a, %further};\n";
-static const char range_count[] = "@!%ranging bra $COUNTED;\n"
-                                  "<place>"
-                                  "red.global.add.u32 [%place+4], %further;\n"
-                                  "$COUNTED:\n";
-
-static const char range_step[] = "STEP:\n"
-                                 "ld.shared.v2.b32 {%a, %further}, [worker+32];\n"
-                                 "ld.param.v4.u32 {%row, %reciprocal, %rows, %flags}, [arguments+32];\n"
-                                 "mov.u32 %owed, <UNLIMITED>;\n"
-                                 "add.u32 %a, %a, 64;\n"
-                                 "sub.u32 %further, %further, 1;\n"
-                                 "setp.ne.u32 %ranging, %further, 0;\n"
-                                 "st.shared.v2.b32 [worker+32], {%a, %further};\n";
-
 /* By barriers, what was drawn is %x; -1 where nothing was. */
 static const char saying[] = "mul.lo.u32 %t, %row, %rows;\n"
                              "setp.lt.u32 %p, %drawn, %t;\n"
@@ -590,7 +562,7 @@ static void put_drawn(const struct sheet *sheet, const struct worker_shape *shap
     if (!shape->by_barriers || shape->completes)
         sheet_put_at(sheet,
                      sheet->drops    ? returned
-                     : shape->ranges ? range_number
+                     : shape->ranges ? worker_range_number
                                      : "$NUMBER:\nmov.u32 %a, %drawn;\n",
                      at);
     sheet_put_at(sheet, shape->completes ? parting : "", at);
@@ -598,15 +570,15 @@ static void put_drawn(const struct sheet *sheet, const struct worker_shape *shap
         sheet_put(sheet, saying);
         return;
     }
-    sheet_put(sheet, shape->ranges ? range_left : "");
+    sheet_put(sheet, shape->ranges ? worker_range_left : "");
     put_slot(sheet, shape, at);
-    sheet_put_at(sheet, shape->ranges ? range_count : "", at);
+    sheet_put_at(sheet, shape->ranges ? worker_range_count : "", at);
 }
 
 /* What is next is of the same range. */
 static void put_step(const struct sheet *sheet, const struct worker_shape *shape)
 {
-    sheet_put(sheet, range_step);
+    sheet_put(sheet, worker_range_step);
     put_slot(sheet, shape, "STEP_");
     sheet_put(sheet, "bra NEXT;\n");
 }
@@ -698,7 +670,7 @@ static void put_beginning(const struct sheet *sheet, const struct worker_shape *
 static void put_rare_parting(const struct sheet *sheet, const struct worker_shape *shape, const char *at, bool sleeps)
 {
     sheet_put_at(sheet, rare_parting, at);
-    sheet_put(sheet, shape->ranges ? fewer_draws : "");
+    sheet_put(sheet, shape->ranges ? worker_range_draws : "");
     sheet_put_at(sheet, rare_parting_waiting, at);
     sheet_put(sheet, sleeps ? sleeping : "");
     sheet_put_at(sheet, rare_parting_end, at);
