@@ -12,7 +12,7 @@ import functools
 import os
 from typing import Any, Callable, Iterator, NamedTuple
 
-POLICY_VERSION = 5
+POLICY_VERSION = 6
 ALL = 0xFFFFFFFF
 OK = 0
 INSTALLED = "/usr/local/lib/libcorun.so"  # by `make install`, also where nobody has called ldconfig
