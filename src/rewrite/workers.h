@@ -18,6 +18,7 @@
  *                 places[s].resident -= 1, and the worker ends. Where the limit says
  *                 `after`, it waits until that place is empty. A worker that is SEATED stays whatever the limit says.
  *     draw        index = queue.next, queue.next += 1, in one step. From queue.total on: nothing is left, and the worker leaves.
+ *                 A draw may be of several thread blocks, which the worker runs one after the other: worker_arguments_range.
  *     run         the old kernel, with %ctaid made of the index, x fastest, and %nctaid and %gridid from the arguments. Shortly before the
  *                 end of the thread block: places[s].done += 1, and the next draw, so that nothing is waited for.
  *     stay?       Behind each thread block: if places[s].resident was above places[s].limit when that was counted, and no other worker

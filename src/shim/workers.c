@@ -126,10 +126,10 @@ static int make_in_queue(struct making *making)
 static void set_range(struct making *making)
 {
     const struct shape *shape = making->shape;
+    if (!making->kernel->ranges || shape->workers >= shape->total)
+        return;
     const uint64_t block_ns = atomic_load(&making->kernel->block_ps) * shape->workers / 1000;
-    if (making->kernel->ranges)
-        worker_arguments_range(&making->arguments.plain, worker_range_blocks(block_ns, WORKERS_RANGE_NS),
-                               shape->workers);
+    worker_arguments_range(&making->arguments.plain, worker_range_blocks(block_ns, WORKERS_RANGE_NS), shape->workers);
 }
 
 /* One launch, whose last worker stays, and which may grow; where it cannot, two. */
