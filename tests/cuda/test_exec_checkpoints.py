@@ -145,8 +145,10 @@ class Checkpoints(unittest.TestCase):
         self.assertIn(-signal.SIGKILL, self.kill_and_go_on(lambda process: process.send_signal(signal.SIGKILL), 0.5))
 
     def test_terminated(self):
+        """On a busy machine it may not have come to where it takes the signal: then it ends by it, and there is nothing to save."""
         statuses = self.kill_and_go_on(lambda process: process.send_signal(signal.SIGTERM), 0.5)
-        self.assertEqual(set(statuses[:-1]), {128 + signal.SIGTERM})
+        self.assertIn(128 + signal.SIGTERM, statuses)
+        self.assertLessEqual(set(statuses[:-1]), {128 + signal.SIGTERM, -signal.SIGTERM})
 
     def test_one_more_when_it_is_told_to_end(self):
         """Between two calls of a program that rests, and at SIGINT, which a terminal sends to all of its group."""
