@@ -69,8 +69,8 @@ static enum corun_status find_keeps(const struct workload *workload, const struc
 static enum corun_status note_kernel(const struct runtime *runtime, const struct rewritten *rewritten,
                                      struct workload_launch *launch, bool workers)
 {
-    const struct command *command = launch->command;
-    const struct rewritten_kernel *kernel = command ? rewritten_kernel_find(rewritten, command->kernel) : NULL;
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there are as many commands with a kernel as launches */
+    const struct rewritten_kernel *kernel = rewritten_kernel_find(rewritten, launch->command->kernel);
     const char *refusal = kernel ? kernel->refusal : NULL;
     if (workers && !refusal && launch->tbs > WORKERS_MOST_BLOCKS)
         refusal = "its grid has more thread blocks than a queue of workers";
@@ -85,6 +85,7 @@ static enum corun_status note_kernel(const struct runtime *runtime, const struct
 static enum corun_status note_drops(const struct workload *workload, const struct ptx_module *module,
                                     const struct rewritten *rewritten, struct workload_launch *launch)
 {
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there are as many commands with a kernel as launches */
     const struct rewritten_kernel *kernel = rewritten_kernel_find(rewritten, launch->command->kernel);
     const struct ptx_function *function = ptx_module_function(module, launch->command->kernel);
     const char *keeps = !kernel || !function ? "it is not there" : kernel->drops_text;
