@@ -75,6 +75,36 @@ static void meet_gives_no_pieces_that_the_host_is_late_with(void **state)
 }
 
 /* Two granules are open, one of which a thread of the CPU has begun. That takes the CPU 3 ms or more, and the GPU 50 us. */
+/*
+ * The first 100 of 1000 iterations have taken a GPU 1 ms. The CPU has no granule that counts: it has given its only one up. All that is open is for the
+ * GPU, and in one piece its bytes would not move beside its thread blocks.
+ */
+static void meet_gives_what_is_left_in_pieces(void **state)
+{
+    (void)state;
+    struct corun_split_step step = {.iterations = 1000, .end = 1e-3};
+    struct corun_split_view view = {.iterations = 1000,
+                                    .left = 900,
+                                    .granularity = 1,
+                                    .device_count = 2,
+                                    .threads = 1,
+                                    .now = 1e-3,
+                                    .step_count = 1,
+                                    .steps = &step,
+                                    .parameters = &defaults};
+    step.part[0] = (struct corun_split_part){.seconds = 1e-3};
+    step.part[1] = (struct corun_split_part){.begin = 900, .end = 1000, .done = 100, .seconds = 1e-3, .fed = true};
+    view.usable[0] = view.usable[1] = view.may_race = true;
+    view.most[0] = 1;
+    view.most[1] = 8;
+    for (uint64_t piece = 0; piece <= 400; piece += 400) {
+        struct corun_split_decision decision = {0};
+        view.piece[1] = piece;
+        corun_split_strategy_find("meet")(&view, &decision);
+        assert_int_equal(decision.parts[1], piece ? 299 : 899); /* of 899: the CPU may have begun one */
+    }
+}
+
 static void meet_gives_a_granule_to_the_faster_side(void **state)
 {
     struct corun_split_step step = {.iterations = 64, .end = 50e-6};
@@ -346,6 +376,7 @@ int main(void)
         cmocka_unit_test(meet_gives_a_small_task_whole),
         cmocka_unit_test(meet_gives_no_pieces_that_the_host_is_late_with),
         cmocka_unit_test(meet_gives_a_granule_to_the_faster_side),
+        cmocka_unit_test(meet_gives_what_is_left_in_pieces),
         cmocka_unit_test(meet_keeps_two_pieces_under_way),
         cmocka_unit_test(meet_leaves_everything_to_a_gpu_that_is_sooner),
         cmocka_unit_test(meet_gives_whole_thread_blocks),
