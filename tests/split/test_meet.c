@@ -74,7 +74,6 @@ static void meet_gives_no_pieces_that_the_host_is_late_with(void **state)
     assert_in_range(further_part_of_meet(10e-3), 19000, 20001);
 }
 
-/* Two granules are open, one of which a thread of the CPU has begun. That takes the CPU 3 ms or more, and the GPU 50 us. */
 /*
  * The first 100 of 1000 iterations have taken a GPU 1 ms. The CPU has no granule that counts: it has given its only one up. All that is open is for the
  * GPU, and in one piece its bytes would not move beside its thread blocks.
@@ -105,6 +104,7 @@ static void meet_gives_what_is_left_in_pieces(void **state)
     }
 }
 
+/* Two granules are open, one of which a thread of the CPU has begun. That takes the CPU 3 ms or more, and the GPU 50 us. */
 static void meet_gives_a_granule_to_the_faster_side(void **state)
 {
     struct corun_split_step step = {.iterations = 64, .end = 50e-6};
