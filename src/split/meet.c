@@ -353,7 +353,8 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
     if (!(others > 0)) { /* the threads of the CPU may have begun a granule each; or `done` has that in it */
         double begun = busy_seconds(view) > 0 ? 0 : (double)view->granularity * view->threads;
         double least = HANDING * view->handing[device] * record->rate, piece = (double)view->piece[device];
-        return fmax((double)view->granularity, equal_piece(open - begun, (uint64_t)(piece > 0 ? fmax(piece, least) : 0)));
+        return fmax((double)view->granularity,
+                    equal_piece(open - begun, (uint64_t)(piece > 0 ? fmax(piece, least) : 0)));
     }
     double balanced = balanced_part(&line, shared, others, 0), unheld = strategy_unheld(view, device, balanced);
     if (unheld > 0) { /* it has to be moved before */
