@@ -1105,8 +1105,8 @@ class Streams(Command):
         done = self.run_command(*run, "kept/x.json", status=FILE, preexec_fn=no_room)
         self.assertIn("kept/x.json: not everything could be written: File too large", done.stderr)
         self.run_command(*run, "kept/new.json", status=FILE, preexec_fn=no_room)
-        with subprocess.Popen([CORUN, *self.launch("endless", "--functional", "--json", "kept/x.json")], cwd=self.folder,
-                              env=self.environment, stderr=subprocess.DEVNULL) as process:
+        with subprocess.Popen([CORUN, *self.launch("endless", "--functional", "--watchdog", "1000G", "--json", "kept/x.json")],
+                              cwd=self.folder, env=self.environment, stderr=subprocess.DEVNULL) as process:
             time.sleep(0.3)
             process.kill()
         self.assertEqual(process.returncode, -signal.SIGKILL)  # it had not ended by itself
