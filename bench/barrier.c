@@ -63,7 +63,7 @@ int main(int argc, char **argv)
             double start = nanoseconds();
             for (int round = 0; round < ROUNDS; round++) {
                 meeting.wanted += threads;
-                team_run(team, meet, &meeting, threads);
+                team_run(team, NULL, meet, &meeting, threads);
             }
             batches[b] = (nanoseconds() - start) / ROUNDS;
         }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What host threads can share: the time of every SM and of every channel in each step, taken on one thread, and from these how long the steps
- * take on more threads, which take the next SM or channel whenever they are done with one. That is a bound: caches of the host are left out,
- * and the simulator's threads keep to SMs of their own as long as these have work (src/gpu/team.c); bench_scaling takes real times.
+ * What host threads can share: the time of every SM and of every channel in each step, taken on one thread, and of what the memory system does
+ * before and after its channels; and from these how long the steps take on more threads. The first does what the memory system owes beside the
+ * SMs (src/gpu/follower.h), the others take the next SM whenever they are done with one, and channels when there is no SM left. That is a
+ * bound: caches of the host are left out, and the simulator's threads keep to SMs of their own as long as these have work
+ * (src/gpu/team.c); bench_scaling takes real times.
  *
  *     bench_threads [-g GPU]… [-c CYCLES] [-n RUNS] [-b NANOSECONDS] WORKLOAD …
  *
@@ -26,15 +28,22 @@
 #define MOST_GPUS 16
 #define MOST_ROUNDS 200000u
 #define MOST_TASKS 20000000u
+#define NOBODY UINT32_MAX
 
-enum phase { PHASE_SMS, PHASE_CHANNELS, PHASES };
+enum phase { PHASE_SMS, PHASE_CHANNELS, PHASE_MEMORY, PHASES };
 
 static const uint32_t thread_counts[] = {2, 4, 8, 16};
 #define THREAD_COUNTS (sizeof thread_counts / sizeof *thread_counts)
+#define MOST_THREADS 16
 
+/* Parts of one kind in `tasks`. */
+struct parts {
+    uint32_t first, count;
+};
+
+/* SMs, channels, or both: SMs, beside them what the memory system does before its channels, channels, what it does after them. */
 struct round {
-    enum phase phase;
-    uint32_t first, count; /* of its parts in `tasks` */
+    struct parts sms, channels, before, after;
 };
 
 struct team {
@@ -44,6 +53,8 @@ struct team {
     uint32_t round_count, task_count;
     uint32_t rounds_known; /* of the runs before */
     double reading;        /* what one reading of the clock takes */
+    double last;           /* when it was last read */
+    struct round *beside;  /* the round that a round may be within; NULL: none */
     bool full, differs;
 };
 
@@ -62,50 +73,114 @@ struct team *team_create(uint32_t threads)
     return &the_team;
 }
 
+uint32_t team_threads(const struct team *team)
+{
+    (void)team;
+    return MOST_THREADS;
+}
+
 void team_destroy(struct team *team)
 {
     (void)team;
 }
 
-void team_run(struct team *team, void (*work)(void *user, uint32_t index), void *user, uint32_t count)
+/* What has been done since the clock was last read is the next part. */
+static void note(struct team *team, struct parts *parts)
 {
-    if (!team->sms)
-        team->sms = work;
-    bool known = team->round_count < team->rounds_known;
-    struct round round = {work == team->sms ? PHASE_SMS : PHASE_CHANNELS, team->task_count, count};
-    if (team->round_count == MOST_ROUNDS || team->task_count + count > MOST_TASKS)
+    double time = now(), taken = time - team->last - team->reading;
+    team->last = time;
+    if (team->task_count == MOST_TASKS)
         team->full = true;
-    if (known &&
-        (team->rounds[team->round_count].phase != round.phase || team->rounds[team->round_count].first != round.first ||
-         team->rounds[team->round_count].count != count))
-        team->differs = true;
-    double last = now();
-    for (uint32_t i = 0; i < count; i++) {
-        work(user, i);
-        double time = now(), taken = time - last - team->reading;
-        last = time;
-        if (team->full)
-            continue;
-        float *task = &team->tasks[round.first + i], nanoseconds = taken > 0 ? (float)taken : 0;
-        *task = known && *task < nanoseconds ? *task : nanoseconds;
-    }
     if (team->full)
         return;
-    team->rounds[team->round_count++] = round;
-    team->task_count += count;
+    float *task = &team->tasks[team->task_count++], nanoseconds = taken > 0 ? (float)taken : 0;
+    *task = team->rounds_known && *task < nanoseconds ? *task : nanoseconds;
+    if (!parts->count++)
+        parts->first = (uint32_t)(task - team->tasks);
 }
 
-/* How long the round takes on so many threads: each takes the next part when it is free. */
+static void run(struct team *team, struct parts *parts, void (*work)(void *user, uint32_t index), void *user,
+                uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        work(user, i);
+        note(team, parts);
+    }
+}
+
+static void end_round(struct team *team, const struct round *round)
+{
+    if (team->round_count == MOST_ROUNDS)
+        team->full = true;
+    if (team->full)
+        return;
+    struct round *known = &team->rounds[team->round_count++];
+    team->differs |= team->round_count <= team->rounds_known && memcmp(known, round, sizeof *known) != 0;
+    *known = *round;
+}
+
+void team_run(struct team *team, struct team_kind *kind, void (*work)(void *user, uint32_t index), void *user,
+              uint32_t count)
+{
+    (void)kind;
+    struct round alone = {0}, *round = team->beside ? team->beside : &alone;
+    if (!team->sms)
+        team->sms = work;
+    if (round == &alone)
+        team->last = now();
+    else
+        note(team, &round->before);
+    run(team, work == team->sms ? &round->sms : &round->channels, work, user, count);
+    if (round == &alone)
+        end_round(team, round);
+}
+
+void team_run_beside(struct team *team, struct team_kind *kind, void (*work)(void *user, uint32_t index), void *user,
+                     uint32_t count, void (*first)(void *user), void *first_user)
+{
+    (void)kind;
+    struct round round = {0};
+    team->beside = &round;
+    team->last = now();
+    first(first_user);
+    team->beside = NULL;
+    note(team, round.channels.count ? &round.after : &round.before);
+    run(team, &round.sms, work, user, count);
+    end_round(team, &round);
+}
+
+static double sum(const struct team *team, const struct parts *parts)
+{
+    double total = 0;
+    for (uint32_t i = 0; i < parts->count; i++)
+        total += (double)team->tasks[parts->first + i];
+    return total;
+}
+
+/* How long the round takes on so many threads: each takes the next part when it is free, the first one of the memory system, the others of the SMs. */
 static double makespan(const struct team *team, const struct round *round, uint32_t threads)
 {
-    double free_at[16] = {0}, last = 0;
-    for (uint32_t i = 0; i < round->count; i++) {
-        uint32_t first = 0;
-        for (uint32_t t = 1; t < threads; t++)
-            first = free_at[t] < free_at[first] ? t : first;
-        free_at[first] += (double)team->tasks[round->first + i];
-        last = free_at[first] > last ? free_at[first] : last;
+    double free_at[MOST_THREADS] = {sum(team, &round->before)}, open = free_at[0], channels_done = open, last = 0;
+    const struct parts *sms = &round->sms, *channels = &round->channels;
+    bool in_memory_system = channels->count + round->after.count > 0;
+    for (uint32_t sm = 0, channel = 0; sm < sms->count || in_memory_system;) {
+        uint32_t t = in_memory_system ? 0 : NOBODY;
+        for (uint32_t i = 0; i < threads; i++)
+            if ((sm < sms->count || channel < channels->count) && (t == NOBODY || free_at[i] < free_at[t]))
+                t = i;
+        if (t == 0 && in_memory_system && channel == channels->count) {
+            free_at[0] = channels_done + sum(team, &round->after);
+            in_memory_system = false;
+        } else if ((t == 0 && in_memory_system) || sm == sms->count) {
+            double start = free_at[t] > open ? free_at[t] : open;
+            free_at[t] = start + (double)team->tasks[channels->first + channel++];
+            channels_done = free_at[t] > channels_done ? free_at[t] : channels_done;
+        } else {
+            free_at[t] += (double)team->tasks[sms->first + sm++];
+        }
     }
+    for (uint32_t t = 0; t < threads; t++)
+        last = free_at[t] > last ? free_at[t] : last;
     return last;
 }
 
@@ -158,6 +233,7 @@ static bool measure(const struct corun_gpu_config *config, const struct corun_wo
     for (int run = 0; run < runs; run++) {
         double elapsed, parts = 0;
         team->round_count = team->task_count = 0;
+        team->beside = NULL;
         if (!run_once(config, workload, cycles, list, &elapsed, result))
             return false;
         team->rounds_known = team->round_count;
@@ -167,7 +243,7 @@ static bool measure(const struct corun_gpu_config *config, const struct corun_wo
         }
         for (uint32_t i = 0; i < team->task_count; i++)
             parts += (double)team->tasks[i] + team->reading;
-        double alone = elapsed - parts - (double)team->round_count * team->reading;
+        double alone = elapsed - parts;
         result->alone = run == 0 || alone < result->alone ? alone : result->alone;
     }
     return true;
@@ -180,7 +256,9 @@ static void add_up(const struct team *team, double barrier, struct result *resul
         result->shared[n] = result->alone;
     for (uint32_t r = 0; r < team->round_count; r++) {
         const struct round *round = &team->rounds[r];
-        result->phases[round->phase] += makespan(team, round, 1);
+        result->phases[PHASE_SMS] += sum(team, &round->sms);
+        result->phases[PHASE_CHANNELS] += sum(team, &round->channels);
+        result->phases[PHASE_MEMORY] += sum(team, &round->before) + sum(team, &round->after);
         for (size_t n = 0; n < THREAD_COUNTS; n++)
             result->shared[n] += makespan(team, round, thread_counts[n]) + barrier;
     }
@@ -199,11 +277,13 @@ static bool report(const char *gpu, const char *name, const char *data, uint64_t
     if (!fine)
         return false;
     add_up(&the_team, barrier, &result);
-    double whole = result.alone + result.phases[PHASE_SMS] + result.phases[PHASE_CHANNELS];
-    printf("%-20s %4u %-14s %6.2f %9.1f %6.1f %6.1f %6.1f", gpu, config.sms, name,
+    double whole = result.alone;
+    for (int p = 0; p < PHASES; p++)
+        whole += result.phases[p];
+    printf("%-20s %4u %-14s %6.2f %9.1f %6.1f %6.1f %6.1f %6.1f", gpu, config.sms, name,
            (double)result.instructions / whole * 1e3, whole * 1e-3 / result.rounds,
            100 * result.phases[PHASE_SMS] / whole, 100 * result.phases[PHASE_CHANNELS] / whole,
-           100 * result.alone / whole);
+           100 * result.phases[PHASE_MEMORY] / whole, 100 * result.alone / whole);
     for (size_t n = 0; n < THREAD_COUNTS; n++)
         printf(" %6.2f", whole / result.shared[n]);
     printf(" %8zu\n", result.bytes / config.sms / 1024);
@@ -251,8 +331,8 @@ int main(int argc, char **argv)
     the_team.reading = cost_of_reading();
     bool fine = list && the_team.rounds && the_team.tasks && optind < argc &&
                 corun_data_directory(data, sizeof data, list) == CORUN_OK;
-    printf("%-20s %4s %-14s %6s %9s %6s %6s %6s %6s %6s %6s %6s %8s\n", "GPU", "SMs", "workload", "M/s", "us/round",
-           "SMs %", "chan %", "alone%", "x on 2", "4", "8", "16", "KB/SM");
+    printf("%-20s %4s %-14s %6s %9s %6s %6s %6s %6s %6s %6s %6s %6s %8s\n", "GPU", "SMs", "workload", "M/s", "us/round",
+           "SMs %", "chan %", "mem %", "alone%", "x on 2", "4", "8", "16", "KB/SM");
     for (int g = 0; g < gpu_count; g++)
         for (int w = optind; w < argc && fine; w++)
             fine = report(gpus[g], argv[w], data, cycles, runs, barrier, list);

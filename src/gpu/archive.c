@@ -13,6 +13,7 @@
 void corun_gpu_checkpoints(struct corun_gpu *gpu, const struct corun_checkpoints *checkpoints)
 {
     gpu->checkpoints = *checkpoints;
+    follower_keep_to_steps(gpu->follower);
     gpu->checkpoint_next = checkpoints->save ? checkpoints->next : NEVER;
 }
 
@@ -256,7 +257,7 @@ static void archive_use(struct corun_archive *archive, const struct corun_gpu *g
 static void archive_machine(struct corun_archive *archive, struct corun_gpu *gpu)
 {
     static const struct archive_hole holes[] = {ARCHIVE_HOLE(struct corun_gpu, config),
-                                                ARCHIVE_HOLE(struct corun_gpu, memory),
+                                                ARCHIVE_HOLE(struct corun_gpu, follower),
                                                 ARCHIVE_HOLE(struct corun_gpu, sms),
                                                 ARCHIVE_HOLE(struct corun_gpu, use),
                                                 ARCHIVE_HOLE(struct corun_gpu, power),
@@ -265,6 +266,7 @@ static void archive_machine(struct corun_archive *archive, struct corun_gpu *gpu
                                                 ARCHIVE_HOLE(struct corun_gpu, cluster_network),
                                                 ARCHIVE_HOLE(struct corun_gpu, clusters),
                                                 ARCHIVE_HOLE(struct corun_gpu, team),
+                                                ARCHIVE_HOLE(struct corun_gpu, sm_rounds),
                                                 ARCHIVE_HOLE(struct corun_gpu, sampling),
                                                 ARCHIVE_HOLE(struct corun_gpu, saved_tbs),
                                                 ARCHIVE_HOLE(struct corun_gpu, leaving),
@@ -274,9 +276,6 @@ static void archive_machine(struct corun_archive *archive, struct corun_gpu *gpu
                                                 ARCHIVE_HOLE(struct corun_gpu, limits),
                                                 ARCHIVE_HOLE(struct corun_gpu, partitions_given),
                                                 ARCHIVE_HOLE(struct corun_gpu, list),
-                                                ARCHIVE_HOLE(struct corun_gpu, packets),
-                                                ARCHIVE_HOLE(struct corun_gpu, sorted),
-                                                ARCHIVE_HOLE(struct corun_gpu, sorted_capacity),
                                                 ARCHIVE_HOLE(struct corun_gpu, trace),
                                                 ARCHIVE_HOLE(struct corun_gpu, trace_user),
                                                 ARCHIVE_HOLE(struct corun_gpu, see),
@@ -319,7 +318,7 @@ void corun_gpu_archive(struct corun_gpu *gpu, struct corun_archive *archive)
     archive_leaving(archive, gpu);
     archive_section(archive, "memory", 1);
     if (archive_fine(archive))
-        memory_system_archive(archive, gpu->memory);
+        memory_system_archive(archive, follower_memory(gpu->follower));
     for (uint32_t s = 0; s < gpu->config.sms && archive_fine(archive); s++) {
         archive_section(archive, "sm", 2);
         archive_use(archive, gpu, &gpu->use[s]);

@@ -38,9 +38,6 @@ struct cluster_network *cluster_network_create(const struct corun_gpu_config *co
     struct cluster_network *network = calloc(1, sizeof *network);
     if (!network)
         return NULL;
-    uint32_t slots = 1;
-    while (slots < config->icnt_buffer)
-        slots *= 2;
     *network = (struct cluster_network){.sms = config->sms,
                                         .port_bytes = config->cluster_port_bytes,
                                         .there = config->cluster_latency / 2,
@@ -50,10 +47,8 @@ struct cluster_network *cluster_network_create(const struct corun_gpu_config *co
                                         .perform = perform,
                                         .user = user};
     bool complete = network->ports && network->rings;
-    for (uint32_t i = 0; complete && i < config->sms; i++) {
-        network->rings[i] = (struct reply_ring){.slots = calloc(slots, sizeof(struct reply)), .mask = slots - 1};
-        complete = network->rings[i].slots != NULL;
-    }
+    for (uint32_t i = 0; complete && i < config->sms; i++)
+        complete = reply_ring_create(&network->rings[i], config->icnt_buffer);
     if (complete)
         return network;
     cluster_network_destroy(network);
@@ -65,7 +60,7 @@ void cluster_network_destroy(struct cluster_network *network)
     if (!network)
         return;
     for (uint32_t i = 0; network->rings && i < network->sms; i++)
-        free(network->rings[i].slots);
+        reply_ring_destroy(&network->rings[i]);
     free(network->rings);
     free(network->ports);
     free(network->heap);
@@ -145,11 +140,9 @@ static void answer(struct cluster_network *network, uint64_t cycle, const struct
     uint64_t head = pass(&from->reply_out, cycle + packet->cluster.bank_cycles - 1, cycles) + network->back;
     uint64_t done = pass(&to->reply_in, head, cycles) + cycles - 1;
     struct reply_ring *ring = &network->rings[packet->sm];
-    assert(ring->tail - ring->head <= ring->mask);
-    if (ring->first_cycle && ring->head == ring->tail)
-        *ring->first_cycle = done;
-    ring->slots[ring->tail++ & ring->mask] =
-        (struct reply){done, packet->token, packet->kernel, packet->sm, packet->kind, packet->client};
+    reply_ring_append(ring,
+                      (struct reply){done, packet->token, packet->kernel, packet->sm, packet->kind, packet->client});
+    reply_ring_accept(ring);
 }
 
 void cluster_network_advance(struct cluster_network *network, uint64_t now)
@@ -170,11 +163,8 @@ void cluster_network_retire(struct cluster_network *network, const struct retire
 {
     for (size_t i = 0; i < network->count; i++)
         network->heap[i].packet.kernel = heir_of(retired, network->heap[i].packet.kernel);
-    for (uint32_t sm = 0; sm < network->sms; sm++) {
-        struct reply_ring *ring = &network->rings[sm];
-        for (uint32_t at = ring->head; at != ring->tail; at++)
-            ring->slots[at & ring->mask].kernel = heir_of(retired, ring->slots[at & ring->mask].kernel);
-    }
+    for (uint32_t sm = 0; sm < network->sms; sm++)
+        reply_ring_retire(&network->rings[sm], retired);
 }
 
 bool cluster_network_is_empty(const struct cluster_network *network)

@@ -3,9 +3,8 @@
  * The GPU's run loop. One step:
  *
  *   SMs run [now, end) side by side          nothing is shared during it
- *   their packets go to the memory system    merged in order of (cycle, SM)
  *   their stores become visible              in order of SMs
- *   the memory system follows                atomics are performed
+ *   the memory system follows                gets their packets in order of (cycle, SM), performs atomics; it may wait (follower.h)
  *   their news are taken                     in order of (cycle, SM): completions, faults
  *   applications, policy, dispatcher act     with effect one dispatch latency after what made them act
  *
@@ -19,7 +18,6 @@
 #include <string.h>
 
 #define PROGRESS_CYCLES 100000u
-#define LONGEST_STEP 1000u /* cycles; bounds the table that packets are sorted with */
 
 static void perform_atomic(void *user, const struct packet *packet)
 {
@@ -29,6 +27,18 @@ static void perform_atomic(void *user, const struct packet *packet)
         return;
     const struct corun_grid *grid = kernel->running->grid;
     grid->operations->perform(grid, packet->sm, packet->ticket, packet->lanes);
+}
+
+static uint64_t longest_step(const struct corun_gpu_config *config, const struct memory_system *memory)
+{
+    uint64_t cycles = memory_system_quantum(memory);
+    if (cycles > config->dispatch_latency)
+        cycles = config->dispatch_latency;
+    if (cycles > MOST_AHEAD)
+        cycles = MOST_AHEAD;
+    if (config->cluster_tbs && cycles > cluster_network_quantum(config))
+        cycles = cluster_network_quantum(config);
+    return cycles;
 }
 
 enum corun_status corun_gpu_create(const struct corun_gpu_config *config, struct corun_diagnostics *list,
@@ -44,30 +54,26 @@ enum corun_status corun_gpu_create(const struct corun_gpu_config *config, struct
     gpu->config = *config;
     struct corun_machine machine = governed_machine(gpu);
     gpu->governor = governor_create(&machine);
-    gpu->memory = memory_system_create(&gpu->config, perform_atomic, gpu);
     gpu->cluster_network = cluster_network_create(&gpu->config, perform_atomic, gpu);
+    struct memory_system *memory = memory_system_create(&gpu->config, perform_atomic, gpu);
     gpu->sms = calloc(config->sms, sizeof *gpu->sms);
+    if (memory) {
+        gpu->quantum = longest_step(config, memory);
+        gpu->follower = follower_create(memory, gpu->cluster_network, gpu->sms, config->sms, gpu->quantum);
+    }
     gpu->use = calloc(config->sms, sizeof *gpu->use);
     gpu->power = calloc(config->sms, sizeof *gpu->power);
-    gpu->power_next = gpu->wake = NEVER;
-    bool fine = gpu->governor && gpu->memory && gpu->cluster_network && gpu->sms && gpu->use && gpu->power;
+    gpu->power_next = gpu->wake = gpu->next_sample = gpu->checkpoint_next = NEVER;
+    bool fine = gpu->governor && gpu->follower && gpu->cluster_network && gpu->sms && gpu->use && gpu->power;
     for (uint32_t s = 0; fine && s < config->sms; s++)
         gpu->power[s].wanted = gpu->power[s].on = true;
     for (uint32_t s = 0; fine && s < config->sms; s++)
-        fine = (gpu->sms[s] = sm_create(&gpu->config, s, memory_system_replies(gpu->memory, s),
+        fine = (gpu->sms[s] = sm_create(&gpu->config, s, memory_system_replies(memory, s),
                                         cluster_network_replies(gpu->cluster_network, s))) != NULL;
     if (!fine) {
         corun_gpu_destroy(gpu);
         return CORUN_MEMORY;
     }
-    gpu->next_sample = gpu->checkpoint_next = NEVER;
-    gpu->quantum = memory_system_quantum(gpu->memory);
-    if (gpu->quantum > config->dispatch_latency)
-        gpu->quantum = config->dispatch_latency;
-    if (gpu->quantum > LONGEST_STEP)
-        gpu->quantum = LONGEST_STEP;
-    if (config->cluster_tbs && gpu->quantum > cluster_network_quantum(config))
-        gpu->quantum = cluster_network_quantum(config);
     *result = gpu;
     return CORUN_OK;
 }
@@ -79,7 +85,7 @@ void corun_gpu_destroy(struct corun_gpu *gpu)
     for (uint32_t s = 0; gpu->sms && s < gpu->config.sms; s++)
         sm_destroy(gpu->sms[s]);
     preemption_destroy(gpu);
-    memory_system_destroy(gpu->memory);
+    follower_destroy(gpu->follower);
     cluster_network_destroy(gpu->cluster_network);
     clusters_destroy(gpu);
     for (uint32_t a = 0; a < gpu->application_count; a++)
@@ -89,8 +95,6 @@ void corun_gpu_destroy(struct corun_gpu *gpu)
     governor_destroy(gpu->governor);
     free(gpu->partitions_given);
     kernel_slots_destroy(gpu);
-    vector_free(&gpu->packets);
-    free(gpu->sorted);
     free(gpu->sms);
     free(gpu->use);
     free(gpu->power);
@@ -151,50 +155,10 @@ static void advance_sm(void *user, uint32_t index)
 {
     struct step *step = user;
     struct sm *sm = step->gpu->sms[index];
+    if (step->gpu->team)
+        reply_ring_accept(sm->port.replies);
     if (sm_next(sm) < step->end)
         sm_run(sm, step->end);
-}
-
-/* All packets of the step in order of (cycle, SM): a counting sort by cycle, stable over SMs. */
-static bool send_packets(struct corun_gpu *gpu, uint64_t start, uint64_t end)
-{
-    size_t length = (size_t)(end - start), count = 0;
-    uint32_t begin[LONGEST_STEP + 1];
-    memset(begin, 0, (length + 1) * sizeof *begin);
-    for (uint32_t s = 0; s < gpu->config.sms; s++)
-        count += gpu->sms[s]->port.out_count;
-    if (count == 0)
-        return true;
-    if (count > gpu->sorted_capacity) {
-        free(gpu->sorted);
-        gpu->sorted_capacity = count * 2;
-        gpu->sorted = calloc(gpu->sorted_capacity, sizeof *gpu->sorted);
-        if (!gpu->sorted) {
-            gpu->sorted_capacity = 0;
-            return false;
-        }
-    }
-    for (uint32_t s = 0; s < gpu->config.sms; s++)
-        for (size_t i = 0; i < gpu->sms[s]->port.out_count; i++)
-            begin[gpu->sms[s]->port.out[i].cycle - start + 1]++;
-    for (size_t i = 1; i <= length; i++)
-        begin[i] += begin[i - 1];
-    for (uint32_t s = 0; s < gpu->config.sms; s++) {
-        for (size_t i = 0; i < gpu->sms[s]->port.out_count; i++) {
-            const struct packet *packet = &gpu->sms[s]->port.out[i];
-            gpu->sorted[begin[packet->cycle - start]++] = packet;
-        }
-        gpu->sms[s]->port.out_count = 0;
-    }
-    bool fine = true;
-    for (size_t i = 0; i < count; i++) {
-        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): as many were sorted as were counted */
-        if (gpu->sorted[i]->kind == PACKET_CLUSTER)
-            fine &= cluster_network_send(gpu->cluster_network, gpu->sorted[i]);
-        else
-            memory_system_send_next(gpu->memory, gpu->sorted[i]);
-    }
-    return fine;
 }
 
 static void commit_stores_of(struct corun_gpu *gpu, const struct application *application,
@@ -350,27 +314,55 @@ static uint64_t earliest(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* When the first SM has something to do; not searched for any further than the first one that has at `now`. */
+static uint64_t next_of_sms(const struct corun_gpu *gpu)
+{
+    uint64_t next = NEVER;
+    for (uint32_t s = 0; s < gpu->config.sms && next > gpu->now; s++)
+        next = earliest(next, sm_next(gpu->sms[s]));
+    return next;
+}
+
 /* The next cycle after now at which anything can happen: an SM, the memory system, an application, an epoch, the window's end. */
 static uint64_t next_event(const struct corun_gpu *gpu)
 {
     uint64_t next = earliest(governor_next_epoch(gpu->governor), application_next_moment(gpu));
     if (gpu->limits.cycles)
         next = earliest(next, gpu->limits.cycles);
-    for (uint32_t s = 0; s < gpu->config.sms; s++) {
-        next = earliest(next, sm_next(gpu->sms[s]));
-        if (next <= gpu->now) /* nearly always: the memory system need not be asked */
-            return gpu->now;
+    next = earliest(next, next_of_sms(gpu));
+    if (next <= gpu->now) /* nearly always: the memory system need not be asked */
+        return gpu->now;
+    if (follower_is_behind(gpu->follower)) { /* replies that no SM knows of yet */
+        (void)follower_memory(gpu->follower);
+        next = earliest(next, next_of_sms(gpu));
     }
-    next = earliest(next, memory_system_next(gpu->memory));
+    next = earliest(next, memory_system_next(follower_memory(gpu->follower)));
     next = earliest(next, cluster_network_next(gpu->cluster_network));
     next = earliest(next, gpu->power_next);
     return next > gpu->now ? next : gpu->now;
 }
 
+/* SMs run to the end of the step; what the memory system has not done of the step before, it does beside them. */
+static bool run_sms(struct corun_gpu *gpu, uint64_t end)
+{
+    struct step work = {gpu, end};
+    uint32_t sms = gpu->config.sms;
+    if (gpu->team && follower_is_behind(gpu->follower)) {
+        follower_collect(gpu->follower);
+        team_run_beside(gpu->team, &gpu->sm_rounds, advance_sm, &work, sms, follower_follow_beside, gpu->follower);
+    } else if (gpu->team)
+        team_run(gpu->team, &gpu->sm_rounds, advance_sm, &work, sms);
+    else
+        for (uint32_t s = 0; s < sms; s++)
+            advance_sm(&work, gpu->backwards ? sms - 1 - s : s);
+    gpu->backwards = !gpu->backwards;
+    return !follower_failed(gpu->follower);
+}
+
 static enum corun_status step(struct corun_gpu *gpu)
 {
     uint64_t start = next_event(gpu);
-    if (start > gpu->now && !memory_system_advance(gpu->memory, start))
+    if (start > gpu->now && !follower_skip_to(gpu->follower, start))
         return CORUN_MEMORY;
     gpu->now = start;
     if (gpu->power_next <= start) {
@@ -384,19 +376,12 @@ static enum corun_status step(struct corun_gpu *gpu)
         end = earliest(end, gpu->limits.cycles);
     if (gpu->power_next > start)
         end = earliest(end, gpu->power_next);
-    struct step work = {gpu, end};
-    if (gpu->team)
-        team_run(gpu->team, advance_sm, &work, gpu->config.sms);
-    else
-        for (uint32_t s = 0; s < gpu->config.sms; s++)
-            advance_sm(&work, gpu->backwards ? gpu->config.sms - 1 - s : s);
-    gpu->backwards = !gpu->backwards;
+    if (!run_sms(gpu, end))
+        return CORUN_MEMORY;
     if (gpu->tracing)
         hand_on_traces(gpu);
-    if (!send_packets(gpu, start, end))
-        return CORUN_MEMORY;
     commit_stores(gpu);
-    if (!memory_system_advance(gpu->memory, end))
+    if (!follower_may_wait(gpu->follower, end, gpu->team != NULL) && !follower_follow(gpu->follower))
         return CORUN_MEMORY;
     cluster_network_advance(gpu->cluster_network, end);
     gpu->now = end;
@@ -450,7 +435,7 @@ enum corun_status gpu_prepare(struct corun_gpu *gpu)
     /* a profile is one table per kernel for all SMs: it is filled by one thread */
     if (threads > 1 && !gpu->profiling && !(gpu->team = team_create(threads)))
         return CORUN_MEMORY;
-    memory_system_share(gpu->memory, gpu->team);
+    memory_system_share(follower_memory(gpu->follower), gpu->team);
     return governed_start(gpu);
 }
 
@@ -495,6 +480,8 @@ enum corun_status corun_gpu_run(struct corun_gpu *gpu, const struct corun_limits
             sm_run(gpu->sms[s], gpu->now);
     if (gpu->see)
         sample(gpu);
+    if (!follower_follow(gpu->follower) && status == CORUN_OK)
+        status = CORUN_MEMORY;
     enum corun_status stopped = governor_stop(gpu->governor);
     gpu->list = NULL;
     return status == CORUN_OK ? stopped : status;

@@ -16,6 +16,7 @@
  *                  timed tell, ratio.c the statistics
  *   results.c      counters summed up
  *   energy.c       what they and the cycles cost in joules
+ *   follower.c     the SMs' packets to the memory system, and when that follows
  *   team.c         host threads that advance SMs, and channels of the memory system, side by side
  */
 #ifndef CORUN_GPU_GPU_H
@@ -25,6 +26,7 @@
 #include "govern/governor.h"
 #include "gpu/cluster.h"
 #include "gpu/cluster_network.h"
+#include "gpu/follower.h"
 #include "gpu/sampling.h"
 #include "gpu/sm.h"
 #include "gpu/team.h"
@@ -123,7 +125,7 @@ struct corun_gpu {
     struct corun_gpu_config config;
     uint64_t now;
     uint64_t quantum;
-    struct memory_system *memory;
+    struct follower *follower; /* with the memory system */
     struct cluster_network *cluster_network;
     struct sm **sms;
     struct sm_use *use;
@@ -135,6 +137,7 @@ struct corun_gpu {
     uint64_t arrivals, launch_numbers;
     struct kernel_slots kernels;
     struct team *team;
+    struct team_kind sm_rounds;
     bool backwards;            /* the SMs' order in the next step: those that came last are still in the host's cache */
     struct sampling *sampling; /* NULL: everything is timed */
 
@@ -162,9 +165,6 @@ struct corun_gpu {
     /* the run */
     struct corun_limits limits;
     struct corun_diagnostics *list;
-    VECTOR(struct packet) packets;
-    const struct packet **sorted;
-    size_t sorted_capacity;
     uint64_t watchdog;
     uint64_t next_progress, next_look;
     bool started, opened, stop, tracing, profiling;

@@ -59,7 +59,7 @@ static bool find_heir(struct corun_gpu *gpu)
     for (uint32_t s = 0; s < gpu->config.sms; s++)
         if (!sm_counters(gpu->sms[s], slots->retired.heir))
             return false;
-    return memory_system_counters(gpu->memory, slots->retired.heir) != NULL;
+    return memory_system_counters(follower_memory(gpu->follower), slots->retired.heir) != NULL;
 }
 
 static void sweep(struct corun_gpu *gpu)
@@ -67,7 +67,7 @@ static void sweep(struct corun_gpu *gpu)
     struct kernel_slots *slots = &gpu->kernels;
     if (!slots->retired_count || !find_heir(gpu))
         return;
-    memory_system_retire(gpu->memory, &slots->retired);
+    memory_system_retire(follower_memory(gpu->follower), &slots->retired);
     cluster_network_retire(gpu->cluster_network, &slots->retired);
     for (uint32_t s = 0; s < gpu->config.sms; s++)
         retire_in_sm(gpu->sms[s], &slots->retired);
@@ -144,7 +144,7 @@ struct machine_kernel *kernel_take(struct corun_gpu *gpu, uint32_t index, const 
     if (!kernel)
         return NULL;
     bool slotted = take_slot(gpu, kernel);
-    if (!slotted || !memory_system_counters(gpu->memory, kernel->slot) ||
+    if (!slotted || !memory_system_counters(follower_memory(gpu->follower), kernel->slot) ||
         (!last && !vector_push(&application->kernels, kernel))) {
         if (slotted)
             kernel_retire(gpu, kernel);

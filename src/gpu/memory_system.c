@@ -28,8 +28,11 @@ struct memory_system {
     struct memory_channel *channels;
     struct reply_ring *rings; /* per SM */
     struct team *team;        /* NULL: nobody helps */
+    struct team_kind channel_rounds;
     void (*perform)(void *user, const struct packet *packet);
     void *user;
+    bool beside;      /* some ring has not been accepted */
+    uint32_t atomics; /* that were sent, and not replied to */
 };
 
 /* ---- creation ---- */
@@ -98,13 +101,8 @@ struct memory_system *memory_system_create(const struct corun_gpu_config *config
                     network_create(&shared->replies, config, false);
     for (uint32_t i = 0; complete && i < config->memory_controllers; i++)
         complete = memory_channel_create(&memory->channels[i], shared, i);
-    uint32_t slots = 1;
-    while (slots < config->icnt_buffer)
-        slots *= 2;
-    for (uint32_t i = 0; complete && i < config->sms; i++) {
-        memory->rings[i] = (struct reply_ring){.slots = calloc(slots, sizeof(struct reply)), .mask = slots - 1};
-        complete = memory->rings[i].slots != NULL;
-    }
+    for (uint32_t i = 0; complete && i < config->sms; i++)
+        complete = reply_ring_create(&memory->rings[i], config->icnt_buffer);
     if (!complete) {
         memory_system_destroy(memory);
         return NULL;
@@ -120,7 +118,7 @@ void memory_system_destroy(struct memory_system *memory)
     for (uint32_t i = 0; memory->channels && i < shared->config.memory_controllers; i++)
         memory_channel_free(&memory->channels[i]);
     for (uint32_t i = 0; memory->rings && i < shared->config.sms; i++)
-        free(memory->rings[i].slots);
+        reply_ring_destroy(&memory->rings[i]);
     free(memory->channels);
     free(memory->rings);
     network_free(&shared->requests);
@@ -211,11 +209,8 @@ void memory_system_retire(struct memory_system *memory, const struct retired_ker
     struct memory_shared *shared = &memory->shared;
     for (uint32_t i = 0; i < shared->pool.capacity; i++)
         shared->pool.slots[i].packet.kernel = heir_of(retired, shared->pool.slots[i].packet.kernel);
-    for (uint32_t sm = 0; sm < shared->config.sms; sm++) {
-        struct reply_ring *ring = &memory->rings[sm];
-        for (uint32_t at = ring->head; at != ring->tail; at++)
-            ring->slots[at & ring->mask].kernel = heir_of(retired, ring->slots[at & ring->mask].kernel);
-    }
+    for (uint32_t sm = 0; sm < shared->config.sms; sm++)
+        reply_ring_retire(&memory->rings[sm], retired);
     for (uint32_t i = 0; i < shared->config.memory_controllers; i++) {
         for (uint32_t s = 0; s < shared->config.slices_per_controller; s++)
             retire_in_slice(&memory->channels[i].slices[s], retired);
@@ -260,6 +255,7 @@ void memory_system_send_next(struct memory_system *memory, const struct packet *
     if (packet->kind != PACKET_READ)
         flits = packet_request_flits(&shared->config, packet);
     r->packet = *packet;
+    memory->atomics += packet->kind == PACKET_ATOMIC;
     r->flits = (uint8_t)(flits < UINT8_MAX ? flits : UINT8_MAX);
     uint32_t slice = address_map_slice(&shared->map, packet->address, &r->local);
     if (!network_inject(&shared->requests, &shared->pool, request, packet->sm, slice,
@@ -387,6 +383,7 @@ static void deliver_replies(struct memory_system *memory, uint32_t sm, uint64_t 
 {
     struct memory_shared *shared = &memory->shared;
     struct reply_ring *ring = &memory->rings[sm];
+    bool any = false;
     uint64_t delivery;
     for (uint32_t request;
          (request = network_eject(&shared->replies, &shared->pool, sm, limit, &delivery)) != NO_REQUEST;) {
@@ -396,14 +393,15 @@ static void deliver_replies(struct memory_system *memory, uint32_t sm, uint64_t 
         counters->icnt_replies++;
         counters->icnt_reply_flits += r->flits;
         counters->icnt_reply_latency += cycle - r->packet.cycle;
-        assert(ring->tail - ring->head <= ring->mask);
-        if (ring->first_cycle && ring->head == ring->tail)
-            *ring->first_cycle = cycle;
         const struct packet *packet = &r->packet;
-        ring->slots[ring->tail++ & ring->mask] =
-            (struct reply){cycle, packet->token, packet->kernel, packet->sm, packet->kind, packet->client};
+        memory->atomics -= packet->kind == PACKET_ATOMIC;
+        reply_ring_append(
+            ring, (struct reply){cycle, packet->token, packet->kernel, packet->sm, packet->kind, packet->client});
+        any = true;
         request_pool_give(&shared->pool, request);
     }
+    if (any && !memory->beside)
+        reply_ring_accept(ring);
 }
 
 /* ---- channels ---- */
@@ -422,21 +420,28 @@ static void advance_channel(void *user, uint32_t index)
         enter_replies(channel, &channel->slices[s], horizons->turns);
 }
 
-/* Requests under way from which on it pays to wake other threads: a few microseconds of work. */
+/* Requests under way from which on it may pay to wake other threads: a few microseconds of work. */
 #define WORTH_SHARING 64u
+
+/* Beside SMs, the second of two threads has these to do. */
+static bool is_shared(const struct memory_system *memory)
+{
+    return memory->team && memory->shared.pool.used >= WORTH_SHARING &&
+           (!memory->beside || team_threads(memory->team) > 2);
+}
 
 static void advance_channels(struct memory_system *memory, uint64_t heads, uint64_t turns)
 {
     struct horizons horizons = {memory->channels, heads, turns};
     uint32_t count = memory->shared.config.memory_controllers;
-    if (memory->team && memory->shared.pool.used >= WORTH_SHARING)
-        team_run(memory->team, advance_channel, &horizons, count);
+    if (is_shared(memory))
+        team_run(memory->team, &memory->channel_rounds, advance_channel, &horizons, count);
     else
         for (uint32_t i = 0; i < count; i++)
             advance_channel(&horizons, i);
 }
 
-bool memory_system_advance(struct memory_system *memory, uint64_t now)
+static bool advance(struct memory_system *memory, uint64_t now)
 {
     struct memory_shared *shared = &memory->shared;
     const struct corun_gpu_config *config = &shared->config;
@@ -461,6 +466,31 @@ bool memory_system_advance(struct memory_system *memory, uint64_t now)
     for (uint32_t sm = 0; sm < config->sms; sm++)
         deliver_replies(memory, sm, replies + shared->replies.least_latency);
     return true;
+}
+
+bool memory_system_advance_beside(struct memory_system *memory, uint64_t now)
+{
+    memory->beside = true;
+    return advance(memory, now);
+}
+
+bool memory_system_advance(struct memory_system *memory, uint64_t now)
+{
+    for (uint32_t sm = 0; memory->beside && sm < memory->shared.config.sms; sm++)
+        reply_ring_accept(&memory->rings[sm]);
+    memory->beside = false;
+    return advance(memory, now);
+}
+
+bool memory_system_may_be_cut_anywhere(const struct memory_system *memory)
+{
+    const struct corun_gpu_config *config = &memory->shared.config;
+    return config->l2_part_write_cycles == 0 && config->l2_clock_khz >= config->icnt_clock_khz;
+}
+
+bool memory_system_has_atomics(const struct memory_system *memory)
+{
+    return memory->atomics != 0;
 }
 
 /* ---- what lies ahead, and what has been ---- */
@@ -525,28 +555,6 @@ void memory_system_result(const struct memory_system *memory, uint64_t now, stru
 
 /* ---- checkpoints ---- */
 
-static void archive_ring(struct corun_archive *archive, struct reply_ring *ring)
-{
-    uint32_t head = ring->head, tail = ring->tail;
-    ARCHIVE(archive, head);
-    ARCHIVE(archive, tail);
-    if (tail - head > ring->mask + 1)
-        archive_fail(archive, CORUN_SYNTAX, "%u replies to an SM", tail - head);
-    if (!archive_fine(archive))
-        return;
-    ring->head = head;
-    ring->tail = tail;
-    for (uint32_t i = head; i != tail; i++) {
-        struct reply *reply = &ring->slots[i & ring->mask];
-        ARCHIVE(archive, reply->cycle);
-        ARCHIVE(archive, reply->token);
-        ARCHIVE(archive, reply->kernel);
-        ARCHIVE(archive, reply->sm);
-        ARCHIVE(archive, reply->kind);
-        ARCHIVE(archive, reply->client);
-    }
-}
-
 /* Atomics that have not been performed, replies that have not entered the network: only while a step is played. */
 static bool is_in_a_step(const struct memory_system *memory)
 {
@@ -565,6 +573,8 @@ void memory_system_archive(struct corun_archive *archive, struct memory_system *
         archive_fail(archive, CORUN_UNSUPPORTED, "a memory system in the midst of a step");
     archive_same(archive, shared->config.memory_controllers, "memory controllers");
     request_pool_archive(archive, &shared->pool);
+    if (archive->reads && archive_fine(archive))
+        memory->atomics = request_pool_count(&shared->pool, PACKET_ATOMIC);
     network_archive(archive, &shared->requests);
     network_archive(archive, &shared->replies);
     archive_count(archive, &counters, KERNEL_SLOTS * 2);
@@ -577,5 +587,5 @@ void memory_system_archive(struct corun_archive *archive, struct memory_system *
     for (uint32_t i = 0; i < shared->config.memory_controllers && archive_fine(archive); i++)
         memory_channel_archive(archive, &memory->channels[i]);
     for (uint32_t i = 0; i < shared->config.sms && archive_fine(archive); i++)
-        archive_ring(archive, &memory->rings[i]);
+        reply_ring_archive(archive, &memory->rings[i]);
 }

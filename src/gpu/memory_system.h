@@ -8,8 +8,9 @@
  *   3. memory_system_advance(T + Q) plays the memory system far enough that every reply which reaches an SM before
  *      T + 2Q is in that SM's reply ring.
  * Q is at most memory_system_quantum(): the shortest request way (network and the L2's fixed latency) plus the shortest
- * reply way, so no SM can miss a reply. Channels may be played by several host threads, everything else is serial; all is deterministic: ties
- * go to the lower slice, then to the lower SM.
+ * reply way, so no SM can miss a reply. Where Q is at most half of that, 2 and 3 may be done while SMs run [T + Q, T + 2Q), as long as there
+ * is no atomic, which changes what SMs read (follower.h). Channels may be played by several host threads, everything else is serial; all is
+ * deterministic: ties go to the lower slice, then to the lower SM.
  */
 #ifndef CORUN_GPU_MEMORY_SYSTEM_H
 #define CORUN_GPU_MEMORY_SYSTEM_H
@@ -18,6 +19,7 @@
 #include "corun/gpu.h"
 #include "gpu/cache_lines.h"
 #include "gpu/clock.h"
+#include "gpu/reply_ring.h"
 #include "gpu/retired_kernels.h"
 #include "gpu/team.h"
 
@@ -59,22 +61,6 @@ struct packet {
     uint8_t repeats; /* ATOMIC: most lanes that go to one and the same address */
 };
 
-/* What an SM is told when its packet has been served: half a cache line of the host less than the packet. */
-struct reply {
-    uint64_t cycle; /* at which it is at the SM */
-    uint32_t token;
-    uint16_t kernel, sm;
-    uint8_t kind, client;
-};
-
-/* Replies to one SM in order of delivery. The memory system appends at tail, the SM takes from head. The capacity is a
- * power of two and never exceeded: an SM has at most icnt_buffer packets under way. */
-struct reply_ring {
-    _Alignas(HOST_LINE_BYTES) struct reply *slots; /* SMs run side by side: a line of the host's cache for each */
-    uint32_t mask, head, tail;
-    uint64_t *first_cycle; /* the SM's: gets the cycle of a reply that finds the ring empty; NULL: nobody asks */
-};
-
 struct memory_system;
 
 /* `perform` executes an atomic packet on memory, in order of service. */
@@ -92,6 +78,19 @@ void memory_system_send(struct memory_system *memory, const struct packet *packe
 void memory_system_send_next(struct memory_system *memory, const struct packet *packet);
 /* All packets with cycle < `now` have been sent. Returns false when the host is out of memory. */
 bool memory_system_advance(struct memory_system *memory, uint64_t now);
+/*
+ * The same while SMs run up to a later cycle, memory_system_quantum() after that of the last advance at most: their rings get what is delivered
+ * when they accept it. There must be no atomic.
+ */
+bool memory_system_advance_beside(struct memory_system *memory, uint64_t now);
+/*
+ * What happens does not depend on the cycles that advance is called with. It does where a slice is busy for longer than a cycle of the network, since
+ * that has the faster clock or sectors are written in part (l2_part_write_cycles): the next packet's turn is then given before all are
+ * known that will have come.
+ */
+bool memory_system_may_be_cut_anywhere(const struct memory_system *memory);
+/* An atomic has been sent, and its reply has not been delivered. */
+bool memory_system_has_atomics(const struct memory_system *memory);
 /* Earliest core cycle at which anything can happen in it or reach an SM; NEVER if it is empty. */
 uint64_t memory_system_next(const struct memory_system *memory);
 /* Counters by kernel slot; grows on demand, zeroed. NULL when out of memory. */

@@ -157,7 +157,7 @@ static enum corun_status sleep_until(struct corun_gpu *gpu, uint64_t wake)
             return CORUN_OK;
     if (wake <= gpu->now || wake == NEVER || gpu->power_next < wake)
         return CORUN_OK;
-    if (!memory_system_advance(gpu->memory, wake))
+    if (!follower_skip_to(gpu->follower, wake))
         return CORUN_MEMORY;
     gpu->now = wake;
     gpu->no_tb_since = gpu->no_quota_since = wake;

@@ -162,7 +162,7 @@ bool partition_fits(struct corun_gpu *gpu, uint32_t s, const struct launch *laun
     enum fit fit = find_place(gpu, s, application, needs, &place);
     if (fit == FRAGMENTED && !(use->fragmented >> application & 1u)) {
         use->fragmented |= 1u << application;
-        memory_system_counters(gpu->memory, launch->kernel->slot)->tbs_fragmented++;
+        memory_system_counters(follower_memory(gpu->follower), launch->kernel->slot)->tbs_fragmented++;
     }
     return fit == FITS;
 }

@@ -11,16 +11,18 @@ bool port_create(struct port *port, const struct corun_gpu_config *config, struc
 {
     port->limit = config->icnt_buffer;
     port->out = malloc(port->limit * sizeof *port->out);
+    port->sent = malloc(port->limit * sizeof *port->sent);
     port->replies = replies;
     port->cluster_replies = cluster_replies;
     replies->first_cycle = &wakes->cycle[WAKE_REPLY];
     cluster_replies->first_cycle = &wakes->cycle[WAKE_REMOTE];
-    return port->out != NULL;
+    return port->out && port->sent;
 }
 
 void port_destroy(struct port *port)
 {
     free(port->out);
+    free(port->sent);
     free(port->writes_under_way);
 }
 

@@ -312,7 +312,8 @@ void preemption_place_taken(struct corun_gpu *gpu, uint32_t s, uint64_t cycle)
     for (size_t i = 0; i < gpu->vacated.count; i++) {
         const struct vacated *vacated = &gpu->vacated.data[i];
         if (vacated->sm == s)
-            memory_system_counters(gpu->memory, vacated->kernel)->preemption_start_cycles += cycle - vacated->stopped;
+            memory_system_counters(follower_memory(gpu->follower), vacated->kernel)->preemption_start_cycles +=
+                cycle - vacated->stopped;
         else
             gpu->vacated.data[kept++] = *vacated;
     }

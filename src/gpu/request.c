@@ -40,6 +40,16 @@ void request_pool_free(struct request_pool *pool)
     *pool = (struct request_pool){0};
 }
 
+uint32_t request_pool_count(const struct request_pool *pool, enum packet_kind kind)
+{
+    uint32_t count = 0, free_ones = pool->capacity - pool->used;
+    for (uint32_t i = 0; i < pool->capacity; i++)
+        count += pool->slots[i].packet.kind == kind;
+    for (uint32_t i = pool->first_free; free_ones-- && i < pool->capacity; i = pool->slots[i].next)
+        count -= pool->slots[i].packet.kind == kind;
+    return count;
+}
+
 bool request_queue_grow(struct request_queue *queue)
 {
     uint32_t capacity = queue->ring_capacity ? queue->ring_capacity * 2 : 16;

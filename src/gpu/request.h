@@ -38,6 +38,8 @@ struct request_pool {
 /* NO_REQUEST when out of memory. May move the slots: keep indices, not pointers, over a call. */
 uint32_t request_pool_take(struct request_pool *pool);
 void request_pool_free(struct request_pool *pool);
+/* Of a kind of packet, those that are under way. */
+uint32_t request_pool_count(const struct request_pool *pool, enum packet_kind kind);
 void request_pool_archive(struct corun_archive *archive, struct request_pool *pool);
 
 static inline void request_pool_give(struct request_pool *pool, uint32_t request)

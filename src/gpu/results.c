@@ -30,7 +30,7 @@ static void add_kernel(const struct corun_gpu *gpu, uint32_t slot, struct corun_
     for (uint32_t s = 0; s < gpu->config.sms; s++)
         if (slot < gpu->sms[s]->counters_capacity && gpu->sms[s]->counters[slot])
             corun_counters_add(sum, gpu->sms[s]->counters[slot]);
-    corun_counters_add(sum, memory_system_counters(gpu->memory, slot));
+    corun_counters_add(sum, memory_system_counters(follower_memory(gpu->follower), slot));
 }
 
 void kernel_counters(const struct corun_gpu *gpu, const struct machine_kernel *kernel, struct corun_counters *counters)
@@ -170,7 +170,7 @@ void corun_gpu_sm(const struct corun_gpu *gpu, uint32_t s, struct corun_sm_resul
 
 void corun_gpu_memory(const struct corun_gpu *gpu, struct corun_memory_result *result)
 {
-    memory_system_result(gpu->memory, gpu->now, result);
+    memory_system_result(follower_memory(gpu->follower), gpu->now, result);
 }
 
 const struct corun_profile_row *corun_gpu_kernel_profile(const struct corun_gpu *gpu, uint32_t application,

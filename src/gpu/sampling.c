@@ -167,7 +167,7 @@ static void touch(void *user, uint64_t address, uint32_t bytes, bool store)
         toucher->recent[at].stored |= words;
         if (!store)
             toucher->recent[at].loaded |= sectors;
-        memory_system_touch(toucher->gpu->memory, line, sectors, words, store, toucher->kernel->slot,
+        memory_system_touch(follower_memory(toucher->gpu->follower), line, sectors, words, store, toucher->kernel->slot,
                             toucher->kernel->application);
     }
 }
@@ -215,7 +215,7 @@ static void take_estimate(struct corun_gpu *gpu, struct launch *launch, uint64_t
     struct launch_sample *sample = launch->sample;
     uint32_t tbs = launch->grid->tb_count - sample->tbs_before;
     estimate_counters(like, done, tbs, &sample->rest);
-    corun_counters_add(memory_system_counters(gpu->memory, launch->kernel->slot), &sample->rest);
+    corun_counters_add(memory_system_counters(follower_memory(gpu->follower), launch->kernel->slot), &sample->rest);
     launch->kernel->untimed.warp += done->warp_instructions;
     launch->kernel->untimed.thread += done->thread_instructions;
     if (done->longest_warp > launch->longest_warp)

@@ -31,6 +31,9 @@ struct rig {
     uint64_t last;     /* reply */
     uint64_t replies_hash, performed_hash, performed;
     struct packet *batch;
+    bool late; /* the memory system follows after the SMs' next step, which is half of its quantum at most */
+    struct packet *waiting;
+    size_t waiting_count;
 };
 
 static inline struct corun_gpu_config rig_config(void)
@@ -70,6 +73,7 @@ static inline void rig_destroy(struct rig *rig)
     free(rig->received);
     free(rig->replied);
     free(rig->batch);
+    free(rig->waiting);
 }
 
 static inline void rig_begin(struct rig *rig, uint32_t count,
@@ -79,12 +83,15 @@ static inline void rig_begin(struct rig *rig, uint32_t count,
     free(rig->received);
     free(rig->replied);
     free(rig->batch);
+    free(rig->waiting);
+    rig->waiting_count = 0;
     rig->count = count;
     rig->make = make;
     rig->sent = calloc(rig->config.sms, sizeof *rig->sent);
     rig->received = calloc(rig->config.sms, sizeof *rig->received);
     rig->replied = calloc((size_t)rig->config.sms * count, sizeof *rig->replied);
     rig->batch = calloc((size_t)rig->config.sms * rig->step, sizeof *rig->batch);
+    rig->waiting = calloc((size_t)rig->config.sms * rig->step, sizeof *rig->waiting);
     rig->start = rig->now;
     rig->last = 0;
 }
@@ -106,6 +113,17 @@ static inline void rig_receive(struct rig *rig, uint32_t sm, uint64_t cycle)
     }
 }
 
+/* The packets of the step before are sent; SMs have run beside that, without what it delivers. */
+static inline void rig_follow_late(struct rig *rig, size_t count)
+{
+    memory_system_send(rig->memory, rig->waiting, rig->waiting_count);
+    assert_true(memory_system_advance_beside(rig->memory, rig->now));
+    struct packet *packets = rig->waiting;
+    rig->waiting = rig->batch;
+    rig->waiting_count = count;
+    rig->batch = packets;
+}
+
 /* One step; false when everything has been sent and replied to. */
 static inline bool rig_step(struct rig *rig)
 {
@@ -122,8 +140,14 @@ static inline bool rig_step(struct rig *rig)
                 rig->sent[sm]++;
             }
         }
-    memory_system_send(rig->memory, rig->batch, count);
-    assert_true(memory_system_advance(rig->memory, end));
+    if (rig->late) {
+        rig_follow_late(rig, count);
+        for (uint32_t sm = 0; sm < rig->config.sms; sm++)
+            reply_ring_accept(memory_system_replies(rig->memory, sm));
+    } else {
+        memory_system_send(rig->memory, rig->batch, count);
+        assert_true(memory_system_advance(rig->memory, end));
+    }
     rig->now = end;
     for (uint32_t sm = 0; sm < rig->config.sms; sm++)
         more |= rig->received[sm] != rig->sent[sm];

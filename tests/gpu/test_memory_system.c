@@ -56,7 +56,7 @@ static void finish(struct rig *rig, struct outcome *outcome)
     memory_system_result(rig->memory, 200000, &outcome->result);
 }
 
-#define VARIANTS 6u
+#define VARIANTS 7u
 
 static void vary(struct corun_gpu_config *c, uint32_t variant)
 {
@@ -92,6 +92,12 @@ static void vary(struct corun_gpu_config *c, uint32_t variant)
     case 5:
         c->l2_far_latency = 37;
         break;
+    case 6:
+        c->icnt_sms_per_port = 2;
+        c->icnt_turn_packets = 1;
+        c->l2_dirty_ways = 3;
+        c->l2_hash = !c->l2_hash;
+        break;
     default:
         break;
     }
@@ -111,6 +117,7 @@ static void the_cut_into_steps_changes_nothing(void **state)
             if (steps[i] && steps[i] < rig.step)
                 rig.step = steps[i];
             rig_run(&rig, 300, mixture);
+            assert_true(memory_system_may_be_cut_anywhere(rig.memory));
             finish(&rig, i ? &other : &first);
             if (i)
                 assert_memory_equal(&first, &other, sizeof first);
@@ -118,6 +125,28 @@ static void the_cut_into_steps_changes_nothing(void **state)
         }
         assert_int_not_equal(first.performed, 0);
         assert_int_not_equal(first.counters[3].icnt_replies, 0);
+    }
+}
+
+/* Half of the quantum is the longest step after which it may wait: the rig notices a reply that comes too late. */
+static void a_step_later_it_answers_at_the_same_cycles(void **state)
+{
+    (void)state;
+    for (uint32_t variant = 0; variant < VARIANTS; variant++) {
+        struct corun_gpu_config c;
+        vary(&c, variant);
+        struct outcome outcomes[2];
+        for (uint32_t late = 0; late < 2; late++) {
+            struct rig rig;
+            rig_create(&rig, &c);
+            rig.step = rig.step > 1 ? rig.step / 2 : 1;
+            rig.late = late;
+            rig_run(&rig, 300, mixture);
+            assert_false(memory_system_has_atomics(rig.memory));
+            finish(&rig, &outcomes[late]);
+            rig_destroy(&rig);
+        }
+        assert_memory_equal(&outcomes[0], &outcomes[1], sizeof *outcomes);
     }
 }
 
@@ -558,6 +587,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_cut_into_steps_changes_nothing),
+        cmocka_unit_test(a_step_later_it_answers_at_the_same_cycles),
         cmocka_unit_test(two_in_one_process_do_not_meet),
         cmocka_unit_test(counters_add_up),
         cmocka_unit_test(all_slices_together),

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Host threads take every index once in a round, however many threads and indices there are, and no round begins before the one before it has ended. */
+/*
+ * Host threads take every index once in a round, however many threads and indices there are, and no round begins before the one before it has
+ * ended; so they do beside something that the caller does first, and in rounds within that.
+ */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -8,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -37,7 +41,7 @@ static void test_every_index_once(void **state)
         for (uint32_t round = 1; round <= ROUNDS; round++) {
             struct account account = {.round = round};
             uint32_t count = round % (MOST + 1); /* none, fewer than threads, more */
-            team_run(team, take, &account, count);
+            team_run(team, NULL, take, &account, count);
             for (uint32_t i = 0; i < MOST; i++) {
                 assert_int_equal(account.taken[i], i < count);
                 assert_int_equal(account.rounds[i], i < count ? round : 0);
@@ -45,6 +49,78 @@ static void test_every_index_once(void **state)
         }
         team_destroy(team);
     }
+}
+
+struct beside {
+    struct team *team;
+    struct account within;
+    bool nests, done;
+};
+
+static void first(void *user)
+{
+    struct beside *beside = user;
+    if (beside->nests)
+        team_run(beside->team, NULL, take, &beside->within, MOST);
+    beside->done = true;
+}
+
+/* What the caller does first, and a round within that, beside a round whose kind has times of its own or none. */
+static void test_beside(void **state)
+{
+    (void)state;
+    for (uint32_t threads = 1; threads <= 5; threads++) {
+        struct team *team = team_create(threads);
+        struct team_kind kind = {0};
+        assert_non_null(team);
+        assert_int_equal(team_threads(team), threads);
+        for (uint32_t round = 1; round <= ROUNDS; round++) {
+            struct account account = {.round = round};
+            struct beside beside = {.team = team, .within = {.round = round}, .nests = round % 3 != 0};
+            uint32_t count = round % (MOST + 1);
+            kind.shared = round % 4 != 0; /* whatever its times say */
+            kind.caller_share = round * 64;
+            team_run_beside(team, round % 2 ? &kind : NULL, take, &account, count, first, &beside);
+            assert_true(beside.done);
+            for (uint32_t i = 0; i < MOST; i++) {
+                assert_int_equal(account.taken[i], i < count);
+                assert_int_equal(beside.within.taken[i], beside.nests);
+            }
+        }
+        team_destroy(team);
+    }
+}
+
+static void nothing_much(void *user, uint32_t index)
+{
+    (void)user;
+    (void)index;
+}
+
+static void much(void *user, uint32_t index)
+{
+    (void)user;
+    (void)index;
+    struct timespec time = {.tv_nsec = 100000};
+    nanosleep(&time, NULL);
+}
+
+/* Short rounds are not worth the others' help; long ones are, and then each does what it comes to. */
+static void test_short_rounds_are_the_callers(void **state)
+{
+    (void)state;
+    struct team *team = team_create(2);
+    struct team_kind kind = {0};
+    assert_non_null(team);
+    for (uint32_t round = 0; round < ROUNDS; round++)
+        team_run(team, &kind, much, NULL, 4);
+    assert_true(kind.shared);
+    assert_true(kind.caller_share > 0);
+    kind = (struct team_kind){.shared = true, .ns = 1000};
+    for (uint32_t round = 0; round < ROUNDS && kind.shared; round++) /* a host that is busy lengthens some of them */
+        team_run(team, &kind, nothing_much, NULL, 0);
+    assert_false(kind.shared);
+    team_destroy(team);
 }
 
 /* A team may be destroyed without a round. */
@@ -94,7 +170,7 @@ static void test_who_does_not_come(void **state)
     assert_non_null(team);
     /* other signals are blocked in helpers */
     assert_int_equal(sigaction(SIGTRAP, &action, &before), 0);
-    team_run(team, meet, &meeting, 2);
+    team_run(team, NULL, meet, &meeting, 2);
     atomic_store(&hold, true);
     assert_int_equal(pthread_kill(meeting.threads[pthread_equal(meeting.threads[0], pthread_self()) != 0], SIGTRAP), 0);
     while (!atomic_load(&held))
@@ -103,7 +179,7 @@ static void test_who_does_not_come(void **state)
         struct account account = {.round = round};
         if (round == ROUNDS)
             atomic_store(&hold, false);
-        team_run(team, take, &account, MOST);
+        team_run(team, NULL, take, &account, MOST);
         for (uint32_t i = 0; i < MOST; i++)
             assert_int_equal(account.taken[i], 1);
     }
@@ -115,6 +191,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_index_once),
+        cmocka_unit_test(test_beside),
+        cmocka_unit_test(test_short_rounds_are_the_callers),
         cmocka_unit_test(test_no_round),
         cmocka_unit_test(test_who_does_not_come),
     };
