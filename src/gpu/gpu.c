@@ -332,8 +332,8 @@ static uint64_t next_event(const struct corun_gpu *gpu)
     next = earliest(next, next_of_sms(gpu));
     if (next <= gpu->now) /* nearly always: the memory system need not be asked */
         return gpu->now;
-    if (follower_is_behind(gpu->follower)) { /* replies that no SM knows of yet */
-        (void)follower_memory(gpu->follower);
+    if (follower_is_behind(gpu->follower)) {
+        (void)follower_memory(gpu->follower); /* SMs know of all replies then */
         next = earliest(next, next_of_sms(gpu));
     }
     next = earliest(next, memory_system_next(follower_memory(gpu->follower)));

@@ -152,6 +152,7 @@ static enum corun_status sleep_until(struct corun_gpu *gpu, uint64_t wake)
     for (uint32_t a = 0; a < gpu->application_count; a++)
         if (gpu->applications[a].running)
             return CORUN_OK;
+    (void)follower_memory(gpu->follower); /* SMs know of all replies then */
     for (uint32_t s = 0; s < gpu->config.sms; s++)
         if (gpu->use[s].tbs || sm_next(gpu->sms[s]) < wake)
             return CORUN_OK;
