@@ -6,8 +6,9 @@
  *     bench_scaling [-g GPU]… [-t THREADS]… [-c CYCLES] [-n RUNS] WORKLOAD …
  *
  * Each row is the first CYCLES (default 20000) of a workload: millions of warp instructions a second with the first number of threads, then how
- * many times that with the others (default 1, 2, 4, 8, 16), the fastest of RUNS runs (default 3) each, in turn. Loading and
- * filling buffers are excluded. Every number of threads has to leave the same counters. The last line for a GPU has the geometric means.
+ * many times that with the others (default 1, 2, 4, 8, 16, no more than there are processors), the fastest of RUNS runs (default 3) each, in
+ * turn. Loading and filling buffers are excluded. Every number of threads has to leave the same counters. The last line for a GPU has the
+ * geometric means.
  */
 #include "corun/gpu.h"
 #include "corun/workload.h"
@@ -156,8 +157,10 @@ static bool read_options(int argc, char **argv, struct options *options)
     }
     if (options->gpu_count == 0)
         options->gpus[options->gpu_count++] = "gtx980";
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
     for (size_t t = 0; options->thread_count <= t && t < sizeof usual / sizeof *usual; t++)
-        options->threads[options->thread_count++] = usual[t];
+        if (t == 0 || usual[t] <= processors)
+            options->threads[options->thread_count++] = usual[t];
     return optind < argc;
 }
 
