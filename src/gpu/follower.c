@@ -36,6 +36,7 @@ struct follower *follower_create(struct memory_system *memory, struct cluster_ne
     struct follower *follower = memory ? calloc(1, sizeof *follower) : NULL;
     struct batch *batches = calloc(sm_count, sizeof *batches);
     if (!follower || !batches) {
+        memory_system_destroy(memory);
         free(follower);
         free(batches);
         return NULL;
@@ -82,34 +83,22 @@ bool follower_is_behind(const struct follower *follower)
     return follower->followed < follower->end;
 }
 
-static void add_batch(struct follower *follower, const struct packet *packets, uint32_t count)
+/* `beside`: the SMs go on meanwhile, and get another place for their packets; else theirs stays in the host's cache. */
+static void collect(struct follower *follower, bool beside)
 {
-    follower->batches[follower->batch_count++] = (struct batch){packets, count};
+    follower->batch_count = 0;
+    for (uint32_t s = 0; s < follower->sm_count; s++) {
+        struct port *port = &follower->sms[s]->port;
+        if (!port->out_count)
+            continue;
+        follower->batches[follower->batch_count++] = (struct batch){port->out, port->out_count};
+        port_empty(port, beside);
+    }
 }
 
 void follower_collect(struct follower *follower)
 {
-    follower->batch_count = 0;
-    for (uint32_t s = 0; s < follower->sm_count; s++) {
-        struct port *port = &follower->sms[s]->port;
-        if (!port->out_count)
-            continue;
-        port_hand_over(port);
-        add_batch(follower, port->sent, port->sent_count);
-    }
-}
-
-/* Where no SM runs meanwhile: its place for packets stays in the host's cache. */
-static void collect_in_place(struct follower *follower)
-{
-    follower->batch_count = 0;
-    for (uint32_t s = 0; s < follower->sm_count; s++) {
-        struct port *port = &follower->sms[s]->port;
-        if (!port->out_count)
-            continue;
-        add_batch(follower, port->out, port->out_count);
-        port_take_back(port);
-    }
+    collect(follower, true);
 }
 
 static bool make_room(struct follower *follower, size_t count)
@@ -171,7 +160,7 @@ bool follower_follow(struct follower *follower)
 {
     if (!follower_is_behind(follower))
         return !follower->failed;
-    collect_in_place(follower);
+    collect(follower, false);
     return follow(follower, memory_system_advance);
 }
 

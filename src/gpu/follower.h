@@ -9,9 +9,11 @@
  *     two threads     SMs 1 ─ SMs 2 ────────── SMs 3 ────────── …
  *                             memory system 1   memory system 2
  *
- * Nothing else differs: what the memory system does depends on what was sent, not on where it stopped (where it does, one thread follows each
- * step, too: memory_system_may_be_cut_anywhere), and only the numbers of requests do. But atomics change what SMs read, when they are performed: where one is under way, it follows at
- * once. And whoever looks at the memory system between two steps gets it from follower_memory, which has it follow first.
+ * Nothing else differs: what the memory system does depends on what was sent, not on where it stopped. The exceptions:
+ *   - atomics change what SMs read, when they are performed: where one is under way, it follows at once;
+ *   - some L2s depend on where it stops (memory_system_may_be_cut_anywhere): there one thread follows each step, too;
+ *   - requests get other numbers, which a checkpoint shows: follower_keep_to_steps.
+ * Whoever looks at the memory system between two steps gets it from follower_memory, which has it follow first.
  */
 #ifndef CORUN_GPU_FOLLOWER_H
 #define CORUN_GPU_FOLLOWER_H
@@ -25,7 +27,7 @@ struct sm;
 struct follower;
 
 /*
- * Takes the memory system, and has it destroyed; sends accesses to other SMs to the network. `sms` may be filled in later. `step`: the longest one of the SMs,
+ * Takes the memory system, and has it destroyed, also if this fails; sends accesses to other SMs to the network. `sms` may be filled in later. `step`: the longest one of the SMs,
  * memory_system_quantum() and MOST_AHEAD at most. NULL when out of memory.
  */
 struct follower *follower_create(struct memory_system *memory, struct cluster_network *network, struct sm *const *sms,

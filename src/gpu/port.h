@@ -26,11 +26,11 @@ enum client {
 };
 
 struct port {
-    struct packet *out, *sent; /* [limit] each: the packets of this step, in order of cycle, and of the step before */
-    uint32_t out_count, sent_count; /* `sent` is used where SMs go on meanwhile */
-    bool urgent;                    /* one of this step changes what SMs read: an atomic, an access to another SM */
-    uint32_t under_way, limit;      /* packets that were not answered, and how many may be */
-    uint32_t *writes_under_way;     /* [kernel slot], as many as `counters` of the SM */
+    struct packet *out, *sent; /* [limit] each: packets of this step, in order of cycle; of the step before */
+    uint32_t out_count;
+    bool urgent;                /* one of this step changes what SMs read: an atomic, an access to another SM */
+    uint32_t under_way, limit;  /* packets that were not answered, and how many may be */
+    uint32_t *writes_under_way; /* [kernel slot], as many as `counters` of the SM */
     struct reply_ring *replies, *cluster_replies;
 };
 
@@ -64,21 +64,16 @@ static inline bool port_send(struct port *port, const struct packet *packet)
     return true;
 }
 
-/* There are none of this step any more. */
-static inline void port_take_back(struct port *port)
+/* The packets of this step have been taken; `elsewhere`: they stay where they are until this is called again, and the next ones go elsewhere. */
+static inline void port_empty(struct port *port, bool elsewhere)
 {
+    if (elsewhere) {
+        struct packet *packets = port->sent;
+        port->sent = port->out;
+        port->out = packets;
+    }
     port->out_count = 0;
     port->urgent = false;
-}
-
-/* The packets of this step become those of the step before, whose were taken. */
-static inline void port_hand_over(struct port *port)
-{
-    struct packet *packets = port->sent;
-    port->sent = port->out;
-    port->sent_count = port->out_count;
-    port->out = packets;
-    port_take_back(port);
 }
 
 /* The replies before `until` will be taken next: see sm_caches_expect. */

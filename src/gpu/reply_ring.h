@@ -29,7 +29,7 @@ struct reply_ring {
     _Alignas(HOST_LINE_BYTES) struct reply *slots;
     uint32_t mask, head, tail;
     uint64_t *first_cycle; /* the SM's: gets the cycle of a reply that finds the ring empty; NULL: nobody asks */
-    /* the memory system's */
+    /* the memory system's, which leaves the SM's line to the SM */
     _Alignas(HOST_LINE_BYTES) _Atomic uint32_t delivered; /* the tail, as soon as the SM accepts */
     uint32_t delivered_mask;
     struct reply *delivered_to; /* the slots */
