@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 enum { GROUP = 64 };          /* paths that the CPU computes side by side */
+enum { PAUSE = 256 };         /* paths after which it asks whether they are needed */
 enum { BLOCK_THREADS = 256 }; /* a thread block of mc.cu, which takes a granule */
 
 static const double rate = 0.05, volatility = 0.2, years = 1;
@@ -24,16 +25,18 @@ static const double rate = 0.05, volatility = 0.2, years = 1;
 struct problem {
     struct option option;
     uint64_t *sums; /* for each granule */
+    const struct corun_split *split;
 };
 
 static enum corun_status on_cpu(void *user, uint64_t begin, uint64_t end, unsigned thread)
 {
     const struct problem *problem = user;
     const struct option option = problem->option;
-    (void)thread;
     for (uint64_t granule = begin / OPTION_GRANULE; granule < end / OPTION_GRANULE; granule++) {
         uint64_t sum = 0;
         for (uint64_t first = granule * OPTION_GRANULE; first < (granule + 1) * OPTION_GRANULE; first += GROUP) {
+            if (!(first % PAUSE) && corun_split_unneeded(problem->split, thread))
+                return CORUN_OK;
             int payoffs[GROUP];
             for (uint32_t i = 0; i < GROUP; i++)
                 payoffs[i] = option_payoff(&option, (uint32_t)first + i, (uint32_t)(first >> 32));
@@ -125,6 +128,7 @@ int main(int count, char **words)
                                     .gpu_blocks = 1.0 / OPTION_GRANULE,
                                     .gpu_block_threads = BLOCK_THREADS};
     example_create(&example, &task);
+    problem.split = example.split;
     example_run(&example);
     uint64_t total = 0;
     for (uint64_t i = 0; i < granules; i++)

@@ -50,9 +50,17 @@ uint64_t gpu_flat(const struct corun_split_gpu *gpu)
     return gpu->flat;
 }
 
+/* The iterations of so many thread blocks, in whole granules; they may be more than the task has. */
+static uint64_t iterations_of(const struct corun_split_task *task, double blocks)
+{
+    double granules = ceil(blocks / task->gpu_blocks / (double)task->granularity), most = (double)(UINT64_MAX >> 12);
+    return (uint64_t)fmin(granules, most / (double)task->granularity) * task->granularity;
+}
+
 uint64_t gpu_full(const struct corun_split_gpu *gpu)
 {
-    return gpu->full;
+    double resident = atomic_load_explicit(&gpu->resident, memory_order_relaxed);
+    return gpu->multiprocessors ? iterations_of(gpu->task, gpu->multiprocessors * resident) : 0;
 }
 
 uint64_t gpu_piece(const struct corun_split_gpu *gpu)
@@ -155,18 +163,50 @@ bool gpu_worked(struct corun_split_gpu *gpu, int result, const char *what)
     return result == 0 || gpu_fail(gpu, "%s: %s", what, driver_error(gpu->driver, result));
 }
 
-/* A kernel of the module, looked up once; its function is NULL if memory has ended, or there is none: `problem` is the driver's. */
-static struct kernel find_kernel(struct corun_split_gpu *gpu, const char *name, size_t length, int *problem)
+/* A kernel of the module, looked up once; NULL if memory has ended, or there is none: `problem` is the driver's. Until the next one is looked up. */
+static struct kernel *find_kernel(struct corun_split_gpu *gpu, const char *name, size_t length, int *problem)
 {
     for (size_t i = 0; i < gpu->kernels.count; i++)
         if (strlen(gpu->kernels.data[i].name) == length && !memcmp(gpu->kernels.data[i].name, name, length))
-            return gpu->kernels.data[i];
+            return &gpu->kernels.data[i];
     struct kernel kernel = {.name = strndup(name, length)};
     *problem = kernel.name ? gpu->driver->module_function(&kernel.function, gpu->module, kernel.name) : 0;
     if (kernel.name && !*problem && vector_push(&gpu->kernels, kernel))
-        return kernel;
+        return &gpu->kernels.data[gpu->kernels.count - 1];
     free(kernel.name);
-    return (struct kernel){0};
+    return NULL;
+}
+
+/* Asks the driver how many blocks like these a multiprocessor holds, unless that is what was asked last. */
+static bool note_resident(const struct corun_split_gpu *gpu, struct kernel *kernel, uint32_t block_threads,
+                          uint32_t shared_bytes)
+{
+    int blocks = 0;
+    if (kernel->block_threads == block_threads && kernel->shared_bytes == shared_bytes)
+        return false;
+    kernel->block_threads = block_threads;
+    kernel->shared_bytes = shared_bytes;
+    bool told = gpu->driver->occupancy &&
+                !gpu->driver->occupancy(&blocks, kernel->function, (int)block_threads, shared_bytes) && blocks > 0;
+    kernel->resident = told ? (uint32_t)blocks : 0;
+    return true;
+}
+
+/*
+ * Of the kernels that the task has launched, or else of all in its module, the one of which a multiprocessor holds most: a task that takes others to
+ * a GPU's few blocks occupies it with that one.
+ */
+static void count_resident(struct corun_split_gpu *gpu)
+{
+    uint32_t of_all = 0, of_launched = 0;
+    for (size_t i = 0; i < gpu->kernels.count; i++) {
+        const struct kernel *kernel = &gpu->kernels.data[i];
+        of_all = kernel->resident > of_all ? kernel->resident : of_all;
+        of_launched = kernel->launched && kernel->resident > of_launched ? kernel->resident : of_launched;
+    }
+    uint32_t resident = of_launched ? of_launched : of_all;
+    if (resident)
+        atomic_store_explicit(&gpu->resident, resident, memory_order_relaxed);
 }
 
 enum corun_status corun_split_gpu_launch(struct corun_split_gpu *gpu, const char *name, const uint32_t grid[3],
@@ -177,14 +217,18 @@ enum corun_status corun_split_gpu_launch(struct corun_split_gpu *gpu, const char
         return CORUN_NOT_FOUND;
     }
     int problem = 0;
-    struct kernel kernel = find_kernel(gpu, name, strlen(name), &problem);
+    struct kernel *kernel = find_kernel(gpu, name, strlen(name), &problem);
     if (!gpu_worked(gpu, problem, name))
         return CORUN_NOT_FOUND;
-    if (!kernel.function)
+    if (!kernel)
         return CORUN_MEMORY;
+    bool first = !kernel->launched;
+    kernel->launched = true;
+    if (gpu->multiprocessors && (note_resident(gpu, kernel, block[0] * block[1] * block[2], shared_bytes) || first))
+        count_resident(gpu);
     return TRY(gpu,
-               launch(kernel.function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared_bytes, gpu->work,
-                      arguments, NULL),
+               launch(kernel->function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared_bytes,
+                      gpu->work, arguments, NULL),
                name)
                ? CORUN_OK
                : CORUN_FAULT;
@@ -297,13 +341,6 @@ static enum corun_status load_module(struct corun_split_gpu *gpu, struct corun_d
                                       driver_error(gpu->driver, result));
 }
 
-/* The iterations of so many thread blocks, in whole granules; they may be more than the task has. */
-static uint64_t iterations_of(const struct corun_split_task *task, double blocks)
-{
-    double granules = ceil(blocks / task->gpu_blocks / (double)task->granularity), most = (double)(UINT64_MAX >> 12);
-    return (uint64_t)fmin(granules, most / (double)task->granularity) * task->granularity;
-}
-
 /* As many of the iterations [0, count) as move no more than `copy_bytes`: copies take longer the more they move. */
 static uint64_t limit_by_bytes(const struct corun_split_gpu *gpu, uint64_t count)
 {
@@ -337,7 +374,10 @@ static uint64_t find_piece(const struct corun_split_gpu *gpu)
     return piece > least ? piece : least;
 }
 
-/* Which parts leave the GPU partly idle, by what the task and the driver tell. */
+/*
+ * Which parts leave the GPU partly idle, by what the task and the driver tell. Until a kernel is launched with more than that, its blocks have no
+ * shared memory but their own. Where the driver does not know the kernels, threads alone bound how many there are.
+ */
 static void find_sizes(struct corun_split_gpu *gpu)
 {
     const struct corun_split_task *task = gpu->task;
@@ -346,12 +386,15 @@ static void find_sizes(struct corun_split_gpu *gpu)
         gpu->driver->device_attribute(&multiprocessors, MULTIPROCESSORS, gpu->device) ||
         gpu->driver->device_attribute(&threads, THREADS_PER_MULTIPROCESSOR, gpu->device) || multiprocessors <= 0)
         return;
-    uint32_t block = task->gpu_block_threads ? task->gpu_block_threads : 1;
-    uint32_t resident = task->gpu_block_threads && threads > 0 ? (uint32_t)threads / block : 1;
+    uint32_t block = task->gpu_block_threads, resident = block && threads > 0 ? (uint32_t)threads / block : 1;
     uint64_t granule = task->granularity, all = (task->iterations + granule - 1) / granule * granule;
     uint64_t one_each = iterations_of(task, multiprocessors);
     gpu->flat = limit_by_bytes(gpu, one_each < all ? one_each : all);
-    gpu->full = iterations_of(task, multiprocessors * fmax(1, resident));
+    gpu->multiprocessors = (uint32_t)multiprocessors;
+    atomic_store_explicit(&gpu->resident, resident ? resident : 1, memory_order_relaxed);
+    for (size_t i = 0; i < gpu->kernels.count && block; i++)
+        (void)note_resident(gpu, &gpu->kernels.data[i], block, 0);
+    count_resident(gpu);
 }
 
 enum corun_status gpu_open(const struct driver *driver, uint32_t index, const struct corun_split_task *task,
@@ -374,10 +417,10 @@ enum corun_status gpu_open(const struct driver *driver, uint32_t index, const st
     if (!TRY(gpu, device_get(&gpu->device, (int)index), "the device"))
         return CORUN_OK;
     (void)driver->device_name(gpu->name, (int)sizeof gpu->name, gpu->device);
-    if (parameters->fill > 0)
-        find_sizes(gpu);
     void *outside = gpu_enter(gpu);
     enum corun_status status = create_objects(gpu) ? load_module(gpu, diagnostics) : CORUN_OK;
+    if (parameters->fill > 0 && status == CORUN_OK)
+        find_sizes(gpu);
     gpu_leave(gpu, outside);
     return status;
 }

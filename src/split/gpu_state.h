@@ -8,6 +8,7 @@
 #include "split/ranges.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define MOST_CHUNKS 8u
 
@@ -23,6 +24,9 @@ struct mirror {
 struct kernel {
     char *name;
     void *function;
+    uint32_t block_threads, shared_bytes; /* of its last launch, */
+    uint32_t resident;                    /* of such blocks, those that a multiprocessor holds; 0: not known */
+    bool launched;
 };
 
 /* Bytes that are moved. */
@@ -64,11 +68,12 @@ struct corun_split_gpu {
     uint32_t index;
     int device;
     double copy_bytes;
-    /* iterations: a thread block for each multiprocessor; as many threads as there is room for; those that move `copy_bytes` */
-    uint64_t flat, full, piece;
-    bool retained, set_up; /* the context is held; buffers that every part needs are there in this run */
-    pthread_mutex_t mutex; /* of the failure, and of */
-    uint32_t writing;      /* parts and deliveries whose results are on their way back */
+    uint64_t flat, piece;     /* iterations: a thread block for each multiprocessor; those that move `copy_bytes` */
+    uint32_t multiprocessors; /* 0: strategies are not told what occupies the GPU */
+    atomic_uint resident;     /* thread blocks of the task that a multiprocessor holds; launches tell more of it */
+    bool retained, set_up;    /* the context is held; buffers that every part needs are there in this run */
+    pthread_mutex_t mutex;    /* of the failure, and of */
+    uint32_t writing;         /* parts and deliveries whose results are on their way back */
     char name[128], failure[256];
     void *context, *module;
     void *in, *out, *works[MOST_CHUNKS]; /* streams; kernels of different chunks and parts run at once */

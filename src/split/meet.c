@@ -8,8 +8,8 @@
  *     CPU ──────────►                    ◄── fed ── under way ── GPU
  *     |  done  |  not begun            |  computed, not needed twice  |
  *
- * What a GPU is given before anything of it is known: all that the GPU computes at once, where the task is hardly larger (parts would
- * take as long as the whole); otherwise half of what occupies it, or an eighth of the task. After that, as much as makes both sides end
+ * What a GPU is given before anything of it is known: everything, where that is at most two waves of thread blocks, each of which occupies the GPU
+ * (parts would take as long as the whole); otherwise two waves, or an eighth of the task. After that, as much as makes both sides end
  * together, half of it at a time, as long as it will be back before the CPU alone would have done what is left. That comes in pieces, as many
  * as occupy the GPU: the first thread blocks of one run beside the last of another, and its bytes move while others compute.
  */
@@ -21,7 +21,8 @@
 
 #define CPU 0u
 
-enum { LATE = 2 };     /* a GPU is late that needs so many times what an earlier run has taken */
+enum { LATE = 2 };     /* who needs so many times what an earlier run, or the shortest part, has taken is late */
+enum { WAVES = 2 };    /* times what occupies a GPU: what is computed, and as much behind it */
 enum { HANDING = 20 }; /* a further piece of a GPU takes at least so many times what the host needs to enqueue it */
 
 /* What a strategy can tell of a device's work in this run. */
@@ -149,19 +150,19 @@ static double small_piece(const struct corun_split_view *view, uint32_t device, 
 /* Before anything is known of a GPU. */
 static double first_part(const struct corun_split_view *view, uint32_t device, const struct record *record)
 {
-    double all = (double)view->iterations, full = (double)view->full[device], given = (double)record->given;
+    double all = (double)view->iterations, waves = WAVES * (double)view->full[device], given = (double)record->given;
     uint32_t gpus = 0;
     for (uint32_t d = 1; d < view->device_count; d++)
         gpus += view->usable[d];
     if (view->learned && view->learned[device] * all >= (double)view->granularity)
         return record->given ? 0 : view->learned[device] * all;
-    if (view->most[device] == 1 || !(full > 0))
+    if (view->most[device] == 1 || !(waves > 0))
         return record->given ? 0 : fmax(view->parameters->open * all, (double)view->flat[device]);
-    bool twice = all <= 2 * full, whole_at_once = view->handing[device] > 0 ? twice : all <= full;
+    bool small = all <= 2 * waves, whole_at_once = view->handing[device] > 0 ? small : all <= waves;
     if (whole_at_once) /* not in pieces: a small last one would begin when all others end */
         return fmin(small_piece(view, device, all / gpus), all / gpus - given);
-    double wanted = fmin(twice ? full : fmax(full / 2, all / 8), all / gpus);
-    double part = fmin(fmax(full / 4, wanted / 4), wanted - given);
+    double wanted = fmin(fmax(waves, all / 8), all / gpus);
+    double part = fmin(fmax(waves / 4, wanted / 4), wanted - given);
     if (view->handing[device] > 0) /* the second piece keeps the GPU busy while the host hears of the first */
         part = fmin(given > 0 ? wanted : wanted / 3, wanted - given);
     return smaller_if_known(part, view->piece[device]);
@@ -339,9 +340,9 @@ static double last_part(const struct corun_split_view *view, const struct line *
 static double further_part(const struct corun_split_view *view, uint32_t device, const struct record *record,
                            double open)
 {
-    double full = (double)view->full[device], under_way = (double)record->under_way;
+    double waves = WAVES * (double)view->full[device], under_way = (double)record->under_way;
     bool alone = view->most[device] == 1;
-    double enough = fmax(full, record->rate * record->shortest);
+    double enough = fmax(waves, record->rate * record->shortest);
     if (view->handing[device] > 0 &&
         !alone) /* one that is computed, and one behind it; the host is late with a third */
         enough = view->queued[device] < 2 ? INFINITY : 0;
@@ -353,6 +354,8 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
     if (!(others > 0)) { /* the threads of the CPU may have begun a granule each; or `done` has that in it */
         double begun = busy_seconds(view) > 0 ? 0 : (double)view->granularity * view->threads;
         double least = HANDING * view->handing[device] * record->rate, piece = (double)view->piece[device];
+        if (open <= begun)
+            return 0;
         return fmax((double)view->granularity,
                     equal_piece(open - begun, (uint64_t)(piece > 0 ? fmax(piece, least) : 0)));
     }
@@ -373,8 +376,8 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
         return record->rate > cpu_rate(view) ? last_part(view, &line, &earliest, shared, others, balanced) : balanced;
     }
     double shortest_piece = fmax(1e-6 * view->parameters->chunk_us, HANDING * view->handing[device]);
-    double piece = fmax(full / 4, shortest_piece * record->rate);
-    double least = fmax(full / 8, HANDING * view->handing[device] * record->rate);
+    double piece = fmax(waves / 4, shortest_piece * record->rate);
+    double least = fmax(waves / 8, HANDING * view->handing[device] * record->rate);
     return fmin(balanced, fmax(least, fmin(balanced / 2, piece)));
 }
 
@@ -549,8 +552,7 @@ static void race_or_hold(const struct corun_split_view *view, const struct corun
  * Once all that the CPU has not begun is given to GPUs, what the CPU has begun ends last or not. If it may end after a GPU would have done everything, the GPU gets
  * it as well: one granule costs the GPU little, and the CPU's next question whether it is needed is sooner than the end of everything.
  */
-static uint32_t relief_of(const struct corun_split_view *view, const struct corun_split_decision *decision,
-                          uint64_t open)
+static uint32_t relief_of(const struct corun_split_view *view, struct corun_split_decision *decision, uint64_t open)
 {
     double end = end_of_cpu(view);
     for (uint32_t d = view->device_count; d-- > 1 && view->may_race && open <= view->granularity * view->threads;) {
@@ -561,6 +563,11 @@ static uint32_t relief_of(const struct corun_split_view *view, const struct coru
         double rate = (highest_rate(view, d, &record) + record.rate) / 2, under_way = (double)record.under_way;
         double done = fmax(view->now, record.last_end + under_way / rate);
         double ready = decision->parts[d] ? done + more / rate : done + record.shortest;
+        double needed = view->asks > 0 ? ready - LATE * fmax(record.shortest, view->asks) : 0;
+        if (isinf(end) && view->now < needed * (1 - 1e-9)) { /* until then the CPU may come to an end */
+            decision->wake = decision->wake > 0 ? fmin(decision->wake, needed) : needed;
+            continue;
+        }
         if (end > ready + view->delivery[d])
             return d;
     }

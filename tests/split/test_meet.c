@@ -36,9 +36,9 @@ static void meet_gives_a_small_task_whole(void **state)
     (void)state;
     assert_int_equal(first_part_of_meet(1000, 0), 1000);
     assert_int_equal(first_part_of_meet(1000, 300), 250); /* equal pieces, no small last one */
-    assert_int_equal(first_part_of_meet(500, 0),
-                     125); /* what occupies it, in pieces of a quarter; the rest when one has ended */
-    assert_int_equal(first_part_of_meet(400, 0), 100); /* half of what occupies it, in pieces of a quarter */
+    assert_int_equal(first_part_of_meet(500, 0), 1000); /* two waves of thread blocks */
+    assert_int_equal(first_part_of_meet(400, 0), 200);  /* two waves, in pieces of a quarter; the rest when one has ended */
+    assert_int_equal(first_part_of_meet(50, 0), 31);    /* an eighth of the task, the same way */
 }
 
 /* A GPU has ended 100 of 100000 iterations in 1 ms, and the CPU as many; nothing is under way there. */
@@ -181,7 +181,7 @@ static void meet_gives_whole_thread_blocks(void **state)
     view.usable[0] = view.usable[1] = view.may_race = true;
     view.most[0] = 1;
     view.most[1] = 8;
-    view.full[1] = 4096 * 3 / 4 + 64; /* in pieces of a quarter: 784, of 49 granules */
+    view.full[1] = (4096 * 3 / 4 + 64) / 2; /* two waves in pieces of a quarter: 784, of 49 granules */
     corun_split_strategy_find("meet")(&view, &decision);
     assert_int_equal(decision.parts[1], 768);
     view.block = 24; /* no block of whole granules */
