@@ -13,12 +13,6 @@
 
 enum { LITTLE = 16 }; /* such a fraction of the bytes that are moved at a time */
 
-/* What is fetched, or is there, beyond parts: bytes of `kept` buffers that parts only read. */
-static bool is_fetchable(const struct corun_split_buffer *buffer)
-{
-    return buffer->kept && buffer->access == CORUN_SPLIT_READ && !buffer_is_whole(buffer);
-}
-
 /* Enqueues the bytes [offset, offset + bytes) of a buffer that are not there yet. */
 static bool move_in(struct corun_split_gpu *gpu, uint32_t index, size_t offset, size_t bytes, struct traffic *traffic)
 {
@@ -51,7 +45,7 @@ static size_t missing_bytes(const struct corun_split_gpu *gpu, uint32_t index, s
 
 static bool is_read(const struct corun_split_buffer *buffer, bool fetches)
 {
-    return fetches ? is_fetchable(buffer) : buffer->access != CORUN_SPLIT_WRITE && !buffer_is_whole(buffer);
+    return fetches ? buffer_is_fetchable(buffer) : buffer->access != CORUN_SPLIT_WRITE && !buffer_is_whole(buffer);
 }
 
 /*
@@ -73,7 +67,7 @@ static bool move_in_all(struct corun_split_gpu *gpu, uint64_t begin, uint64_t en
         if (!is_read(buffer, fetches))
             continue;
         buffer_range(gpu->task, i, begin, end, &offset, &bytes);
-        bool all = is_fetchable(buffer) && missing_bytes(gpu, i, offset, bytes) &&
+        bool all = buffer_is_fetchable(buffer) && missing_bytes(gpu, i, offset, bytes) &&
                    LITTLE * missing_bytes(gpu, i, 0, buffer->bytes) <= sum;
         if (!move_in(gpu, i, all ? 0 : offset, all ? buffer->bytes : bytes, traffic))
             return false;
@@ -316,7 +310,7 @@ static double moved_iterations(const struct corun_split_gpu *gpu, const struct f
     for (uint32_t i = 0; i < gpu->task->buffer_count; i++) {
         size_t offset, bytes;
         buffer_range(gpu->task, i, flight->begin, flight->end, &offset, &bytes);
-        all += is_fetchable(&gpu->task->buffers[i]) ? (double)bytes : 0;
+        all += buffer_is_fetchable(&gpu->task->buffers[i]) ? (double)bytes : 0;
     }
     return all > 0 ? (double)(flight->end - flight->begin) * fmin(1, (double)flight->traffic.kept / all) : 0;
 }
@@ -417,7 +411,8 @@ bool gpu_delivery_ready(struct corun_split_gpu *gpu)
     const struct delivery *delivery = &gpu->deliveries[gpu->deliveries_ended % MOST_DELIVERIES];
     float milliseconds;
     void *outside = gpu_enter(gpu);
-    bool ready = !delivery->ok || !gpu->driver->event_elapsed(&milliseconds, gpu->origin, delivery->final);
+    bool ready = !delivery->ok ||
+                 gpu->driver->event_elapsed(&milliseconds, gpu->origin, delivery->final) != NOT_READY;
     gpu_leave(gpu, outside);
     return ready;
 }
@@ -429,7 +424,7 @@ bool gpu_part_ready(struct corun_split_gpu *gpu)
     bool ready = true;
     void *outside = gpu_enter(gpu);
     for (uint32_t i = 0; i < flight->chunks && ready && flight->ok; i++)
-        ready = !gpu->driver->event_elapsed(&milliseconds, gpu->origin, flight->ends[i]);
+        ready = gpu->driver->event_elapsed(&milliseconds, gpu->origin, flight->ends[i]) != NOT_READY;
     gpu_leave(gpu, outside);
     return ready;
 }
@@ -485,7 +480,7 @@ static bool is_held(const struct corun_split_gpu *gpu, uint64_t begin, uint64_t 
     for (uint32_t i = 0; i < gpu->task->buffer_count; i++) {
         size_t offset, bytes;
         struct range gap;
-        if (!is_fetchable(&gpu->task->buffers[i]))
+        if (!buffer_is_fetchable(&gpu->task->buffers[i]))
             continue;
         buffer_range(gpu->task, i, begin, end, &offset, &bytes);
         uint64_t from = offset;
@@ -500,7 +495,7 @@ uint64_t gpu_held(const struct corun_split_gpu *gpu, uint64_t end)
     uint64_t granule = gpu->task->granularity, low = 0, high = (end + granule - 1) / granule; /* granules */
     bool any = false;
     for (uint32_t i = 0; i < gpu->task->buffer_count; i++)
-        any = any || is_fetchable(&gpu->task->buffers[i]);
+        any = any || buffer_is_fetchable(&gpu->task->buffers[i]);
     for (uint64_t last = high; any && low < high;) {
         uint64_t middle = low + (high - low + 1) / 2;
         if (is_held(gpu, (last - middle) * granule, end))

@@ -151,14 +151,19 @@ static bool was_held_up(const struct corun_split *split)
     return false;
 }
 
-/* A CPU that saves less time than the host needs to hand out a part beside it is left out. Returns the sum of the rates that are left. */
+/*
+ * A CPU is left out that saves less time than the host needs to hand out a part beside it, or that would need longer for a granule than the others for
+ * everything. Returns the sum of the rates that are left.
+ */
 static double leave_out_cpu(const struct corun_split *split, double *rate, double sum)
 {
     double handing = INFINITY, iterations = (double)split->result.iterations, others = sum - rate[CPU];
+    double granule = (double)split->task.granularity * fmax(1, split->threads) / rate[CPU];
     for (uint32_t d = 1; d < split->device_count; d++)
         if (rate[d] > 0)
             handing = fmin(handing, split->handing[d]);
-    if (isinf(handing) || iterations / others - iterations / sum >= handing)
+    bool is_needed = isinf(handing) || iterations / others - iterations / sum >= handing;
+    if (!(others > 0) || (is_needed && granule <= iterations / others))
         return sum;
     rate[CPU] = 0;
     return others;
@@ -216,7 +221,9 @@ void learn(struct corun_split *split)
     if (split->keeps && split->ahead) { /* the rest follows behind the CPU's parts */
         if (!split->knows)
             memset(split->learned, 0, sizeof split->learned);
-        if (!split->knows || late || has_exceeded(split))
+        if (!(share[CPU] > 0) && fmax(split->lost, most - together) >= moving_seconds(split, share))
+            memcpy(split->learned, share, sizeof share); /* the CPU is left out: nothing follows behind its parts */
+        else if (!split->knows || late || has_exceeded(split))
             correct_freely(split, share);
     } else if (learned_now || (late && split->lost >= moving_seconds(split, share))) {
         memcpy(split->learned, share, sizeof share);

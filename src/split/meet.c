@@ -336,6 +336,26 @@ static double last_part(const struct corun_split_view *view, const struct line *
     return part;
 }
 
+/*
+ * Each part has copies of its own, and each copy a latency. A part that was moved longer than it was computed is too small, unless all are: a piece is no smaller than the
+ * smallest that is known not to be, or else moves copy_bytes. 0: nothing says so.
+ */
+static double least_of_copies(const struct corun_split_view *view, uint32_t device)
+{
+    uint64_t moved = 0, computed = view->piece[device]; /* the largest of the former, the smallest of the latter beyond it */
+    for (uint32_t i = 0; i < view->step_count; i++) {
+        const struct corun_split_part *part = &view->steps[i].part[device];
+        if (part->done > moved && part->copy_seconds > part->seconds / 2)
+            moved = part->done;
+    }
+    for (uint32_t i = 0; i < view->step_count && moved; i++) {
+        const struct corun_split_part *part = &view->steps[i].part[device];
+        if (part->done > moved && part->copy_seconds <= part->seconds / 2 && (!computed || part->done < computed))
+            computed = part->done;
+    }
+    return moved ? (double)computed : 0;
+}
+
 /* So that a GPU and all others end together. */
 static double further_part(const struct corun_split_view *view, uint32_t device, const struct record *record,
                            double open)
@@ -376,8 +396,9 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
         return record->rate > cpu_rate(view) ? last_part(view, &line, &earliest, shared, others, balanced) : balanced;
     }
     double shortest_piece = fmax(1e-6 * view->parameters->chunk_us, HANDING * view->handing[device]);
-    double piece = fmax(waves / 4, shortest_piece * record->rate);
-    double least = fmax(waves / 8, HANDING * view->handing[device] * record->rate);
+    double copies = least_of_copies(view, device);
+    double piece = fmax(fmax(waves / 4, copies), shortest_piece * record->rate);
+    double least = fmax(fmax(waves / 8, copies), HANDING * view->handing[device] * record->rate);
     return fmin(balanced, fmax(least, fmin(balanced / 2, piece)));
 }
 
@@ -513,6 +534,12 @@ static bool give_up_in_time(const struct corun_split_view *view, double gpus_end
     return true;
 }
 
+/* What earlier runs have learned has nothing for the CPU. */
+static bool is_left_out(const struct corun_split_view *view)
+{
+    return view->learned && view->learned[CPU] * (double)view->iterations < 0.5 * (double)view->granularity;
+}
+
 /*
  * The CPU computes what is under way on a GPU, for the GPU may be late or dead. A granule that the CPU has begun cannot be stopped, and would
  * be waited for. So the CPU begins none that ends after the GPUs are expected, unless these are late by a granule, or the CPU would be first.
@@ -525,6 +552,10 @@ static void race_or_hold(const struct corun_split_view *view, const struct corun
     double granule = given_up > 0 ? given_up : (double)view->granularity * fmax(1, view->threads) / rate;
     double needed = (double)gpus.under_way - (own ? (double)own->done : 0), late = gpus.latest + granule;
     decision->race = !own;
+    if (is_left_out(view) && view->now < LATE * view->usual) {
+        hold(decision, LATE * view->usual);
+        return;
+    }
     if (given_up > 0 && view->now < late && !isinf(late)) {
         hold(decision, late);
         return;

@@ -10,6 +10,11 @@ bool buffer_is_whole(const struct corun_split_buffer *buffer)
     return !buffer->range && !buffer->iteration_bytes;
 }
 
+bool buffer_is_fetchable(const struct corun_split_buffer *buffer)
+{
+    return buffer->kept && buffer->access == CORUN_SPLIT_READ && !buffer_is_whole(buffer);
+}
+
 void buffer_range(const struct corun_split_task *task, uint32_t index, uint64_t begin, uint64_t end, size_t *offset,
                   size_t *bytes)
 {

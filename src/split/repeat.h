@@ -17,6 +17,8 @@ struct team_result repeat_part(struct corun_split *split, uint64_t begin, uint64
 void buffer_range(const struct corun_split_task *task, uint32_t buffer, uint64_t begin, uint64_t end, size_t *offset,
                   size_t *bytes);
 bool buffer_is_whole(const struct corun_split_buffer *buffer);
+/* What is fetched, or is there, beyond parts: bytes of `kept` buffers that parts only read. */
+bool buffer_is_fetchable(const struct corun_split_buffer *buffer);
 
 /* A copy of what a part changes in place. */
 struct snapshot;

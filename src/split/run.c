@@ -136,11 +136,25 @@ static enum corun_status check(struct corun_split *split, const struct asking *a
         return corun_report(diagnostics, CORUN_ARGUMENT, CORUN_NOWHERE,
                             "strategy %s gives what the CPU has begun to device %u, which cannot take it",
                             split->strategy_name, relief);
-    if (!sum && !relief && !asked->decision.race && !any_needed(split))
+    if (relief && asked->decision.parts[CPU])
         return corun_report(diagnostics, CORUN_ARGUMENT, CORUN_NOWHERE,
-                            "strategy %s gives nothing to anybody, and %llu iterations are left", split->strategy_name,
-                            (unsigned long long)asked->view.left);
+                            "strategy %s gives the CPU iterations, and what the CPU has begun to device %u",
+                            split->strategy_name, relief);
+    if (asked->decision.recall >> CPU & 1u && (asked->decision.parts[CPU] || asked->decision.race) &&
+        !asked->view.busy[CPU])
+        return corun_report(diagnostics, CORUN_ARGUMENT, CORUN_NOWHERE,
+                            "strategy %s recalls the CPU from what it gives to the CPU", split->strategy_name);
     return CORUN_OK;
+}
+
+/* Nothing is under way, nothing was begun, and something is left. */
+static enum corun_status check_idle(struct corun_split *split, struct corun_diagnostics *diagnostics)
+{
+    if (any_needed(split) || !split->left.list.count)
+        return CORUN_OK;
+    return corun_report(diagnostics, CORUN_ARGUMENT, CORUN_NOWHERE,
+                        "strategy %s gives nothing to anybody, and %llu iterations are left", split->strategy_name,
+                        (unsigned long long)ranges_total(&split->left));
 }
 
 /*
@@ -177,9 +191,9 @@ static bool take_from_cpu(struct corun_split *split, const struct corun_split_de
 
 /*
  * A GPU gets all that is left and what the CPU has begun and can give up. Where more than one range is left, or it does not lie behind what the CPU has begun,
- * the GPU gets the last one.
+ * the GPU gets the last one, and false is returned.
  */
-static void cut_relief(struct corun_split *split, struct corun_split_step *step, uint32_t device)
+static bool cut_relief(struct corun_split *split, struct corun_split_step *step, uint32_t device)
 {
     const struct corun_split_part *own = is_busy(split, CPU) ? part_of(split, CPU, 0) : NULL;
     const struct range *first = split->left.list.data;
@@ -195,6 +209,7 @@ static void cut_relief(struct corun_split *split, struct corun_split_step *step,
     part->begin = behind ? own->begin + split->executor->operations->kept(split->executor) : part->begin;
     part->busy = part->begin < part->end;
     step->iterations += behind ? end - part->begin : 0;
+    return behind;
 }
 
 /* What the CPU has begun is given up, as a GPU does it. What was complete before the CPU heard of that need not be delivered. */
@@ -214,7 +229,7 @@ static enum corun_status begin_step(struct corun_split *split, const struct coru
     struct corun_split_step step = {
         .start = now(split), .profiling = decision->profiling, .variance = decision->variance};
     uint64_t parts = 0;
-    bool any = false;
+    bool any = false, relieved = false;
     for (uint32_t d = 0; d < split->device_count; d++)
         parts += decision->parts[d];
     if (!parts && !decision->relief)
@@ -230,7 +245,7 @@ static enum corun_status begin_step(struct corun_split *split, const struct coru
         cut(split, place, d, decision->parts[d], decision->feed && d != CPU);
     }
     if (decision->relief)
-        cut_relief(split, &split->steps.data[index], decision->relief);
+        relieved = cut_relief(split, &split->steps.data[index], decision->relief);
     for (uint32_t i = 1; i <= split->device_count;
          i++) { /* GPUs first: the CPU's threads would hinder what is enqueued */
         uint32_t d = i % split->device_count;
@@ -242,7 +257,7 @@ static enum corun_status begin_step(struct corun_split *split, const struct coru
         split->given[d] = now(split);
         any = true;
     }
-    if (decision->relief)
+    if (relieved)
         relieve_cpu(split, &split->steps.data[index].part[decision->relief]);
     if (!any) /* the CPU had begun all that was to be taken from it */
         split->steps.count--;
@@ -582,6 +597,8 @@ static enum corun_status ask(struct corun_split *split, struct asking *asked, st
         status = begin_step(split, &asked->decision);
     if (status == CORUN_OK && asked->decision.race)
         status = begin_race(split, asked->decision.trial);
+    if (status == CORUN_OK)
+        status = check_idle(split, diagnostics);
     if (split->steps.count == steps) /* the same view would give the same decision */
         asked->decision.again = false;
     if (status == CORUN_OK && asked->decision.recall >> CPU & 1u && is_busy(split, CPU)) {

@@ -198,6 +198,14 @@ static enum corun_status create_tables(struct corun_split *split, const struct c
     return split->executor ? CORUN_OK : CORUN_MEMORY;
 }
 
+static bool may_fetch(const struct corun_split_task *task)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < task->buffer_count; i++)
+        any = any || buffer_is_fetchable(&task->buffers[i]);
+    return any;
+}
+
 static enum corun_status create(struct corun_split *split, const struct corun_split_task *task,
                                 const struct corun_split_options *options, struct corun_diagnostics *diagnostics)
 {
@@ -217,6 +225,8 @@ static enum corun_status create(struct corun_split *split, const struct corun_sp
                                                       : "own");
     split->strategy = *settings.strategy ? corun_split_strategy_find(settings.strategy) : options->function;
     split->strategy_user = options->strategy_user;
+    if (!may_fetch(task)) /* a GPU's share cannot grow that way */
+        split->parameters.ahead = 0;
     split->ahead = split->parameters.ahead > 0 && strategy_fetches(split->strategy);
     split->pinned = calloc(task->buffer_count ? task->buffer_count : 1, sizeof *split->pinned);
     if (!split->strategy_name || !split->pinned || (record && *record && !split->record))
