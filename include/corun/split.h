@@ -121,6 +121,8 @@ struct corun_split_part {
     double copy_seconds; /* of these, what no kernel of the part ran beside */
     uint64_t bytes_in, bytes_out;
     bool busy, fed; /* fed: without the way back of its results */
+    double
+        ended; /* when it was done, in seconds since the run began; 0 while it is not. Parts wait for others before they start */
 };
 
 struct corun_split_step {
@@ -145,7 +147,9 @@ struct corun_split_view {
     bool stale[CORUN_SPLIT_MAX_DEVICES];      /* still works on parts of an earlier run that nobody needs any more */
     /* Iterations; 0: not known. Up to so many take a device hardly longer than one; so many occupy a GPU wholly; so many move copy_bytes. */
     uint64_t flat[CORUN_SPLIT_MAX_DEVICES], full[CORUN_SPLIT_MAX_DEVICES], piece[CORUN_SPLIT_MAX_DEVICES];
-    uint64_t block; /* iterations of a thread block of the task on GPUs; 0: not said, or less than one */
+    uint64_t again
+        [CORUN_SPLIT_MAX_DEVICES]; /* iterations that move half of copy_bytes when a run is repeated: not those bytes that are kept and only read; 0: not known */
+    uint64_t block;                /* iterations of a thread block of the task on GPUs; 0: not said, or less than one */
     double delivery
         [CORUN_SPLIT_MAX_DEVICES]; /* seconds that results of fed parts took to go back the last time; 0: not known */
     double handing

@@ -68,6 +68,11 @@ uint64_t gpu_piece(const struct corun_split_gpu *gpu)
     return gpu->piece;
 }
 
+uint64_t gpu_again(const struct corun_split_gpu *gpu)
+{
+    return gpu->again;
+}
+
 double gpu_handing(const struct corun_split_gpu *gpu)
 {
     enum { CALLS = 4 }; /* a part waits for what it needs, has an event on both sides, and a launch */
@@ -212,6 +217,10 @@ static void count_resident(struct corun_split_gpu *gpu)
 enum corun_status corun_split_gpu_launch(struct corun_split_gpu *gpu, const char *name, const uint32_t grid[3],
                                          const uint32_t block[3], uint32_t shared_bytes, void **arguments)
 {
+    if (!name || !grid || !block) {
+        gpu_fail(gpu, "a launch without a kernel, a grid or a block");
+        return CORUN_ARGUMENT;
+    }
     if (!gpu->module) {
         gpu_fail(gpu, "kernel %s: the task has no module", name);
         return CORUN_NOT_FOUND;
@@ -341,21 +350,22 @@ static enum corun_status load_module(struct corun_split_gpu *gpu, struct corun_d
                                       driver_error(gpu->driver, result));
 }
 
-/* As many of the iterations [0, count) as move no more than `copy_bytes`: copies take longer the more they move. */
-static uint64_t limit_by_bytes(const struct corun_split_gpu *gpu, uint64_t count)
+/* As many of the iterations [0, count) as move no more than `most` bytes; `again`: in a run whose GPU has what is kept and only read. */
+static uint64_t limit_by_bytes(const struct corun_split_gpu *gpu, uint64_t count, double most, bool again)
 {
     const struct corun_split_task *task = gpu->task;
     uint64_t end = count < task->iterations ? count : task->iterations;
     double moved = 0;
     for (uint32_t i = 0; i < task->buffer_count; i++) {
+        const struct corun_split_buffer *buffer = &task->buffers[i];
         size_t offset, bytes;
         buffer_range(task, i, 0, end, &offset, &bytes);
-        moved += buffer_is_whole(&task->buffers[i]) ? 0 : (double)bytes;
+        moved += buffer_is_whole(buffer) || (again && buffer_is_fetchable(buffer)) ? 0 : (double)bytes;
     }
-    if (moved <= gpu->copy_bytes)
+    if (moved <= most)
         return count;
     uint64_t granules = count / task->granularity;
-    return (uint64_t)((double)granules * gpu->copy_bytes / moved) * task->granularity;
+    return (uint64_t)((double)granules * most / moved) * task->granularity;
 }
 
 /*
@@ -365,7 +375,7 @@ static uint64_t limit_by_bytes(const struct corun_split_gpu *gpu, uint64_t count
 static uint64_t find_piece(const struct corun_split_gpu *gpu)
 {
     const struct corun_split_task *task = gpu->task;
-    uint64_t piece = limit_by_bytes(gpu, task->iterations), granule = task->granularity;
+    uint64_t piece = limit_by_bytes(gpu, task->iterations, gpu->copy_bytes, false), granule = task->granularity;
     uint64_t granules = (task->iterations + granule - 1) / granule;
     uint64_t least = (granules + MOST_PARTS - 1) / MOST_PARTS * granule;
     for (uint32_t i = 0; i < task->buffer_count; i++)
@@ -389,7 +399,7 @@ static void find_sizes(struct corun_split_gpu *gpu)
     uint32_t block = task->gpu_block_threads, resident = block && threads > 0 ? (uint32_t)threads / block : 1;
     uint64_t granule = task->granularity, all = (task->iterations + granule - 1) / granule * granule;
     uint64_t one_each = iterations_of(task, multiprocessors);
-    gpu->flat = limit_by_bytes(gpu, one_each < all ? one_each : all);
+    gpu->flat = limit_by_bytes(gpu, one_each < all ? one_each : all, gpu->copy_bytes, false);
     gpu->multiprocessors = (uint32_t)multiprocessors;
     atomic_store_explicit(&gpu->resident, resident ? resident : 1, memory_order_relaxed);
     for (size_t i = 0; i < gpu->kernels.count && block; i++)
@@ -410,6 +420,7 @@ enum corun_status gpu_open(const struct driver *driver, uint32_t index, const st
     gpu->index = index;
     gpu->copy_bytes = parameters->copy_bytes;
     gpu->piece = find_piece(gpu);
+    gpu->again = limit_by_bytes(gpu, task->iterations, GATHERED * gpu->copy_bytes, true);
     snprintf(gpu->name, sizeof gpu->name, "GPU %u", index);
     gpu->mirrors = calloc(task->buffer_count ? task->buffer_count : 1, sizeof *gpu->mirrors);
     if (!gpu->mirrors)

@@ -25,6 +25,7 @@ const char *gpu_name(const struct corun_split_gpu *gpu);
 uint64_t gpu_flat(const struct corun_split_gpu *gpu);
 uint64_t gpu_full(const struct corun_split_gpu *gpu);
 uint64_t gpu_piece(const struct corun_split_gpu *gpu);
+uint64_t gpu_again(const struct corun_split_gpu *gpu);
 double
 gpu_handing(const struct corun_split_gpu *gpu); /* seconds to enqueue a part, at the least; 0: its time is simulated */
 /* Seconds that a copy takes at least, of memory like that to which results go; 0: not known. Before the first part. */

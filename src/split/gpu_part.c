@@ -411,8 +411,7 @@ bool gpu_delivery_ready(struct corun_split_gpu *gpu)
     const struct delivery *delivery = &gpu->deliveries[gpu->deliveries_ended % MOST_DELIVERIES];
     float milliseconds;
     void *outside = gpu_enter(gpu);
-    bool ready = !delivery->ok ||
-                 gpu->driver->event_elapsed(&milliseconds, gpu->origin, delivery->final) != NOT_READY;
+    bool ready = !delivery->ok || gpu->driver->event_elapsed(&milliseconds, gpu->origin, delivery->final) != NOT_READY;
     gpu_leave(gpu, outside);
     return ready;
 }

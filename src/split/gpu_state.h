@@ -68,7 +68,8 @@ struct corun_split_gpu {
     uint32_t index;
     int device;
     double copy_bytes;
-    uint64_t flat, piece;     /* iterations: a thread block for each multiprocessor; those that move `copy_bytes` */
+    /* iterations: a thread block for each multiprocessor; those that move `copy_bytes`; in later runs, those that move what is worth a copy */
+    uint64_t flat, piece, again;
     uint32_t multiprocessors; /* 0: strategies are not told what occupies the GPU */
     atomic_uint resident;     /* thread blocks of the task that a multiprocessor holds; launches tell more of it */
     bool retained, set_up;    /* the context is held; buffers that every part needs are there in this run */

@@ -93,6 +93,19 @@ static double moving_seconds(const struct corun_split *split, const double *shar
     return most;
 }
 
+/*
+ * Whether a split at once is worth what has to be moved for it: the next round would wait for the CPU by more than twice as long (what the copies take is an
+ * estimate, and behind the CPU's parts they cost nothing).
+ */
+static bool gains_more_than_it_moves(const struct corun_split *split, const double *share, double cpu_rate,
+                                     double together)
+{
+    double start = 0, cpu = split->learned[CPU] * (double)split->result.iterations / cpu_rate;
+    for (uint32_t d = 1; d < split->device_count; d++)
+        start = fmax(start, split->moves[d].start);
+    return cpu_rate > 0 && cpu - together > 2 * (start + moving_seconds(split, share));
+}
+
 /* Goes as far from the learned split towards `share` as moves no bytes. What was lost until then does not count, if that is any way. */
 static void correct_freely(struct corun_split *split, const double *share)
 {
@@ -202,6 +215,7 @@ void learn(struct corun_split *split)
         give_up(split);
         return;
     }
+    double cpu_rate = share[CPU];
     sum = leave_out_cpu(split, share, sum);
     double together = (double)split->result.iterations / sum; /* seconds, if all ended at once */
     for (uint32_t d = 0; d < split->device_count; d++)
@@ -221,10 +235,10 @@ void learn(struct corun_split *split)
     if (split->keeps && split->ahead) { /* the rest follows behind the CPU's parts */
         if (!split->knows)
             memset(split->learned, 0, sizeof split->learned);
-        if (!(share[CPU] > 0) && fmax(split->lost, most - together) >= moving_seconds(split, share))
-            memcpy(split->learned, share, sizeof share); /* the CPU is left out: nothing follows behind its parts */
-        else if (!split->knows || late || has_exceeded(split))
+        if (!split->knows || late || has_exceeded(split))
             correct_freely(split, share);
+        if ((learned_now || !(share[CPU] > 0)) && gains_more_than_it_moves(split, share, cpu_rate, together))
+            memcpy(split->learned, share, sizeof share);
     } else if (learned_now || (late && split->lost >= moving_seconds(split, share))) {
         memcpy(split->learned, share, sizeof share);
         split->lost = 0;

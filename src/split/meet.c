@@ -35,18 +35,24 @@ struct record {
     double last_end;           /* when the last one ended */
 };
 
+/* When a part began that has ended. One that was given while others were under way may have waited for these. */
+static double start_of(const struct corun_split_part *part)
+{
+    return fmax(0, part->ended - part->seconds);
+}
+
 /* How much of a device was under way when a part began, that part included, over the time that the part took (Little's law). */
 static double rate_beside_others(const struct corun_split_view *view, uint32_t device, uint32_t index)
 {
-    double start = view->steps[index].start, seconds = view->steps[index].part[device].seconds, sum = 0;
-    for (uint32_t i = 0; i < view->step_count; i++) {
+    const struct corun_split_part *own = &view->steps[index].part[device];
+    double start = start_of(own), sum = (double)(own->end - own->begin);
+    for (uint32_t i = 0; i < index; i++) {
         const struct corun_split_part *part = &view->steps[i].part[device];
-        double end = part->busy ? INFINITY : view->steps[i].start + part->seconds;
-        if (i == index ||
-            (i < index && end > start + 1e-3 * seconds)) /* one that ended as this began was not beside it */
-            sum += (double)(part->end - part->begin);
+        double left = part->busy ? 1 : (part->ended - start) / part->seconds; /* of what was under way then */
+        if (left > 0)
+            sum += fmin(1, left) * (double)(part->end - part->begin);
     }
-    return seconds > 0 ? sum / seconds : 0;
+    return own->seconds > 0 ? sum / own->seconds : 0;
 }
 
 static struct record record_of(const struct corun_split_view *view, uint32_t device)
@@ -62,8 +68,8 @@ static struct record record_of(const struct corun_split_view *view, uint32_t dev
         }
         if (part->busy || !part->done || !(part->seconds > 0))
             continue;
-        first = fmin(first, view->steps[i].start);
-        record.last_end = fmax(record.last_end, view->steps[i].start + part->seconds);
+        first = fmin(first, start_of(part));
+        record.last_end = fmax(record.last_end, part->ended);
         record.shortest = fmin(record.shortest, part->seconds);
         done += (double)part->done;
         record.last = i;
@@ -147,6 +153,24 @@ static double small_piece(const struct corun_split_view *view, uint32_t device, 
     return ceil(equal_piece(share, (uint64_t)fmax((double)piece, ceil(least))) / granule) * granule;
 }
 
+/*
+ * What a GPU has not been given yet of what earlier runs have learned for it: in pieces, so that bytes move while others compute, each of which moves
+ * enough for that and takes longer than the host needs to enqueue it.
+ */
+static double learned_part(const struct corun_split_view *view, uint32_t device, const struct record *record)
+{
+    double all = view->learned[device] * (double)view->iterations, left = all - (double)record->given;
+    double pieces = view->again[device] ? all / (double)view->again[device] : 1;
+    if (view->handing[device] > 0)
+        pieces = fmin(pieces, view->expected[device] / (HANDING * view->handing[device]));
+    double piece = all / fmax(1, floor(fmin(pieces, view->most[device])));
+    if (left < (double)view->granularity * (record->given ? 1 : 1e-9)) /* the rest of a granule was rounded off */
+        return 0;
+    double held = (double)view->held[device] - (double)record->given; /* what it lacks moves while it computes these */
+    double part = left < 1.5 * piece ? left : piece;
+    return view->keeps && held >= (double)view->granularity ? fmin(part, held) : part;
+}
+
 /* Before anything is known of a GPU. */
 static double first_part(const struct corun_split_view *view, uint32_t device, const struct record *record)
 {
@@ -154,8 +178,6 @@ static double first_part(const struct corun_split_view *view, uint32_t device, c
     uint32_t gpus = 0;
     for (uint32_t d = 1; d < view->device_count; d++)
         gpus += view->usable[d];
-    if (view->learned && view->learned[device] * all >= (double)view->granularity)
-        return record->given ? 0 : view->learned[device] * all;
     if (view->most[device] == 1 || !(waves > 0))
         return record->given ? 0 : fmax(view->parameters->open * all, (double)view->flat[device]);
     bool small = all <= 2 * waves, whole_at_once = view->handing[device] > 0 ? small : all <= waves;
@@ -262,12 +284,13 @@ static double rate_of_others(const struct corun_split_view *view, uint32_t devic
  */
 static double highest_rate(const struct corun_split_view *view, uint32_t device, const struct record *record)
 {
-    const struct corun_split_step *last = &view->steps[record->last];
-    double seconds = last->part[device].seconds, end = last->start + seconds, sum = 0;
+    const struct corun_split_part *last = &view->steps[record->last].part[device];
+    double seconds = last->seconds, end = last->ended, start = start_of(last), sum = 0;
     for (uint32_t i = 0; i < view->step_count; i++) {
         const struct corun_split_part *part = &view->steps[i].part[device];
-        double until = part->busy ? end : fmin(end, view->steps[i].start + part->seconds);
-        sum += (double)(part->end - part->begin) * fmax(0, until - fmax(last->start, view->steps[i].start));
+        double from = part->busy ? view->steps[i].start : start_of(part),
+               until = part->busy ? end : fmin(end, part->ended);
+        sum += (double)(part->end - part->begin) * fmax(0, until - fmax(start, from));
     }
     return fmax(record->rate, sum / (seconds * seconds));
 }
@@ -342,7 +365,8 @@ static double last_part(const struct corun_split_view *view, const struct line *
  */
 static double least_of_copies(const struct corun_split_view *view, uint32_t device)
 {
-    uint64_t moved = 0, computed = view->piece[device]; /* the largest of the former, the smallest of the latter beyond it */
+    uint64_t moved = 0,
+             computed = view->piece[device]; /* the largest of the former, the smallest of the latter beyond it */
     for (uint32_t i = 0; i < view->step_count; i++) {
         const struct corun_split_part *part = &view->steps[i].part[device];
         if (part->done > moved && part->copy_seconds > part->seconds / 2)
@@ -354,6 +378,31 @@ static double least_of_copies(const struct corun_split_view *view, uint32_t devi
             computed = part->done;
     }
     return moved ? (double)computed : 0;
+}
+
+/*
+ * Where parts run one after the other, what each costs at all is seen in parts of different sizes. A piece takes HANDING times as long. 0: nothing says so.
+ */
+static double least_of_fixed(const struct corun_split_view *view, uint32_t device)
+{
+    const struct corun_split_part *small = NULL, *large = NULL;
+    double end = 0;
+    for (uint32_t i = 0; i < view->step_count; i++) {
+        const struct corun_split_part *part = &view->steps[i].part[device];
+        if (part->busy || !part->done || !(part->seconds > 0))
+            continue;
+        bool follows = start_of(part) >= end - 1e-3 * part->seconds;
+        end = part->ended;
+        if (!follows)
+            continue;
+        small = small && small->done <= part->done ? small : part;
+        large = large && large->done >= part->done ? large : part;
+    }
+    if (!large || (double)large->done < 1.5 * (double)small->done)
+        return 0;
+    double each = (large->seconds - small->seconds) / (double)(large->done - small->done);
+    double fixed = small->seconds - each * (double)small->done;
+    return each > 0 && fixed > 0 ? HANDING * fixed / each : 0;
 }
 
 /* So that a GPU and all others end together. */
@@ -396,7 +445,8 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
         return record->rate > cpu_rate(view) ? last_part(view, &line, &earliest, shared, others, balanced) : balanced;
     }
     double shortest_piece = fmax(1e-6 * view->parameters->chunk_us, HANDING * view->handing[device]);
-    double copies = least_of_copies(view, device);
+    double fixed = smaller_if_known(least_of_fixed(view, device), view->piece[device]);
+    double copies = fmax(least_of_copies(view, device), fixed);
     double piece = fmax(fmax(waves / 4, copies), shortest_piece * record->rate);
     double least = fmax(fmax(waves / 8, copies), HANDING * view->handing[device] * record->rate);
     return fmin(balanced, fmax(least, fmin(balanced / 2, piece)));
@@ -412,7 +462,7 @@ static uint64_t whole_part(const struct corun_split_view *view, uint32_t device,
     struct record record = record_of(view, device);
     uint64_t unit = view->block && !view->keeps && !(view->block % view->granularity) ? view->block : view->granularity;
     double cpu = cpu_rate(view) / fmax(1, view->threads), rate = record.rate, more = (double)unit - 1;
-    if (view->learned && !record.given) { /* shares are rates, and say nothing of fractions of an iteration */
+    if (view->learned && !record.ended) { /* shares are rates, and say nothing of fractions of an iteration */
         cpu = view->learned[CPU] / fmax(1, view->threads);
         rate = view->learned[device];
         more = (1 - 1e-6) * (double)unit;
@@ -439,6 +489,8 @@ static double wanted_part(const struct corun_split_view *view, uint32_t device, 
         return 0;
     /* One that others have done without is tried again when the tries before have cost no more than `patience` of all runs. */
     bool learned = view->learned && view->learned[device] * (double)view->iterations >= (double)view->granularity;
+    if (learned && (double)record.given < view->learned[device] * (double)view->iterations && !record.ended)
+        return !record.given && begins_too_late(view, device, open) ? 0 : learned_part(view, device, &record);
     if (view->keeps && view->learned && !learned && view->wasted > view->parameters->patience * view->spent)
         return 0;
     /*
@@ -449,7 +501,10 @@ static double wanted_part(const struct corun_split_view *view, uint32_t device, 
         return 0;
     if (record.ended)
         return further_part(view, device, &record, open);
-    return !record.given && begins_too_late(view, device, open) ? 0 : first_part(view, device, &record);
+    if (learned || (!record.given && begins_too_late(view, device, open)))
+        return 0;
+    double part = first_part(view, device, &record);
+    return !record.given && part > 0 ? fmax(part, (double)view->granularity) : part; /* granules may be coarse */
 }
 
 /* When the results of what the GPUs were given will be there: at the earliest, and by the rates that parts are sized by. */

@@ -105,6 +105,7 @@ static void fill_view(struct corun_split *split, struct corun_split_view *view)
         view->flat[d] = split->rates ? split->rates[d].flat : gpu ? gpu_flat(gpu) : 0;
         view->full[d] = gpu ? gpu_full(gpu) : 0;
         view->piece[d] = gpu ? gpu_piece(gpu) : 0;
+        view->again[d] = gpu ? gpu_again(gpu) : 0;
         for (uint32_t i = 0; i < split->lines[d].count; i++)
             part_of(split, d, i)->seconds = view->now - split->steps.data[split->lines[d].steps[i]].start;
         if (is_busy(split, d))
@@ -413,6 +414,7 @@ static void account_part(struct corun_split *split, const struct executor_event 
     struct corun_split_device_result *device = &split->result.devices[d];
     struct device_account *account = &split->accounts[d];
     double moved = (double)(part->bytes_in + part->bytes_out), worked = part->seconds + event->setup_seconds;
+    double learned = split->learned[d] * (double)split->result.iterations, granule = (double)split->task.granularity;
     double kept = moved > 0 ? part->copy_seconds * (double)event->kept_bytes / moved : 0;
     if (split->last_end[d] > step->start) /* it was given while another one was under way */
         worked = fmax(0, event->time - split->last_end[d]);
@@ -430,9 +432,9 @@ static void account_part(struct corun_split *split, const struct executor_event 
     if (step->profiling) {
         split->result.profiled += (double)part->done;
     } else if (!account->whole) {
-        account->whole = d != CPU && split->knows && step == split->steps.data;
         account->final_done += event->part.done; /* all that was computed, even if others were first */
         account->final_seconds += fmax(0, worked - event->setup_seconds - kept);
+        account->whole = d != CPU && split->knows && (double)account->final_done > learned - granule;
     }
     split->last_end[d] = event->time;
 }
@@ -460,6 +462,7 @@ static enum corun_status note_end(struct corun_split *split, const struct execut
     part->fed = fed;
     part->begin = begin;
     part->end = end;
+    part->ended = event->time;
     if (d != CPU)
         part->done = end - begin;
     step->end = fmax(step->end, event->time);

@@ -7,18 +7,53 @@
 #include "split/strategy.h"
 #include "split/team.h"
 
+#include <math.h>
 #include <sched.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { HOST_FOR_ALL_CONTEXTS = 1 };
+enum { MOST_THREADS = 65536 }; /* more are a mistake, and would take the machine's processes with them */
 
 static enum corun_status wrong(const struct corun_split_task *task, const char *what, const char *name,
                                struct corun_diagnostics *diagnostics)
 {
     return corun_report(diagnostics, CORUN_ARGUMENT, CORUN_NOWHERE, "task %s: %s%s%s", task->name ? task->name : "?",
                         what, name ? " " : "", name ? name : "");
+}
+
+/* Two buffers share bytes, and parts write one of them: a GPU would have two copies of these. */
+static bool is_shared(const struct corun_split_buffer *a, const struct corun_split_buffer *b)
+{
+    uintptr_t first = (uintptr_t)a->data, second = (uintptr_t)b->data;
+    bool written = a->access != CORUN_SPLIT_READ || b->access != CORUN_SPLIT_READ;
+    return written && a->bytes && b->bytes && first < second + b->bytes && second < first + a->bytes;
+}
+
+static enum corun_status check_buffers(const struct corun_split_task *task, struct corun_diagnostics *diagnostics)
+{
+    if (task->buffer_count && !task->buffers)
+        return wrong(task, "the buffers are missing", NULL, diagnostics);
+    for (uint32_t i = 0; i < task->buffer_count; i++) {
+        const struct corun_split_buffer *buffer = &task->buffers[i];
+        if (!buffer->name || (buffer->bytes && !buffer->data))
+            return wrong(task, "a buffer has no name or no data:", buffer->name, diagnostics);
+        if (buffer->access > CORUN_SPLIT_READ_WRITE)
+            return wrong(task, "there is no such access as that to", buffer->name, diagnostics);
+        if (buffer->access != CORUN_SPLIT_READ && buffer_is_whole(buffer))
+            return wrong(task, "which bytes does a part write of", buffer->name, diagnostics);
+        if (!buffer->range && buffer->iteration_bytes && buffer->bytes / buffer->iteration_bytes < task->iterations)
+            return wrong(task, "too few bytes for all iterations in", buffer->name, diagnostics);
+        for (uint32_t j = 0; j < i; j++)
+            if (is_shared(buffer, &task->buffers[j]))
+                return corun_report(
+                    diagnostics, CORUN_ARGUMENT, CORUN_NOWHERE,
+                    "task %s: buffers %s and %s share memory, and parts write it: make them one, READ_WRITE",
+                    task->name, task->buffers[j].name, buffer->name);
+    }
+    return CORUN_OK;
 }
 
 static enum corun_status check_task(const struct corun_split_task *task, const struct corun_split_options *options,
@@ -30,16 +65,13 @@ static enum corun_status check_task(const struct corun_split_task *task, const s
         return wrong(task, "the function for the CPU is missing", NULL, diagnostics);
     if (options->rates && (!options->rate_count || options->rate_count > CORUN_SPLIT_MAX_DEVICES))
         return wrong(task, "there are 1 to 17 tables of rates", NULL, diagnostics);
-    for (uint32_t i = 0; i < task->buffer_count; i++) {
-        const struct corun_split_buffer *buffer = &task->buffers[i];
-        if (!buffer->name || (buffer->bytes && !buffer->data))
-            return wrong(task, "a buffer has no name or no data:", buffer->name, diagnostics);
-        if (buffer->access != CORUN_SPLIT_READ && buffer_is_whole(buffer))
-            return wrong(task, "which bytes does a part write of", buffer->name, diagnostics);
-        if (!buffer->range && buffer->iteration_bytes && buffer->bytes / buffer->iteration_bytes < task->iterations)
-            return wrong(task, "too few bytes for all iterations in", buffer->name, diagnostics);
-    }
-    return CORUN_OK;
+    if (options->clock > CORUN_SPLIT_CLOCK_SIMULATED)
+        return wrong(task, "there is no such clock", NULL, diagnostics);
+    if (options->threads > MOST_THREADS && options->threads != CORUN_SPLIT_ALL)
+        return wrong(task, "a CPU has at most 65536 threads", NULL, diagnostics);
+    if (!(task->gpu_blocks >= 0) || isinf(task->gpu_blocks))
+        return wrong(task, "gpu_blocks is a number of thread blocks, or 0", NULL, diagnostics);
+    return check_buffers(task, diagnostics);
 }
 
 /* The processor's name, or "CPU". */
@@ -170,7 +202,8 @@ static enum corun_status create_devices(struct corun_split *split, const struct 
         split->team = split_team_create(threads, split->simulated, split->gpu_count && !split->simulated,
                                         split->parameters.chunk_us * 1e-6, &split->task);
         if (!split->team)
-            return CORUN_MEMORY;
+            return corun_report(diagnostics, CORUN_MEMORY, CORUN_NOWHERE,
+                                "task %s: no %u threads can be made for the CPU", split->task.name, threads);
     }
     for (uint32_t i = 0; i < split->gpu_count; i++) {
         split->handing[1 + i] = gpu_handing(split->gpus[i]);

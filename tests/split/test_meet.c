@@ -36,9 +36,10 @@ static void meet_gives_a_small_task_whole(void **state)
     (void)state;
     assert_int_equal(first_part_of_meet(1000, 0), 1000);
     assert_int_equal(first_part_of_meet(1000, 300), 250); /* equal pieces, no small last one */
-    assert_int_equal(first_part_of_meet(500, 0), 1000); /* two waves of thread blocks */
-    assert_int_equal(first_part_of_meet(400, 0), 200);  /* two waves, in pieces of a quarter; the rest when one has ended */
-    assert_int_equal(first_part_of_meet(50, 0), 31);    /* an eighth of the task, the same way */
+    assert_int_equal(first_part_of_meet(500, 0), 1000);   /* two waves of thread blocks */
+    assert_int_equal(first_part_of_meet(400, 0),
+                     200); /* two waves, in pieces of a quarter; the rest when one has ended */
+    assert_int_equal(first_part_of_meet(50, 0), 31); /* an eighth of the task, the same way */
 }
 
 /* A GPU has ended 100 of 100000 iterations in 1 ms, and the CPU as many; nothing is under way there. */
@@ -55,7 +56,8 @@ static uint64_t further_part_of_meet(double handing)
                                     .parameters = &defaults};
     struct corun_split_decision decision = {0};
     step.part[0] = (struct corun_split_part){.end = 99900, .done = 100, .seconds = 1e-3, .busy = true};
-    step.part[1] = (struct corun_split_part){.begin = 99900, .end = 100000, .done = 100, .seconds = 1e-3, .fed = true};
+    step.part[1] = (struct corun_split_part){
+        .begin = 99900, .end = 100000, .done = 100, .seconds = 1e-3, .fed = true, .ended = 1e-3};
     view.usable[0] = view.usable[1] = view.may_race = view.busy[0] = true;
     view.queued[0] = view.most[0] = 1;
     view.most[1] = 8;
@@ -91,8 +93,9 @@ static void meet_gives_what_is_left_in_pieces(void **state)
                                     .step_count = 1,
                                     .steps = &step,
                                     .parameters = &defaults};
-    step.part[0] = (struct corun_split_part){.seconds = 1e-3};
-    step.part[1] = (struct corun_split_part){.begin = 900, .end = 1000, .done = 100, .seconds = 1e-3, .fed = true};
+    step.part[0] = (struct corun_split_part){.seconds = 1e-3, .ended = 1e-3};
+    step.part[1] =
+        (struct corun_split_part){.begin = 900, .end = 1000, .done = 100, .seconds = 1e-3, .fed = true, .ended = 1e-3};
     view.usable[0] = view.usable[1] = view.may_race = true;
     view.most[0] = 1;
     view.most[1] = 8;
@@ -102,6 +105,78 @@ static void meet_gives_what_is_left_in_pieces(void **state)
         corun_split_strategy_find("meet")(&view, &decision);
         assert_int_equal(decision.parts[1], piece ? 299 : 899); /* of 899: the CPU may have begun one */
     }
+}
+
+/* One part after the other has been moved longer than it was computed; that moves copy_bytes are 3000. The CPU is slow. */
+static uint64_t part_beside_copies(double copied)
+{
+    struct corun_split_step steps[] = {{.iterations = 100000, .end = 1e-4}, {.iterations = 500, .end = 2e-4}};
+    struct corun_split_view view = {.iterations = 100000,
+                                    .granularity = 1,
+                                    .device_count = 2,
+                                    .threads = 1,
+                                    .now = 2e-4,
+                                    .step_count = 2,
+                                    .steps = steps,
+                                    .parameters = &defaults};
+    struct corun_split_decision decision = {0};
+    steps[0].part[0] = (struct corun_split_part){.end = 99000, .done = 10, .seconds = 2e-4, .busy = true};
+    for (int i = 0; i < 2; i++)
+        steps[i].part[1] = (struct corun_split_part){.begin = 99500 - 500u * (unsigned)i,
+                                                     .end = 100000 - 500u * (unsigned)i,
+                                                     .done = 500,
+                                                     .seconds = 1e-4,
+                                                     .copy_seconds = copied * 1e-4,
+                                                     .fed = true,
+                                                     .ended = (i + 1) * 1e-4};
+    view.usable[0] = view.usable[1] = view.may_race = view.busy[0] = true;
+    view.queued[0] = view.most[0] = 1;
+    view.most[1] = 8;
+    view.full[1] = 100;
+    view.piece[1] = 3000;
+    corun_split_strategy_find("meet")(&view, &decision);
+    return decision.parts[1];
+}
+
+/* Each part has copies of its own, and each copy a latency. */
+static void meet_gives_no_pieces_that_are_but_moved(void **state)
+{
+    (void)state;
+    assert_in_range(part_beside_copies(0.1), 50, 500);
+    assert_int_equal(part_beside_copies(0.9), 3000);
+}
+
+/* The GPU's share of earlier runs. Half of copy_bytes are `again` iterations. */
+static uint64_t learned_part_of_meet(uint64_t again, double handing)
+{
+    static const double learned[2] = {0.2, 0.8};
+    struct corun_split_view view = {.iterations = 1000,
+                                    .left = 1000,
+                                    .granularity = 1,
+                                    .device_count = 2,
+                                    .threads = 1,
+                                    .learned = learned,
+                                    .parameters = &defaults};
+    struct corun_split_decision decision = {0};
+    view.usable[0] = view.usable[1] = view.may_race = true;
+    view.most[0] = 1;
+    view.most[1] = 8;
+    view.again[1] = again;
+    view.handing[1] = handing;
+    view.expected[1] = 1e-3;
+    corun_split_strategy_find("meet")(&view, &decision);
+    return decision.parts[1];
+}
+
+/* Results of the first piece go back while others are computed. */
+static void meet_gives_what_was_learned_in_pieces_worth_a_copy(void **state)
+{
+    (void)state;
+    assert_int_equal(learned_part_of_meet(0, 0), 800);    /* not known */
+    assert_int_equal(learned_part_of_meet(1000, 0), 800); /* nothing to move */
+    assert_int_equal(learned_part_of_meet(200, 0), 200);
+    assert_int_equal(learned_part_of_meet(1, 0), 100);     /* as many as may be under way */
+    assert_int_equal(learned_part_of_meet(1, 20e-6), 400); /* 20 times what the host needs to enqueue one */
 }
 
 /* Two granules are open, one of which a thread of the CPU has begun. That takes the CPU 3 ms or more, and the GPU 50 us. */
@@ -119,7 +194,8 @@ static void meet_gives_a_granule_to_the_faster_side(void **state)
     struct corun_split_decision decision = {0};
     (void)state;
     step.part[0] = (struct corun_split_part){.end = 48, .done = 16, .seconds = 6e-3, .busy = true};
-    step.part[1] = (struct corun_split_part){.begin = 48, .end = 64, .done = 16, .seconds = 50e-6, .fed = true};
+    step.part[1] =
+        (struct corun_split_part){.begin = 48, .end = 64, .done = 16, .seconds = 50e-6, .fed = true, .ended = 50e-6};
     view.usable[0] = view.usable[1] = view.may_race = view.busy[0] = true;
     view.queued[0] = view.most[0] = 1;
     view.most[1] = 8;
@@ -147,8 +223,8 @@ static uint64_t given_beside_one_piece(double cpu_each)
     double done = fmax(1000, floor(1e-3 / cpu_each / 1000) * 1000);
     steps[0].part[0] =
         (struct corun_split_part){.end = 180000, .done = (uint64_t)done, .seconds = done * cpu_each, .busy = true};
-    steps[0].part[1] =
-        (struct corun_split_part){.begin = 190000, .end = 200000, .done = 10000, .seconds = 1e-3, .fed = true};
+    steps[0].part[1] = (struct corun_split_part){
+        .begin = 190000, .end = 200000, .done = 10000, .seconds = 1e-3, .fed = true, .ended = 1e-3};
     steps[1].part[1] = (struct corun_split_part){.begin = 180000, .end = 190000, .busy = true, .fed = true};
     view.usable[0] = view.usable[1] = view.may_race = view.busy[0] = view.busy[1] = true;
     view.queued[0] = view.most[0] = view.queued[1] = 1;
@@ -207,7 +283,8 @@ static uint32_t relief_of_meet(double cpu_seconds, uint64_t done, bool may_race)
                                     .parameters = &defaults};
     struct corun_split_decision decision = {0};
     steps[0].part[0] = (struct corun_split_part){.end = 100, .done = done, .seconds = cpu_seconds, .busy = true};
-    steps[0].part[1] = (struct corun_split_part){.begin = 200, .end = 2100, .done = 1900, .seconds = 1e-3, .fed = true};
+    steps[0].part[1] =
+        (struct corun_split_part){.begin = 200, .end = 2100, .done = 1900, .seconds = 1e-3, .fed = true, .ended = 1e-3};
     steps[1].part[1] = (struct corun_split_part){.begin = 100, .end = 200, .busy = true, .fed = true};
     view.usable[0] = view.usable[1] = view.busy[0] = view.busy[1] = true;
     view.queued[0] = view.most[0] = view.queued[1] = 1;
@@ -244,7 +321,8 @@ static struct corun_split_decision race_with_questions(double now, double asks)
                                     .may_race = true,
                                     .parameters = &defaults};
     struct corun_split_decision decision = {0};
-    steps[0].part[1] = (struct corun_split_part){.begin = 1000, .end = 2000, .done = 1000, .seconds = 1e-3};
+    steps[0].part[1] =
+        (struct corun_split_part){.begin = 1000, .end = 2000, .done = 1000, .seconds = 1e-3, .ended = 1e-3};
     steps[1].part[1] = (struct corun_split_part){.end = 1000, .seconds = now, .busy = true};
     steps[2].part[0] = (struct corun_split_part){.end = 1000, .seconds = now, .busy = true};
     view.usable[0] = view.usable[1] = view.busy[0] = view.busy[1] = true;
@@ -300,7 +378,8 @@ static void meet_leaves_the_cpu_no_granule_that_may_be_late(void **state)
                                                      .done = busy ? 0 : count,
                                                      .seconds = busy ? 9.47e-6 - given[i].start : given[i].seconds,
                                                      .busy = busy,
-                                                     .fed = true};
+                                                     .fed = true,
+                                                     .ended = busy ? 0 : given[i].start + given[i].seconds};
         steps[i].end = busy ? 0 : steps[i].start + given[i].seconds;
     }
     steps[0].part[0] = (struct corun_split_part){.end = 9216, .done = 3072, .seconds = 3072 * 3.35e-9, .busy = true};
@@ -375,6 +454,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(meet_gives_a_small_task_whole),
         cmocka_unit_test(meet_gives_no_pieces_that_the_host_is_late_with),
+        cmocka_unit_test(meet_gives_no_pieces_that_are_but_moved),
+        cmocka_unit_test(meet_gives_what_was_learned_in_pieces_worth_a_copy),
         cmocka_unit_test(meet_gives_a_granule_to_the_faster_side),
         cmocka_unit_test(meet_gives_what_is_left_in_pieces),
         cmocka_unit_test(meet_keeps_two_pieces_under_way),

@@ -129,6 +129,55 @@ static void cap_divides_the_rest_of_a_late_cpu(void **state)
     corun_split_destroy(world.split);
 }
 
+/* What parts change in place stays where it was changed, and cannot be moved ahead: a GPU's share does not have to grow that way. */
+static void what_is_kept_and_changed_is_shared_by_rates(void **state)
+{
+    static float data[1000];
+    static const char *const names[] = {"meet", "cap"};
+    const struct corun_split_buffer buffer = {.name = "data",
+                                              .data = data,
+                                              .bytes = sizeof data,
+                                              .iteration_bytes = sizeof data[0],
+                                              .access = CORUN_SPLIT_READ_WRITE,
+                                              .kept = true};
+    const struct corun_split_task task = {.name = "rounds", .iterations = 1000, .buffers = &buffer, .buffer_count = 1};
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct speed speeds[] = {{0, 1e-6}, {0, 1e-7}};
+        const struct corun_split_rate_table tables[] = {table(&speeds[0]), table(&speeds[1])};
+        const struct corun_split_options options = {.strategy = names[i], .rates = tables, .rate_count = 2};
+        struct corun_split *split;
+        assert_int_equal(corun_split_create(&task, &options, &split, NULL), CORUN_OK);
+        for (unsigned r = 0; r < 8; r++) {
+            assert_int_equal(corun_split_run(split, NULL), CORUN_OK);
+            assert_true(corun_split_result(split)->devices[1].iterations > 800);
+        }
+        corun_split_destroy(split);
+    }
+}
+
+/* A CPU that needs longer for a granule than the GPU for everything is waited for once. When the GPU is slower one day, the CPU helps again. */
+static void a_cpu_that_would_be_waited_for_is_left_out(void **state)
+{
+    struct speed speeds[] = {{0, 1e-5}, {0, 1e-7}};
+    const struct corun_split_rate_table tables[] = {table(&speeds[0]), table(&speeds[1])};
+    const struct corun_split_task task = {.name = "rounds", .iterations = 1000, .granularity = 100};
+    const struct corun_split_options options = {.strategy = "meet", .rates = tables, .rate_count = 2};
+    struct corun_split *split;
+    (void)state;
+    assert_int_equal(corun_split_create(&task, &options, &split, NULL), CORUN_OK);
+    const struct corun_split_result *result = corun_split_result(split);
+    for (unsigned r = 0; r < 6; r++) {
+        assert_int_equal(corun_split_run(split, NULL), CORUN_OK);
+        assert_true(r < 2 || result->seconds <= 1.02 * 1000 * 1e-7);
+    }
+    speeds[1].each = 1e-3;
+    for (unsigned r = 0; r < 3; r++)
+        assert_int_equal(corun_split_run(split, NULL), CORUN_OK);
+    assert_true(result->devices[0].iterations > 800);
+    corun_split_destroy(split);
+}
+
 static void rounds_may_be_shorter(void **state)
 {
     struct world world;
@@ -245,6 +294,8 @@ int main(void)
         cmocka_unit_test(a_split_that_stays_off_is_measured_anew),
         cmocka_unit_test(corrections_continue_while_they_help),
         cmocka_unit_test(cap_divides_the_rest_of_a_late_cpu),
+        cmocka_unit_test(what_is_kept_and_changed_is_shared_by_rates),
+        cmocka_unit_test(a_cpu_that_would_be_waited_for_is_left_out),
         cmocka_unit_test(rounds_may_be_shorter),
         cmocka_unit_test(a_learned_split_survives_a_failure),
         cmocka_unit_test(what_the_cpu_would_have_done_sooner_is_waste),
