@@ -52,9 +52,10 @@ class Exec(unittest.TestCase):
 
     def test_a_gpu_that_fails(self):
         """The kernel traps: the CPU finishes, the results are right, and the program can say why."""
-        done = run("exec", "-q", "--gpu", GPU, "--", PROGRAM, MODULE, "100000", "2", "99000", CORUN_SPLIT="strategy=quick")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(done.stdout.count("CUDA_ERROR_LAUNCH_FAILED"), 2, done.stdout)
+        for settings in "strategy=quick", "strategy=meet,threads=1,cpu_seconds=1e-6":
+            done = run("exec", "-q", "--gpu", GPU, "--", PROGRAM, MODULE, "100000", "2", "99900", CORUN_SPLIT=settings)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stdout.count("CUDA_ERROR_LAUNCH_FAILED"), 2, done.stdout)
 
     def test_wrong_settings(self):
         done = run("exec", "-q", "--gpu", GPU, "--", PROGRAM, MODULE, "1000", "1", CORUN_SPLIT="strategy=best")
