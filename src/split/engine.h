@@ -85,6 +85,7 @@ struct corun_split {
     bool handed[CORUN_SPLIT_MAX_DEVICES];         /* a part has told; until then it is what the driver's calls took */
     double stale_before[CORUN_SPLIT_MAX_DEVICES]; /* so long a device has had stale parts at the end of runs */
     bool knows;                                   /* `learned` holds */
+    bool cpu_tried;                               /* it has computed something, or is about to */
     double learned[CORUN_SPLIT_MAX_DEVICES], last_imbalance;
     double expected[CORUN_SPLIT_MAX_DEVICES]; /* seconds that a device needs for that, by the last run; 0: not known */
     double lost;                              /* seconds, by a learned split that was not corrected */

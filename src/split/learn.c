@@ -182,6 +182,34 @@ static double leave_out_cpu(const struct corun_split *split, double *rate, doubl
     return others;
 }
 
+/*
+ * A GPU's part that cannot be computed by the CPU as well is waited for. Where a share by rates still takes the GPU longer than the CPU needs for everything,
+ * being a part at all does, and the GPU is left out. Returns the sum of the rates that are left.
+ */
+static double leave_out_gpus(const struct corun_split *split, const double *seconds, double *rate, double sum)
+{
+    double alone = rate[CPU] > 0 ? (double)split->result.iterations / rate[CPU] : INFINITY;
+    for (uint32_t d = 1; d < split->device_count && !split->may_race && split->result.reused; d++) {
+        if (!(seconds[d] > alone))
+            continue;
+        sum -= rate[d];
+        rate[d] = 0;
+    }
+    return sum;
+}
+
+/* A CPU that nothing was left for, and that nothing is known of: one granule for each thread, in the next run. */
+static bool try_cpu(struct corun_split *split, double *share)
+{
+    double granules = (double)split->task.granularity * split->threads / (double)split->result.iterations;
+    if (split->may_race || !split->usable[CPU] || split->cpu_tried || !(granules < 0.5))
+        return false;
+    for (uint32_t d = 1; d < split->device_count; d++)
+        share[d] *= 1 - granules;
+    share[CPU] = granules;
+    return split->cpu_tried = true;
+}
+
 /* What the run took longer than the CPU alone would have taken. A gain makes up for earlier losses. */
 static void note_waste(struct corun_split *split)
 {
@@ -194,7 +222,8 @@ static void note_waste(struct corun_split *split)
 
 void learn(struct corun_split *split)
 {
-    double share[CORUN_SPLIT_MAX_DEVICES] = {0}, sum = 0, least = INFINITY, most = 0;
+    double share[CORUN_SPLIT_MAX_DEVICES] = {0}, needs[CORUN_SPLIT_MAX_DEVICES] = {0}, sum = 0, least = INFINITY,
+           most = 0;
     uint32_t known = 0;
     note_waste(split);
     learn_moving(split);
@@ -206,6 +235,7 @@ void learn(struct corun_split *split)
         if (!(seconds > 0))
             continue;
         known++;
+        needs[d] = seconds;
         least = fmin(least, seconds);
         most = fmax(most, seconds);
         share[d] = computed(split, d) / seconds;
@@ -216,10 +246,12 @@ void learn(struct corun_split *split)
         return;
     }
     double cpu_rate = share[CPU];
-    sum = leave_out_cpu(split, share, sum);
+    split->cpu_tried = split->cpu_tried || cpu_rate > 0;
+    sum = leave_out_gpus(split, needs, share, leave_out_cpu(split, share, sum));
     double together = (double)split->result.iterations / sum; /* seconds, if all ended at once */
     for (uint32_t d = 0; d < split->device_count; d++)
         share[d] /= sum;
+    bool tries = try_cpu(split, share);
     double imbalance = most > 0 ? (most - least) / most : 0, limit = split->parameters.drift;
     /* Where one side has computed what was the other's, both end together, and yet too late. */
     imbalance = most > together ? fmax(imbalance, 1 - together / most) : imbalance;
@@ -239,7 +271,7 @@ void learn(struct corun_split *split)
             correct_freely(split, share);
         if ((learned_now || !(share[CPU] > 0)) && gains_more_than_it_moves(split, share, cpu_rate, together))
             memcpy(split->learned, share, sizeof share);
-    } else if (learned_now || (late && split->lost >= moving_seconds(split, share))) {
+    } else if (learned_now || tries || (late && split->lost >= moving_seconds(split, share))) {
         memcpy(split->learned, share, sizeof share);
         split->lost = 0;
     }

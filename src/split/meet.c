@@ -491,7 +491,8 @@ static double wanted_part(const struct corun_split_view *view, uint32_t device, 
     bool learned = view->learned && view->learned[device] * (double)view->iterations >= (double)view->granularity;
     if (learned && (double)record.given < view->learned[device] * (double)view->iterations && !record.ended)
         return !record.given && begins_too_late(view, device, open) ? 0 : learned_part(view, device, &record);
-    if (view->keeps && view->learned && !learned && view->wasted > view->parameters->patience * view->spent)
+    if ((view->keeps || !view->may_race) && view->learned && !learned &&
+        view->wasted > view->parameters->patience * view->spent)
         return 0;
     /*
      * Until something is known of it: one that is computed, one that is moved behind it. The bytes are kept, but as long as parts are under way that

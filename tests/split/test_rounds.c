@@ -178,6 +178,32 @@ static void a_cpu_that_would_be_waited_for_is_left_out(void **state)
     corun_split_destroy(split);
 }
 
+/* A GPU's part of what is changed in place is waited for: a GPU is left out whose least part takes longer than the CPU for everything. */
+static void a_gpu_that_would_be_waited_for_is_left_out(void **state)
+{
+    static float data[1000];
+    static const char *const names[] = {"meet", "cap"};
+    const struct corun_split_buffer buffer = {.name = "data",
+                                              .data = data,
+                                              .bytes = sizeof data,
+                                              .iteration_bytes = sizeof data[0],
+                                              .access = CORUN_SPLIT_READ_WRITE};
+    const struct corun_split_task task = {.name = "rounds", .iterations = 1000, .buffers = &buffer, .buffer_count = 1};
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct speed speeds[] = {{0, 1e-8}, {1e-3, 1e-7}};
+        const struct corun_split_rate_table tables[] = {table(&speeds[0]), table(&speeds[1])};
+        const struct corun_split_options options = {.strategy = names[i], .rates = tables, .rate_count = 2};
+        struct corun_split *split;
+        assert_int_equal(corun_split_create(&task, &options, &split, NULL), CORUN_OK);
+        for (unsigned r = 0; r < 6; r++) {
+            assert_int_equal(corun_split_run(split, NULL), CORUN_OK);
+            assert_true(r < 3 || corun_split_result(split)->seconds < 1.02 * 1000 * 1e-8);
+        }
+        corun_split_destroy(split);
+    }
+}
+
 static void rounds_may_be_shorter(void **state)
 {
     struct world world;
@@ -296,6 +322,7 @@ int main(void)
         cmocka_unit_test(cap_divides_the_rest_of_a_late_cpu),
         cmocka_unit_test(what_is_kept_and_changed_is_shared_by_rates),
         cmocka_unit_test(a_cpu_that_would_be_waited_for_is_left_out),
+        cmocka_unit_test(a_gpu_that_would_be_waited_for_is_left_out),
         cmocka_unit_test(rounds_may_be_shorter),
         cmocka_unit_test(a_learned_split_survives_a_failure),
         cmocka_unit_test(what_the_cpu_would_have_done_sooner_is_waste),
