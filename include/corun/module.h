@@ -34,6 +34,8 @@ enum corun_status corun_module_assemble_file(const char *path, uint32_t rewrites
  * own allocation. To be called before the first launch of the module is made.
  */
 void corun_module_take_registers(struct corun_module *module, const char *log, size_t bytes);
+/* The same from the log of FILE.ptx, FILE.ptxas; nothing where there is none. corun_module_load_file has done it. */
+void corun_module_take_log(struct corun_module *module, const char *path);
 void corun_module_destroy(struct corun_module *module);
 
 /*
@@ -61,10 +63,12 @@ struct corun_parameter {
 
 struct corun_kernel_info {
     const char *name;
-    uint32_t registers_per_thread; /* what occupancy is computed from: 32-bit registers */
-    const char *registers_from;    /* "assembler", "maxnreg" or "allocation" */
-    uint32_t shared_bytes;         /* static */
-    uint32_t local_bytes;          /* per thread */
+    uint32_t registers_per_thread; /* 32-bit registers that a thread takes by itself */
+    struct corun_launch_bounds
+        bounds;                 /* what limits these on a GPU; nothing does beside an assembler's number or .maxnreg */
+    const char *registers_from; /* "assembler", "maxnreg" or "allocation" */
+    uint32_t shared_bytes;      /* static */
+    uint32_t local_bytes;       /* per thread */
     uint32_t constant_bytes;
     uint32_t instructions;
     /* May a thread block be dropped and started again: "yes", "if its arguments do not overlap", or why not. */
@@ -128,9 +132,8 @@ bool corun_module_instance_outside(struct corun_module_instance *instance, struc
 #define CORUN_CHECKS(C) \
     C(MEMORY, "memory", "accesses beside allocations, to freed memory and beyond the shared memory of a thread block") \
     C(SYNC, "sync", \
-      "barriers (.aligned, __syncthreads) that a part of a warp comes to, masks of threads that cannot come, loops " \
-      "in " \
-      "which threads wait for others of their warp on a GPU before Volta")
+      "barriers that a part of a warp comes to and others do not, masks of threads that cannot come, loops in which " \
+      "threads wait for others of their warp on a GPU before Volta")
 enum corun_check_bit {
 #define CORUN_CHECK_BIT(name, text, meaning) CORUN_CHECK_BIT_##name,
     CORUN_CHECKS(CORUN_CHECK_BIT)

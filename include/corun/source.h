@@ -153,6 +153,14 @@ struct corun_instruction {
     uint32_t line;          /* PTX line, for profiles and messages */
 };
 
+/*
+ * What a kernel promises of its launches (.maxntid or .reqntid, .minnctapersm): threads of a thread block, and thread blocks on an SM; 0: nothing.
+ * It limits registers_per_thread on a GPU: src/base/launch_bounds.h.
+ */
+struct corun_launch_bounds {
+    uint32_t threads, tbs;
+};
+
 /* A launch as a machine sees it. Made by a source (corun_grid_create), immutable while it runs. */
 struct corun_grid {
     const struct corun_source_operations *operations;
@@ -169,8 +177,9 @@ struct corun_grid {
     bool cluster_balanced; /* its thread blocks go where there is least; otherwise they are spread over SMs */
     uint32_t tb_threads;
     uint32_t tb_warps;
-    uint32_t tb_shared_bytes; /* static and dynamic */
-    uint32_t registers_per_thread;
+    uint32_t tb_shared_bytes;      /* static and dynamic */
+    uint32_t registers_per_thread; /* as many as it takes by itself */
+    struct corun_launch_bounds bounds;
     uint32_t barrier_count; /* barrier resources used, 1..16 */
     bool idempotent;        /* a thread block may be abandoned and started again: conservative, false if not known */
     bool launches;          /* its threads may launch grids: see `launched` */

@@ -2,6 +2,7 @@
 /* A launch of `corun launch`: module, arguments, grid, then a GPU or a functional run, and what is saved afterwards. */
 #include "case/launch.h"
 
+#include "base/launch_bounds.h"
 #include "base/nearest.h"
 #include "case/metrics.h"
 #include "case/run.h"
@@ -244,8 +245,11 @@ static enum corun_status run_launch(struct launch *launch, struct launch_result 
         return status;
     result->registers_per_thread = launch->grid->registers_per_thread;
     result->shared_bytes = launch->grid->tb_shared_bytes;
-    if (request->gpu)
+    if (request->gpu) {
+        result->registers_per_thread =
+            launch_bounds_registers(request->gpu, launch->grid->registers_per_thread, &launch->grid->bounds);
         result->tbs_per_sm = corun_gpu_occupancy(request->gpu, launch->grid, NULL);
+    }
     if (request->functional)
         run_functional(launch, result);
     else

@@ -4,10 +4,13 @@
  */
 #include "cli/command.h"
 
+#include "base/launch_bounds.h"
+#include "base/text_file.h"
 #include "case/specification.h"
 #include "corun/gpu.h"
 #include "corun/module.h"
 #include "corun/workload.h"
+#include "cuda/device_functions.h"
 #include "report/kernel_labels.h"
 #include "workload/capture.h"
 
@@ -15,6 +18,7 @@
 #include <string.h>
 
 #define DEFAULT_BLOCK 256u
+#define MOST_PTX_BYTES (UINT64_C(256) << 20)
 
 enum { KEY_GPU = 'g', KEY_BLOCK = 'b', KEY_SHARED = 0x100 };
 
@@ -28,7 +32,8 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Reads a PTX file, or one of `corun capture` (.corun: launches, streams, memory and copies), and tells what is in "
     "it: its kernels with their registers per thread (and whether that number is "
-    "the assembler's, a .maxnreg or our own allocation), shared, local and constant memory, instructions, and how many "
+    "the assembler's, a .maxnreg, our own allocation or what launch bounds leave on the GPU), shared, local and "
+    "constant memory, instructions, and how many "
     "thread blocks fit an SM and whether they may be dropped and started again. What is malformed or not supported is "
     "told with its place, and the exit status says so.";
 
@@ -85,6 +90,7 @@ static uint32_t occupancy(const struct corun_gpu_config *gpu, const struct corun
                               .tb_warps = (threads + CORUN_WARP_LANES - 1) / CORUN_WARP_LANES,
                               .tb_shared_bytes = info->shared_bytes + dynamic_shared_bytes,
                               .registers_per_thread = info->registers_per_thread,
+                              .bounds = info->bounds,
                               .barrier_count = 1};
     return corun_gpu_occupancy(gpu, &grid, limit);
 }
@@ -106,8 +112,10 @@ static void describe_kernel(const struct check_options *check, const struct coru
     uint32_t tbs = occupancy(gpu, &info, threads, (uint32_t)check->shared_bytes, &limit);
     columns_row(columns);
     columns_set(columns, 0, PAINT_NONE, "%s", label);
-    columns_set(columns, 1, PAINT_NONE, "%u", info.registers_per_thread);
-    columns_set(columns, 2, PAINT_NONE, "%s", info.registers_from ? info.registers_from : "-");
+    uint32_t registers = launch_bounds_registers(gpu, info.registers_per_thread, &info.bounds);
+    const char *from = registers < info.registers_per_thread ? "launch-bounds" : info.registers_from;
+    columns_set(columns, 1, PAINT_NONE, "%u", registers);
+    columns_set(columns, 2, PAINT_NONE, "%s", from ? from : "-");
     columns_set(columns, 3, PAINT_NONE, "%u", info.shared_bytes);
     columns_set(columns, 4, PAINT_NONE, "%u", info.local_bytes);
     columns_set(columns, 5, PAINT_NONE, "%u", info.constant_bytes);
@@ -120,13 +128,15 @@ static void describe_kernel(const struct check_options *check, const struct coru
 }
 
 static enum corun_status describe_module(const struct check_options *check, const struct corun_gpu_config *gpu,
-                                         const struct corun_module *module)
+                                         const struct corun_module *module, uint32_t lines)
 {
     static const char *const titles[] = {"<kernel", "registers",  "<from",        "shared",
                                          "local",   "constant",   "instructions", "parameters",
                                          "threads", "TBs per SM", "<limited by",  "<can start again"};
     struct columns *columns = columns_create(check->command.arena, titles, sizeof titles / sizeof titles[0]);
     size_t count = corun_module_kernel_count(module);
+    while (count && corun_kernel_line(corun_module_kernel_at(module, count - 1)) > lines)
+        count--; /* one that CUDA's functions start */
     const char **symbols = ARENA_ARRAY(check->command.arena, const char *, count + 1);
     for (size_t i = 0; symbols && i < count; i++)
         symbols[i] = kernel_symbol(corun_module_kernel_at(module, i));
@@ -215,7 +225,8 @@ static enum corun_status describe_captured(const struct check_options *check, co
         columns_set(columns, 2, PAINT_NONE, "%s", shape_text(check->command.arena, launch->grid));
         columns_set(columns, 3, PAINT_NONE, "%s", shape_text(check->command.arena, launch->block));
         columns_set(columns, 4, PAINT_NONE, "%u", launch->dynamic_shared_bytes);
-        columns_set(columns, 5, PAINT_NONE, "%u", info.registers_per_thread);
+        columns_set(columns, 5, PAINT_NONE, "%u",
+                    launch_bounds_registers(gpu, info.registers_per_thread, &info.bounds));
         columns_set(columns, 6, PAINT_NONE, "%u", info.shared_bytes);
         columns_set(columns, 7, tbs ? PAINT_NONE : PAINT_BAD, "%u", tbs);
         columns_set(columns, 8, PAINT_NONE, "%s", limit ? limit : "-");
@@ -243,22 +254,48 @@ static bool is_captured(const char *path)
     return length > end && !strcmp(path + length - end, CAPTURE_ENDING);
 }
 
+/* With the functions that CUDA has for kernels, as `corun exec` links them: behind the last of the file's lines. */
+static enum corun_status load_module(const char *path, const struct corun_gpu_config *gpu,
+                                     struct corun_diagnostics *list, struct corun_module **module, uint32_t *lines)
+{
+    char *text, *whole = NULL;
+    size_t bytes, whole_bytes;
+    enum corun_status status = text_file_read(path, MOST_PTX_BYTES, list, &text, &bytes);
+    if (status != CORUN_OK)
+        return status;
+    status = device_functions_append(gpu, text, bytes, &whole, &whole_bytes);
+    *lines = whole ? 1 : UINT32_MAX;
+    for (size_t i = 0; whole && i < bytes; i++)
+        *lines += text[i] == '\n';
+    free(text);
+    if (status != CORUN_OK)
+        return status;
+    if (!whole)
+        return corun_module_load_file(path, list, module);
+    status = corun_module_load(path, whole, whole_bytes, list, module);
+    free(whole);
+    if (status == CORUN_OK)
+        corun_module_take_log(*module, path);
+    return status;
+}
+
 static enum corun_status run_check(void *user)
 {
     const struct check_options *check = user;
     struct corun_diagnostics *list = check->command.list;
     struct corun_gpu_config gpu;
     char data[PATH_BYTES];
+    uint32_t lines = 0;
     struct corun_module *module = NULL;
     struct captured *captured = NULL;
-    enum corun_status status = is_captured(check->path) ? capture_load(check->path, 0, list, &captured)
-                                                        : corun_module_load_file(check->path, list, &module);
-    if (status == CORUN_OK)
-        status = corun_data_directory(data, sizeof data, list);
+    enum corun_status status = corun_data_directory(data, sizeof data, list);
     if (status == CORUN_OK)
         status = corun_gpu_config_load(check->gpu, data, list, &gpu);
     if (status == CORUN_OK)
-        status = captured ? describe_captured(check, &gpu, captured) : describe_module(check, &gpu, module);
+        status = is_captured(check->path) ? capture_load(check->path, 0, list, &captured)
+                                          : load_module(check->path, &gpu, list, &module, &lines);
+    if (status == CORUN_OK)
+        status = captured ? describe_captured(check, &gpu, captured) : describe_module(check, &gpu, module, lines);
     capture_destroy(captured);
     if (module)
         corun_module_destroy(module);

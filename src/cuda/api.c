@@ -107,7 +107,7 @@ int api_launch_request(const struct api_launch *asked, struct launch_request *re
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     struct corun_kernel_info info;
-    corun_kernel_describe(function->kernel, &info);
+    corun_kernel_describe(function_kernel(function, launch->dynamic_shared_bytes), &info);
     struct launch_cluster cluster = launch->cluster;
     int error =
         api_shape_is_good(function, launch->grid, launch->block) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONFIGURATION;

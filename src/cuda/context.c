@@ -103,8 +103,7 @@ struct context *cuda_context_create(struct process *process, struct device *devi
                                 .device = device,
                                 .application = CORUN_NO_APPLICATION,
                                 .primary = primary,
-                                /* stack, printf buffer, heap, depth, pending launches */
-                                .limits = {1024, 1 << 20, 8 << 20, 2, 2048, 128}};
+                                .limits = CONTEXT_LIMITS};
     if (!machine_memory_create(process, context)) {
         free(context);
         return NULL;

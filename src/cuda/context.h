@@ -57,6 +57,12 @@ struct context {
     struct crew_memory *crew; /* crew.h; NULL: nothing was launched by workers */
 };
 
+/* cudaLimit at first: stack, printf buffer, heap, depth, pending launches */
+#define CONTEXT_LIMITS \
+    { \
+        1024, 1 << 20, 8 << 20, 2, 2048, 128 \
+    }
+
 /* NULL when out of memory or addresses. */
 struct context *cuda_context_create(struct process *process, struct device *device, bool primary);
 /* Waits for nothing: what is in the streams is dropped. */

@@ -9,6 +9,7 @@
 #include "cuda/device.h"
 #include "cuda/module.h"
 #include "cuda/task.h"
+#include "isa/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,8 @@ static struct crew_memory *memory_of(struct context *context, uint64_t seed)
         free(crew);
         return NULL;
     }
+    memory_conceal(context->memory, crew->places);
+    memory_conceal(context->memory, crew->queues);
     crew->random = seed;
     context->crew = crew;
     set_limits(context, WORKERS_UNLIMITED);

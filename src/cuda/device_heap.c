@@ -103,21 +103,28 @@ static struct place place_of(const char *name, uint64_t address)
     return place;
 }
 
-enum corun_status device_heap_link(const struct context *context, const char *text, size_t bytes,
-                                   struct corun_diagnostics *list, char **linked, size_t *linked_bytes)
+void device_heap_write(const struct context *context, char library[DEVICE_HEAP_TEXT_BYTES])
 {
-    char library[sizeof heap_text + sizeof variables_text + 256], variables[sizeof variables_text + 24] = "";
+    char variables[sizeof variables_text + 24] = "";
     const struct device_heap *heap = &context->heap;
     const uint64_t most = heap->bytes ? heap->bytes : bytes_within(context->limits[LIMIT_HEAP]);
     const struct place blocks = place_of(DEVICE_HEAP_VARIABLE, heap->blocks), top = place_of(TOP_VARIABLE, heap->top),
                        stacks = place_of(FREE_VARIABLE, heap->free);
-    struct ptx_link link = {0};
+    _Static_assert(sizeof heap_text + sizeof variables_text + 256 < DEVICE_HEAP_TEXT_BYTES, "the text has room");
     if (!heap->bytes)
         snprintf(variables, sizeof variables, variables_text, most);
-    snprintf(library, sizeof library, heap_text, variables, most, stacks.text, blocks.text, top.text, most, blocks.text,
-             most, stacks.text, DEVICE_HEAP_FREED);
+    snprintf(library, DEVICE_HEAP_TEXT_BYTES, heap_text, variables, most, stacks.text, blocks.text, top.text, most,
+             blocks.text, most, stacks.text, DEVICE_HEAP_FREED);
+}
+
+enum corun_status device_heap_link(const struct context *context, const char *text, size_t bytes,
+                                   struct corun_diagnostics *list, char **linked, size_t *linked_bytes)
+{
+    char library[DEVICE_HEAP_TEXT_BYTES];
+    struct ptx_link link = {0};
     enum corun_status status = CORUN_MEMORY;
     *linked = NULL;
+    device_heap_write(context, library);
     if (ptx_link_add(&link, text, bytes, false) && ptx_link_add(&link, library, strlen(library), true))
         status = ptx_link_finish(&link, list, linked, linked_bytes);
     ptx_link_free(&link);

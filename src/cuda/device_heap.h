@@ -24,6 +24,9 @@ struct device_heap {
 
 /* Does a module declare one of them without a body? */
 bool device_heap_wanted(const char *text);
+/* The text of both, with the variables of a new heap if the context has none. */
+#define DEVICE_HEAP_TEXT_BYTES 4096u
+void device_heap_write(const struct context *context, char library[DEVICE_HEAP_TEXT_BYTES]);
 /* The module with the heap of its context, or with a new one. *linked is to be freed. */
 enum corun_status device_heap_link(const struct context *context, const char *text, size_t bytes,
                                    struct corun_diagnostics *list, char **linked, size_t *linked_bytes);

@@ -10,7 +10,7 @@
 #define SET_CONDITIONAL "cudaGraphSetConditional"
 
 /* A handle is an address (graph_condition.h). */
-static const char library_text[] = ".version 6.0\n.target sm_30\n.address_size 64\n"
+const char device_library_text[] = ".version 6.0\n.target sm_30\n.address_size 64\n"
                                    ".visible .func " SET_CONDITIONAL "(.param .b64 handle, .param .b32 value)\n{\n"
                                    "    .reg .b32 %r<2>;\n    .reg .b64 %a<2>;\n"
                                    "    ld.param.b64 %a1, [handle];\n    ld.param.b32 %r1, [value];\n    "
@@ -40,7 +40,8 @@ enum corun_status device_library_link(const char *text, size_t bytes, struct cor
     struct ptx_link link = {0};
     enum corun_status status = CORUN_MEMORY;
     *linked = NULL;
-    if (ptx_link_add(&link, text, bytes, false) && ptx_link_add(&link, library_text, strlen(library_text), true))
+    if (ptx_link_add(&link, text, bytes, false) &&
+        ptx_link_add(&link, device_library_text, strlen(device_library_text), true))
         status = ptx_link_finish(&link, list, linked, linked_bytes);
     ptx_link_free(&link);
     return status;

@@ -12,6 +12,7 @@ struct corun_diagnostics;
 
 /* Does a text have `.extern .func … NAME` followed by its parameters? */
 bool device_library_declares(const char *text, const char *name);
+extern const char device_library_text[];
 /* Does a module declare a function of the library without a body? */
 bool device_library_wanted(const char *text);
 /* The module with the library. *linked is to be freed. */

@@ -5,7 +5,6 @@
 #include "cuda/context.h"
 #include "cuda/device.h"
 #include "cuda/errors.h"
-#include "cuda/process.h"
 #include "cuda/ptx_link.h"
 #include "isa/device_launch.h"
 
@@ -258,9 +257,9 @@ static void write_function(FILE *out, const char *prefix, const struct runtime_f
     fputs("}\n", out);
 }
 
-static void write_device(FILE *out, const struct context *context)
+static void write_device(FILE *out, const struct context *context, uint32_t devices)
 {
-    fprintf(out, ".global .align 4 .u32 corun_device[2] = {%" PRIu32 ", %" PRIu32 "};\n", process_get()->device_count,
+    fprintf(out, ".global .align 4 .u32 corun_device[2] = {%" PRIu32 ", %" PRIu32 "};\n", devices,
             context->device->ordinal);
     fprintf(out, ".global .align 4 .u32 corun_attributes[%d] = {", 2 * ATTRIBUTES);
     for (int i = 0; i < ATTRIBUTES; i++) {
@@ -321,7 +320,7 @@ uint32_t device_runtime_pending(const struct context *context)
     return pending < 1 ? 1 : pending > MOST_PENDING ? MOST_PENDING : (uint32_t)pending;
 }
 
-static void write_library(FILE *out, const struct context *context)
+void device_runtime_write(FILE *out, const struct context *context, uint32_t devices)
 {
     uint32_t pending = device_runtime_pending(context);
     uint64_t first = device_pool_slots(pending);
@@ -337,7 +336,7 @@ static void write_library(FILE *out, const struct context *context)
         ".extern .func free(.param .b64 pointer);\n"
         ".global .align 64 .b8 " DEVICE_POOL_VARIABLE "[%" PRIu64 "];\n",
         first + (uint64_t)pending * DEVICE_SLOT_BYTES);
-    write_device(out, context);
+    write_device(out, context, devices);
     write_errors(out);
     fputs(kernels, out);
     fputs(slot_head, out);
@@ -355,7 +354,7 @@ bool device_runtime_wanted(const char *text)
     return strstr(text, "__cudaCDP2") || strstr(text, "cudaGetParameterBuffer");
 }
 
-enum corun_status device_runtime_link(const struct context *context, const char *text, size_t bytes,
+enum corun_status device_runtime_link(const struct context *context, uint32_t devices, const char *text, size_t bytes,
                                       struct corun_diagnostics *list, char **linked, size_t *linked_bytes)
 {
     struct ptx_link link = {0};
@@ -366,7 +365,7 @@ enum corun_status device_runtime_link(const struct context *context, const char 
     FILE *out = open_memstream(&library, &library_bytes);
     if (!out)
         return CORUN_MEMORY;
-    write_library(out, context);
+    device_runtime_write(out, context, devices);
     if (!fclose(out) && ptx_link_add(&link, text, bytes, false) && ptx_link_add(&link, library, library_bytes, true))
         status = ptx_link_finish(&link, list, linked, linked_bytes);
     ptx_link_free(&link);

@@ -202,7 +202,7 @@ ENTRY(int, cuModuleGetFunctionCount, unsigned *count, void *module_handle)
     if (driver_begin(&call)) {
         const struct module *module = object_find(call.process, module_handle, OBJECT_MODULE);
         if (module && count)
-            *count = (unsigned)corun_module_kernel_count(module->code);
+            *count = (unsigned)module_kernel_count(module);
         else
             call.error = CUDA_ERROR_INVALID_HANDLE;
     }
@@ -216,7 +216,7 @@ ENTRY(int, cuLibraryGetKernelCount, unsigned *count, void *library)
     if (driver_begin_started(&call)) {
         const struct module *module = object_find(call.process, library, OBJECT_MODULE);
         if (module && count)
-            *count = (unsigned)corun_module_kernel_count(module->code);
+            *count = (unsigned)module_kernel_count(module);
         else
             call.error = module ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
     }
@@ -267,7 +267,7 @@ ENTRY(int, cuModuleEnumerateFunctions, void **functions, unsigned count, void *h
 {
     struct call call;
     struct module *module = driver_begin_object(&call, handle, OBJECT_MODULE, functions);
-    size_t there = module ? corun_module_kernel_count(module->code) : 0;
+    size_t there = module ? module_kernel_count(module) : 0;
     for (size_t i = 0; i < there && i < count && call.error == CUDA_SUCCESS; i++) {
         struct corun_kernel_info info;
         struct function *function = NULL;

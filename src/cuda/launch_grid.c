@@ -30,7 +30,8 @@ enum corun_status launch_grid_create(struct process *process, struct task *task,
 {
     struct context *context = task->stream->context;
     const struct launch_request *request = &task->launch.request;
-    struct corun_launch_description description = {.kernel = request->function->kernel,
+    const struct corun_kernel *kernel = function_kernel(request->function, request->dynamic_shared_bytes);
+    struct corun_launch_description description = {.kernel = kernel,
                                                    .grid = request->grid,
                                                    .block = request->block,
                                                    .dynamic_shared_bytes = request->dynamic_shared_bytes,
@@ -43,7 +44,7 @@ enum corun_status launch_grid_create(struct process *process, struct task *task,
     if (request->cooperative && !(description.meeting_address = meeting_address(context)))
         return CORUN_MEMORY;
     process->launches += !task->launch.walk;
-    if (request->function->rewritten && !task->launch.walk &&
+    if (request->function->rewritten && kernel == request->function->kernel && !task->launch.walk &&
         !(task->launch.walk = launch_walk_begin(&process->parting, request, context, process->launches)))
         return CORUN_MEMORY;
     if (task->launch.walk)

@@ -4,6 +4,7 @@
 
 #include "base/bits.h"
 #include "base/kernel_name.h"
+#include "base/launch_bounds.h"
 #include "cuda/abi.h"
 #include "cuda/capture.h"
 #include "cuda/console.h"
@@ -57,6 +58,8 @@ static struct function *add_function(struct process *process, struct module *mod
                                   .refused = refused,
                                   .dynamic_shared_limit = shared < PLAIN_SHARED_BYTES ? shared : PLAIN_SHARED_BYTES,
                                   .carveout = -1};
+    if (function->rewritten && function->rewritten->whole)
+        function->whole = corun_module_kernel(module->code, function->rewritten->whole->name);
     if (!object_add(process, &function->object)) {
         free(function);
         return NULL;
@@ -242,7 +245,7 @@ static void link_library(const struct process *process, struct module *module, c
     size_t linked_bytes;
     /* Launches in parts, and those on a machine elsewhere, are the host's. */
     if (device_runtime_wanted(*text) && !process->remote && !parting_pass(&process->parting) &&
-        device_runtime_link(context, *text, *bytes, list, &linked, &linked_bytes) == CORUN_OK) {
+        device_runtime_link(context, process->device_count, *text, *bytes, list, &linked, &linked_bytes) == CORUN_OK) {
         free(*text);
         *text = linked;
         *bytes = linked_bytes;
@@ -362,7 +365,7 @@ int module_function(struct process *process, struct module *module, const char *
             return CUDA_SUCCESS;
         }
     const struct corun_kernel *kernel = corun_module_kernel(module->code, name);
-    if (!kernel)
+    if (!kernel || (module->rewritten.module && !rewritten_kernel_find(&module->rewritten, name)))
         return CUDA_ERROR_NOT_FOUND;
     struct function *function = pointer_map_get(&module->functions, kernel);
     if (!function) {
@@ -372,6 +375,11 @@ int module_function(struct process *process, struct module *module, const char *
     }
     *result = function;
     return CUDA_SUCCESS;
+}
+
+size_t module_kernel_count(const struct module *module)
+{
+    return module->rewritten.module ? module->rewritten.kernel_count : corun_module_kernel_count(module->code);
 }
 
 uint32_t function_parameter_count(const struct function *function)
@@ -384,18 +392,35 @@ uint32_t function_architecture(const struct function *function)
     return function->module->code->ptx->target_sm;
 }
 
+const struct corun_kernel *function_kernel(const struct function *function, size_t dynamic_shared_bytes)
+{
+    const uint32_t most = function->module->context->device->config.shared_bytes_per_tb;
+    struct corun_kernel_info info;
+    corun_kernel_describe(function->kernel, &info);
+    return function->whole && info.shared_bytes + dynamic_shared_bytes > most ? function->whole : function->kernel;
+}
+
+/* Of the kernel as the program has it. */
+static uint32_t shared_bytes_of(const struct function *function)
+{
+    struct corun_kernel_info info;
+    corun_kernel_describe(function->whole ? function->whole : function->kernel, &info);
+    return info.shared_bytes - (function->rewritten && !function->whole ? function->rewritten->shared_bytes_added : 0);
+}
+
 void function_describe(struct function *function, struct abi_function_attributes *attributes)
 {
     struct corun_kernel_info info;
     uint32_t architecture = function_architecture(function);
-    uint32_t capability = function->module->context->device->config.compute_capability;
+    const struct corun_gpu_config *config = &function->module->context->device->config;
+    uint32_t capability = config->compute_capability;
     corun_kernel_describe(function->kernel, &info);
     *attributes = (struct abi_function_attributes){
-        .shared_bytes = info.shared_bytes - (function->rewritten ? function->rewritten->shared_bytes_added : 0),
+        .shared_bytes = shared_bytes_of(function),
         .constant_bytes = info.constant_bytes,
         .local_bytes = info.local_bytes,
         .max_threads = (int)occupancy_most_threads(function),
-        .registers = (int)info.registers_per_thread,
+        .registers = (int)launch_bounds_registers(config, info.registers_per_thread, &info.bounds),
         .ptx_version = (int)architecture,
         .binary_version = (int)(architecture > capability ? architecture : capability),
         .max_dynamic_shared = (int)function->dynamic_shared_limit,

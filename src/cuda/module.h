@@ -27,7 +27,9 @@ struct function {
     struct module *module;
     const struct corun_kernel *kernel;
     const struct rewritten_kernel
-        *rewritten;      /* its launches run in parts, and this says where those are told of; NULL: whole */
+        *rewritten; /* its launches run in parts, and this says where those are told of; NULL: whole */
+    /* As it was before that, for launches that leave workers no shared memory; NULL: it is not there. */
+    const struct corun_kernel *whole;
     const char *refused; /* why it cannot be launched; NULL if it can */
     const char *name;
     bool placed;      /* the record says where it begins */
@@ -69,10 +71,14 @@ int module_load_data(struct process *process, struct context *context, const voi
 void module_unload(struct process *process, struct module *module);
 void module_free(struct process *process, struct module *module);
 int module_function(struct process *process, struct module *module, const char *name, struct function **function);
+/* So many of the first kernels of its code are the program's; behind them are those that were kept beside their workers. */
+size_t module_kernel_count(const struct module *module);
 /* What its PTX was made for: 75. */
 uint32_t function_architecture(const struct function *function);
 /* What the program gives it: the parameters that it was written with. */
 uint32_t function_parameter_count(const struct function *function);
+/* What a launch with so much dynamic shared memory runs: the kernel, or, where the workers of it have no room for their own, what it was. Of a function with a kernel. */
+const struct corun_kernel *function_kernel(const struct function *function, size_t dynamic_shared_bytes);
 /* Of a function with a kernel. */
 void function_describe(struct function *function, struct abi_function_attributes *attributes);
 

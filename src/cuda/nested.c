@@ -260,13 +260,9 @@ void nested_abandon(struct process *process, struct nested_launches *nested, con
 
 void nested_prepare(struct process *process, const struct context *context, const struct module *module)
 {
-    const struct corun_gpu_config *config = &context->device->config;
     process->nests = true;
-    device_launch_prepare(module->loaded,
-                          &(struct device_launch_limits){.threads_per_tb = config->threads_per_tb,
-                                                         .shared_bytes_per_tb = config->shared_bytes_per_tb,
-                                                         .registers_per_sm = config->registers_per_sm,
-                                                         .pending = device_runtime_pending(context)});
+    device_launch_prepare(module->loaded, &(struct device_launch_limits){.gpu = context->device->config,
+                                                                         .pending = device_runtime_pending(context)});
 }
 
 /* One launch among those that were taken together. */

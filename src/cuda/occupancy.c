@@ -20,12 +20,13 @@ int occupancy_of_function(struct function *function, uint32_t threads, size_t dy
         *tbs = function->occupancy.tbs;
         return CUDA_SUCCESS;
     }
+    const struct corun_kernel *kernel = function_kernel(function, dynamic_shared);
     struct corun_kernel_info info;
-    corun_kernel_describe(function->kernel, &info);
+    corun_kernel_describe(kernel, &info);
     uint8_t *zeros = calloc(1, info.parameter_bytes + 1);
     if (!zeros)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    struct corun_launch_description description = {.kernel = function->kernel,
+    struct corun_launch_description description = {.kernel = kernel,
                                                    .grid = {1, 1, 1},
                                                    .cluster = {1, 1, 1},
                                                    .block = {threads, 1, 1},

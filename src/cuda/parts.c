@@ -7,7 +7,7 @@
 rewrite_pass *parting_pass(const struct parting *parting)
 {
     if (parting->crewing.on)
-        return workers_module;
+        return workers_beside_module;
     return slicing_is_on(&parting->slicing) ? slice_module : NULL;
 }
 

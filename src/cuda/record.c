@@ -6,6 +6,7 @@
  */
 #include "cuda/record.h"
 
+#include "base/launch_bounds.h"
 #include "cuda/console.h"
 #include "cuda/copy.h"
 #include "cuda/device.h"
@@ -109,7 +110,8 @@ void record_launch(struct process *process, const struct device *device, const s
     fprintf(file, "launch\t%" PRIu32 "\t%" PRIu64 "\t%s", device->ordinal, task->stream->id, info.name);
     fprintf(file, "\t%u,%u,%u\t%u,%u,%u", request->grid.x, request->grid.y, request->grid.z, request->block.x,
             request->block.y, request->block.z);
-    fprintf(file, "\t%u\t%u\t%u", info.registers_per_thread, info.shared_bytes, request->dynamic_shared_bytes);
+    fprintf(file, "\t%u\t%u\t%u", launch_bounds_registers(&device->config, info.registers_per_thread, &info.bounds),
+            info.shared_bytes, request->dynamic_shared_bytes);
     fprintf(file, "\t%" PRIu64 "\t%" PRIu64, task->queued.start_cycle, task->queued.end_cycle);
     if (task->launch.untimed)
         fputs("\tuntimed", file);

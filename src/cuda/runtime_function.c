@@ -56,10 +56,10 @@ ENTRY(int, cudaFuncSetAttribute, const void *host, int attribute, int value)
     struct call call;
     struct function *function = begin_with_function(&call, host, &host);
     if (function) {
-        struct corun_kernel_info info;
-        corun_kernel_describe(function->kernel, &info);
+        struct abi_function_attributes described;
+        function_describe(function, &described);
         uint32_t most = function->module->context->device->config.shared_bytes_per_tb;
-        if (attribute == ATTRIBUTE_DYNAMIC_SHARED && value >= 0 && (uint64_t)value + info.shared_bytes <= most)
+        if (attribute == ATTRIBUTE_DYNAMIC_SHARED && value >= 0 && (uint64_t)value + described.shared_bytes <= most)
             function->dynamic_shared_limit = (uint32_t)value;
         else if (attribute == ATTRIBUTE_CARVEOUT && value >= -1 && value <= 100)
             function->carveout = value;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Applications on the GPU: they arrive, launch one grid after the other, start over, leave, or are stopped. */
 #include "base/kernel_name.h"
+#include "base/launch_bounds.h"
 #include "gpu/gpu.h"
 
 #include <stdio.h>
@@ -109,8 +110,9 @@ static enum corun_status launch_grid(struct corun_gpu *gpu, uint32_t index, cons
             text, sizeof text,
             "kernel %s can never fit an SM of %s: a thread block of %u threads with %u registers each and %u bytes "
             "of shared memory exceeds its %s",
-            KERNEL_NAME(grid->name), gpu->config.name, grid->tb_threads, grid->registers_per_thread,
-            grid->tb_shared_bytes, limit);
+            KERNEL_NAME(grid->name), gpu->config.name, grid->tb_threads,
+            launch_bounds_registers(&gpu->config, grid->registers_per_thread, &grid->bounds), grid->tb_shared_bytes,
+            limit);
         application_stop(gpu, index, CORUN_LIMIT, CORUN_NOWHERE, text);
         return CORUN_OK;
     }
@@ -127,7 +129,7 @@ static enum corun_status launch_grid(struct corun_gpu *gpu, uint32_t index, cons
         return CORUN_MEMORY;
     }
     kernel->tbs_per_sm = tbs_per_sm;
-    kernel->registers_per_thread = grid->registers_per_thread;
+    kernel->registers_per_thread = launch_bounds_registers(&gpu->config, grid->registers_per_thread, &grid->bounds);
     kernel->tb_shared_bytes = grid->tb_shared_bytes;
     kernel->tb_threads = grid->tb_threads;
     *launch = (struct launch){.grid = grid,

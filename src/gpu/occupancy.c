@@ -3,6 +3,7 @@
 #include "gpu/occupancy.h"
 
 #include "base/bits.h"
+#include "base/launch_bounds.h"
 
 static uint64_t round_up(uint64_t value, uint64_t unit)
 {
@@ -11,7 +12,7 @@ static uint64_t round_up(uint64_t value, uint64_t unit)
 
 void tb_needs_compute(const struct corun_gpu_config *config, const struct corun_grid *grid, struct tb_needs *needs)
 {
-    uint32_t registers = grid->registers_per_thread;
+    uint32_t registers = launch_bounds_registers(config, grid->registers_per_thread, &grid->bounds);
     if (registers > config->registers_per_thread) /* the rest would be spilled */
         registers = config->registers_per_thread;
     needs->warps = grid->tb_warps;

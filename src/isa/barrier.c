@@ -3,13 +3,20 @@
  * Barriers of a thread block: who comes to them, what bar.red computes, and what is wrong where they are never met.
  *
  * A warp arrives as a whole, as PTX has it for .aligned barriers (bar.sync, __syncthreads): all threads of a warp that have not ended are to
- * come to them together. Where only a part does, the result is undefined on a GPU; here the warp counts as having come, and it is told.
+ * come to them together. GPUs since Volta count threads: a part of a warp that comes to a barrier at which threads wait stays there, its entry
+ * of the stack says so, and the other parts run on until they come to a barrier, too, or end. Then those that are at the same
+ * one arrive together, and each goes on behind its own instruction. Threads that wait behind a branch for the part are let go up to the next place
+ * where all of them come together, unless the barrier is .aligned: to one of these, a whole warp is to come.
+ *
+ * Where a part is still missing then, the result is undefined on a GPU, or the GPU counts what is not counted here (threads of a warp at two
+ * barriers); the warp counts as having come, and it is told. So it is from the first part on with GPUs before Volta.
  */
 #include "base/kernel_name.h"
 #include "isa/executor.h"
 
 #include "base/bits.h"
 #include "isa/lanes.h"
+#include "isa/meeting.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -98,31 +105,143 @@ static bool runs_to_end(const struct corun_warp *warp, uint32_t pc)
     }
 }
 
-bool barrier_gives_way(struct corun_warp *warp, const struct operation *op)
+/* A path beside the top that can run and has more to do than to end, one that only has to run to the end with `ends`; UINT32_MAX: there is none. */
+static uint32_t find_path(const struct corun_warp *warp, bool ends)
 {
-    struct simt_stack *stack = &warp->stack;
-    if (warp->turns.taken && op->variant != BARRIER_WARPGROUP && turns_before_barrier(warp))
-        return true;
-    if (op->extra[0] != BARRIER_ALIGNED || op->variant == BARRIER_WARPGROUP)
-        return false;
+    const struct simt_stack *stack = &warp->stack;
     for (uint32_t i = stack->depth; i-- > 0;) {
         const struct simt_entry *entry = &stack->entries[i];
-        if (!simt_is_path(stack, i) || entry->waits || barrier_ends_kernel(warp, entry->pc) ||
-            !runs_to_end(warp, entry->pc))
+        if (simt_is_path(stack, i) && !entry->waits && !barrier_ends_kernel(warp, entry->pc) &&
+            (!ends || runs_to_end(warp, entry->pc)))
+            return i;
+    }
+    return UINT32_MAX;
+}
+
+/* Threads that wait behind a branch for the part of the warp that is at the barrier become the top, as far as they come. False: there are none. */
+static bool let_go(struct corun_warp *warp)
+{
+    struct simt_stack *stack = &warp->stack;
+    if (stack->depth + 2u >= SIMT_ENTRIES(warp->tb->launch->call_depth))
+        return false;
+    for (uint32_t i = stack->depth; i-- > 0;) {
+        const uint32_t pc = stack->entries[i].pc, lanes = simt_waiting(stack, i);
+        const uint32_t place = lanes && !barrier_ends_kernel(warp, pc) ? meeting_next_place(warp, pc) : SIMT_NOWHERE;
+        if (place == SIMT_NOWHERE)
             continue;
-        simt_raise(stack, i);
-        call_settle(warp);
+        call_leave(warp, i, lanes);
+        simt_let_go(stack, i, place);
         return true;
     }
     return false;
 }
 
-/* The lanes that have not ended and are not among `mask`; *line is where the first of them is. */
-static uint32_t lanes_elsewhere(const struct corun_warp *warp, uint32_t mask, uint32_t *line)
+bool barrier_lets_go(struct corun_warp *warp)
+{
+    return warp->code[warp->stack.pc].extra[0] != BARRIER_ALIGNED && let_go(warp);
+}
+
+static bool counts_threads(const struct corun_warp *warp)
+{
+    const uint32_t capability = warp->tb->launch->instance->compute_capability;
+    return !capability || capability >= 70;
+}
+
+/* A part of a warp is at a barrier: others run. False: there is nobody who could. */
+static bool wait_for_others(struct corun_warp *warp)
+{
+    struct simt_stack *stack = &warp->stack;
+    const uint32_t path = find_path(warp, false), top = stack->depth;
+    stack->entries[top].waits = stack->mask;
+    if (path != UINT32_MAX) {
+        simt_raise(stack, path);
+    } else if (!barrier_lets_go(warp)) {
+        stack->entries[top].waits = 0;
+        return false;
+    }
+    stack->apart = 1;
+    call_settle(warp);
+    return true;
+}
+
+bool barrier_gives_way(struct corun_warp *warp, const struct operation *op, uint32_t mask)
+{
+    struct simt_stack *stack = &warp->stack;
+    if (op->variant == BARRIER_WARPGROUP)
+        return false;
+    if (warp->turns.taken && turns_before_barrier(warp))
+        return true;
+    const uint32_t path = op->extra[0] == BARRIER_ALIGNED ? find_path(warp, true) : UINT32_MAX;
+    if (path != UINT32_MAX) {
+        simt_raise(stack, path);
+        call_settle(warp);
+        return true;
+    }
+    return mask && op->variant != BARRIER_ARRIVE && counts_threads(warp) && wait_for_others(warp);
+}
+
+/* ---- who has come ---- */
+
+struct arrival {
+    uint32_t number, threads;
+    uint32_t lanes; /* of other paths that arrive with the top */
+    uint32_t same;  /* of these, those that are at its instruction, without those that a guard holds back */
+};
+
+static void read_arrival(const struct corun_warp *warp, const struct operation *op, uint32_t lane,
+                         struct arrival *arrival)
+{
+    arrival->number = ((const uint32_t *)lanes_source(&warp->lanes, op->source[0]))[lane];
+    arrival->threads = ((const uint32_t *)lanes_source(&warp->lanes, op->source[1]))[lane];
+}
+
+/* Does an entry wait at the barrier to which the top comes, so that one arrival is both? */
+static bool comes_with(const struct corun_warp *warp, uint32_t index, const struct operation *op,
+                       const struct arrival *arrival)
+{
+    const struct simt_entry *entry = &warp->stack.entries[index];
+    const struct operation *other = &warp->code[entry->pc];
+    struct arrival theirs;
+    if (!entry->waits || other->kind != OPERATION_BARRIER ||
+        (other != op && (other->variant != BARRIER_WAIT || op->variant != BARRIER_WAIT)))
+        return false;
+    read_arrival(warp, other, lowest_bit(entry->waits), &theirs);
+    return theirs.number == arrival->number && theirs.threads == arrival->threads;
+}
+
+static void find_others(const struct corun_warp *warp, const struct operation *op, struct arrival *arrival)
+{
+    const struct simt_stack *stack = &warp->stack;
+    for (uint32_t i = 0; i < stack->depth; i++) {
+        if (!comes_with(warp, i, op, arrival))
+            continue;
+        const uint32_t lanes = stack->entries[i].waits;
+        arrival->lanes |= lanes;
+        if (&warp->code[stack->entries[i].pc] != op)
+            continue;
+        const uint32_t guard = op->guard == NO_PREDICATE ? CORUN_FULL_MASK : warp->lanes.predicates[op->guard];
+        arrival->same |= lanes & (op->guard_negated ? ~guard : guard);
+    }
+}
+
+/* They go on behind the barrier when the top does. */
+static void take_others(struct corun_warp *warp, const struct operation *op, const struct arrival *arrival)
+{
+    for (uint32_t i = 0; i < warp->stack.depth; i++) {
+        struct simt_entry *entry = &warp->stack.entries[i];
+        if (!comes_with(warp, i, op, arrival))
+            continue;
+        entry->waits = 0;
+        entry->pc++;
+    }
+}
+
+/* The lanes that have not ended and are neither among `mask`, of the top, nor among `others`; *line is where the first of them is. */
+static uint32_t lanes_elsewhere(const struct corun_warp *warp, uint32_t mask, uint32_t others, uint32_t *line)
 {
     const struct simt_stack *stack = &warp->stack;
     const struct corun_instruction *instructions = warp->tb->launch->kernel->instructions;
-    uint32_t seen = stack->mask, elsewhere = stack->mask & ~mask; /* a guard holds these back */
+    uint32_t seen = stack->mask | others, elsewhere = stack->mask & ~mask; /* a guard holds these back */
     if (barrier_ends_kernel(warp, stack->pc + 1))
         elsewhere = 0;
     *line = instructions[stack->pc].line;
@@ -137,15 +256,16 @@ static uint32_t lanes_elsewhere(const struct corun_warp *warp, uint32_t mask, ui
     return elsewhere;
 }
 
-/* A part of a warp comes to a barrier that wants the whole: a note, or with the check a fault, and then false. */
-static __attribute__((noinline)) bool check_whole(struct corun_warp *warp, uint32_t mask, uint32_t number)
+/* A part of a warp comes to a barrier, with `others`, where the whole is to come: a note, or with the check a fault, and then false. */
+static __attribute__((noinline)) bool check_whole(struct corun_warp *warp, uint32_t mask, uint32_t others,
+                                                  uint32_t number)
 {
     const struct corun_tb *tb = warp->tb;
-    uint32_t line, elsewhere = lanes_elsewhere(warp, mask, &line);
+    uint32_t line, elsewhere = lanes_elsewhere(warp, mask, others, &line);
     if (!elsewhere)
         return true;
     const uint32_t(*thread)[CORUN_WARP_LANES] = (const uint32_t(*)[CORUN_WARP_LANES])tb->launch->thread[warp->index];
-    uint32_t first = lowest_bit(elsewhere), came = count_bits(mask), all = came + count_bits(elsewhere);
+    uint32_t first = lowest_bit(elsewhere), came = count_bits(mask | others), all = came + count_bits(elsewhere);
     if (tb->launch->instance->checks & CORUN_CHECK_SYNC) {
         fault_raise(warp, lowest_bit(mask),
                     "divergent barrier %" PRIu32 ": %" PRIu32 " of the %" PRIu32 " threads of warp %" PRIu32
@@ -168,9 +288,10 @@ bool barrier_arrive(struct corun_warp *warp, const struct operation *op, uint32_
 {
     if (op->variant == BARRIER_WARPGROUP)
         return warpgroup_arrive(warp, op, mask, result);
+    struct arrival arrival = {0};
     uint32_t lane = lowest_bit(mask);
-    uint32_t number = ((const uint32_t *)lanes_source(&warp->lanes, op->source[0]))[lane];
-    uint32_t threads = ((const uint32_t *)lanes_source(&warp->lanes, op->source[1]))[lane];
+    read_arrival(warp, op, lane, &arrival);
+    const uint32_t number = arrival.number, threads = arrival.threads;
     if (number >= CORUN_BARRIERS) {
         fault_raise(warp, lane, "barrier %u does not exist: there are 16", number);
         return false;
@@ -179,8 +300,12 @@ bool barrier_arrive(struct corun_warp *warp, const struct operation *op, uint32_
         fault_raise(warp, lane, "barrier %u for %u threads: not a multiple of 32", number, threads);
         return false;
     }
-    if (op->extra[0] == BARRIER_ALIGNED && mask != CORUN_FULL_MASK && !check_whole(warp, mask, number))
-        return false;
+    if (mask != CORUN_FULL_MASK) {
+        find_others(warp, op, &arrival);
+        if (!check_whole(warp, mask, op->extra[0] == BARRIER_ALIGNED ? arrival.same : arrival.lanes, number))
+            return false;
+        take_others(warp, op, &arrival);
+    }
     result->outcome = CORUN_OUTCOME_BARRIER;
     result->barrier = (uint8_t)number;
     result->barrier_threads = threads;
@@ -189,7 +314,7 @@ bool barrier_arrive(struct corun_warp *warp, const struct operation *op, uint32_
     warp->barrier_line = warp->tb->launch->kernel->instructions[warp->stack.pc].line;
     result->barrier_waits = op->variant != BARRIER_ARRIVE;
     if (op->variant >= BARRIER_COUNT)
-        join_reduction(warp, op, mask, number);
+        join_reduction(warp, op, mask | arrival.same, number);
     return true;
 }
 

@@ -52,6 +52,8 @@ void decode_description(struct decoder *decoder, const struct ptx_function *func
     info->explicit_cluster = function->explicitcluster;
     info->blocks_are_clusters = function->blocksareclusters;
     info->max_threads_per_tb = threads > UINT32_MAX ? UINT32_MAX : (uint32_t)threads;
+    if (from == PTX_REGISTERS_ALLOCATION)
+        info->bounds = (struct corun_launch_bounds){info->max_threads_per_tb, function->minnctapersm};
     info->shared_bytes = decoder->kernel->shared_bytes;
     info->local_bytes = decoder->kernel->local_bytes;
     info->instructions = decoder->kernel->code_length;

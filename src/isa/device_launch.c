@@ -4,6 +4,7 @@
 
 #include "base/bits.h"
 #include "base/kernel_name.h"
+#include "base/launch_bounds.h"
 #include "isa/address.h"
 #include "isa/executor.h"
 
@@ -122,15 +123,17 @@ static uint32_t check_launch(const struct launch *launch, const struct device_la
     const struct corun_kernel *kernel = asked->kernel;
     if (!kernel)
         return ERROR_INVALID_DEVICE_FUNCTION;
-    if (!is_shape(asked->grid, asked->block, limits->threads_per_tb))
+    if (!is_shape(asked->grid, asked->block, limits->gpu.threads_per_tb))
         return ERROR_INVALID_CONFIGURATION;
     uint32_t threads = asked->block.x * asked->block.y * asked->block.z;
     uint32_t rounded = (threads + CORUN_WARP_LANES - 1) / CORUN_WARP_LANES * CORUN_WARP_LANES;
     if ((kernel->info.max_threads_per_tb && threads > kernel->info.max_threads_per_tb) ||
-        (uint64_t)rounded * kernel->info.registers_per_thread > limits->registers_per_sm)
+        (uint64_t)rounded *
+                launch_bounds_registers(&limits->gpu, kernel->info.registers_per_thread, &kernel->info.bounds) >
+            limits->gpu.registers_per_sm)
         return ERROR_LAUNCH_OUT_OF_RESOURCES;
-    if (asked->dynamic_shared_bytes > limits->shared_bytes_per_tb ||
-        kernel->shared_bytes > limits->shared_bytes_per_tb - asked->dynamic_shared_bytes)
+    if (asked->dynamic_shared_bytes > limits->gpu.shared_bytes_per_tb ||
+        kernel->shared_bytes > limits->gpu.shared_bytes_per_tb - asked->dynamic_shared_bytes)
         return ERROR_INVALID_VALUE;
     if (kernel->info.cluster[0] || kernel->info.explicit_cluster ||
         kernel->info.parameter_bytes > DEVICE_SLOT_BYTES - DEVICE_SLOT_PARAMETERS)

@@ -10,6 +10,7 @@
 #define CORUN_ISA_DEVICE_LAUNCH_H
 
 #include "base/vector.h"
+#include "corun/config.h"
 #include "corun/module.h"
 
 #include <stdbool.h>
@@ -85,7 +86,7 @@ struct device_launches {
 
 /* What a launch must not exceed. */
 struct device_launch_limits {
-    uint32_t threads_per_tb, shared_bytes_per_tb, registers_per_sm;
+    struct corun_gpu_config gpu;
     uint32_t pending;
 };
 

@@ -178,7 +178,7 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
         meeting_come(warp, op, mask);
         return;
     case OPERATION_BARRIER:
-        if (warp->stack.depth && barrier_gives_way(warp, op))
+        if (warp->stack.depth && barrier_gives_way(warp, op, mask))
             return;
         break;
     case OPERATION_SURFACE: /* with no lane, too: the access behind it asks its predicate */

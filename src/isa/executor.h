@@ -356,8 +356,13 @@ bool barrier_arrive(struct corun_warp *warp, const struct operation *op, uint32_
 void barrier_met(struct corun_tb *tb, uint32_t barrier);
 /* Is an operation the end of the kernel itself? Lanes that wait for others there have ended as far as a GPU is concerned. */
 bool barrier_ends_kernel(const struct corun_warp *warp, uint32_t pc);
-/* The top is at a barrier. Another path that has only to run to the kernel's end becomes the top: its lanes end before. */
-bool barrier_gives_way(struct corun_warp *warp, const struct operation *op);
+/*
+ * The lanes `mask` of the top are at a barrier. Another path that has only to run to the kernel's end becomes the top: its lanes end before. So does, where
+ * a GPU counts threads, any other that can run; the lanes of the top wait for it (struct simt_entry). False: the top comes to the barrier.
+ */
+bool barrier_gives_way(struct corun_warp *warp, const struct operation *op, uint32_t mask);
+/* The top waits at a barrier, and no path can run: lanes that wait behind a branch run a step. False: they have come, or the barrier is for whole warps. */
+bool barrier_lets_go(struct corun_warp *warp);
 /* All warps that have not ended wait at barriers: one line that says which wait where. Valid until the thread block ends. */
 const char *barrier_deadlock(struct corun_tb *tb, struct corun_place *place);
 

@@ -164,6 +164,7 @@ static void fill_grid(struct launch *launch)
         .tb_warps = (threads + CORUN_WARP_LANES - 1) / CORUN_WARP_LANES,
         .tb_shared_bytes = shared,
         .registers_per_thread = kernel->info.registers_per_thread,
+        .bounds = kernel->info.bounds,
         .barrier_count = kernel->barrier_count,
         .launches = kernel->launches,
         .file = kernel->module->ptx->file,

@@ -64,6 +64,13 @@ static uint32_t named_by(const struct corun_warp *warp, const struct operation *
     return named;
 }
 
+/* Lanes of an entry that wait at a meeting: none if they wait at a barrier (isa/barrier.c). */
+static uint32_t meets(const struct corun_warp *warp, uint32_t entry)
+{
+    const uint32_t waits = warp->stack.entries[entry].waits;
+    return waits && warp->code[pc_of(&warp->stack, entry)].kind == OPERATION_MEETING ? waits : 0;
+}
+
 static void join(const struct corun_warp *warp, struct meeting *meeting, uint32_t entry)
 {
     const struct operation *op = &warp->code[pc_of(&warp->stack, entry)];
@@ -88,7 +95,7 @@ static bool shares_a_mask(const struct corun_warp *warp, const struct meeting *m
 /* Is a waiting entry one of the meeting, which it has not joined yet? */
 static bool belongs(const struct corun_warp *warp, const struct meeting *meeting, uint32_t entry)
 {
-    const uint32_t lanes = warp->stack.entries[entry].waits;
+    const uint32_t lanes = meets(warp, entry);
     const struct operation *op = &warp->code[pc_of(&warp->stack, entry)];
     return lanes && !(lanes & meeting->lanes) && op->run == meeting->sites[0].op->run &&
            shares_a_mask(warp, meeting, op, lanes);
@@ -334,21 +341,12 @@ static bool do_without(struct corun_warp *warp, const struct meeting *meeting, u
     return true;
 }
 
-/* The top waits: for whom it does, or who else runs, or who has to do without. False: a fault was raised. */
-static bool find_work(struct corun_warp *warp)
+/* Nobody runs. A meeting other than that of the top is held, or lanes are let go to it. False: there is none of which that is so. */
+static bool hold_another(struct corun_warp *warp)
 {
-    struct simt_stack *stack = &warp->stack;
-    struct meeting meeting;
-    gather(warp, stack->depth, &meeting);
-    uint32_t missing = missing_lanes(warp, &meeting);
-    uint32_t next = missing ? find_running(stack, missing) : NO_PATH;
-    if (next != NO_PATH) {
-        simt_raise(stack, next);
-        return true;
-    }
-    for (uint32_t i = stack->depth + 1u; missing && i-- > 0;) {
+    for (uint32_t i = warp->stack.depth + 1u; i-- > 0;) {
         struct meeting other;
-        if (!stack->entries[i].waits)
+        if (!meets(warp, i))
             continue;
         gather(warp, i, &other);
         uint32_t missed = missing_lanes(warp, &other);
@@ -357,6 +355,52 @@ static bool find_work(struct corun_warp *warp)
         if (!missed || let_go(warp, &other, missed))
             return true;
     }
+    return false;
+}
+
+/* The top waits at a barrier of the thread block: who else runs; if nobody does, it comes to the barrier for all that are there. */
+static void leave_to_others(struct corun_warp *warp)
+{
+    struct simt_stack *stack = &warp->stack;
+    const uint32_t next = find_running(stack, 0);
+    if (next != NO_PATH)
+        simt_raise(stack, next);
+    else if (!hold_another(warp) && !barrier_lets_go(warp))
+        stack->entries[stack->depth].waits = 0;
+}
+
+/* Lanes that a meeting misses wait at a barrier: they come to that before. False: there are none. */
+static bool pass_barrier(struct corun_warp *warp, uint32_t missing)
+{
+    struct simt_stack *stack = &warp->stack;
+    for (uint32_t i = 0; i <= stack->depth; i++) {
+        if (!(stack->entries[i].waits & missing) || meets(warp, i))
+            continue;
+        simt_raise(stack, i);
+        stack->entries[stack->depth].waits = 0;
+        return true;
+    }
+    return false;
+}
+
+/* The top waits: for whom it does, or who else runs, or who has to do without. False: a fault was raised. */
+static bool find_work(struct corun_warp *warp)
+{
+    struct simt_stack *stack = &warp->stack;
+    struct meeting meeting;
+    if (!meets(warp, stack->depth)) {
+        leave_to_others(warp);
+        return true;
+    }
+    gather(warp, stack->depth, &meeting);
+    uint32_t missing = missing_lanes(warp, &meeting);
+    uint32_t next = missing ? find_running(stack, missing) : NO_PATH;
+    if (next != NO_PATH) {
+        simt_raise(stack, next);
+        return true;
+    }
+    if (missing && (hold_another(warp) || pass_barrier(warp, missing)))
+        return true;
     if (missing && !do_without(warp, &meeting, missing))
         return false;
     hold(warp, &meeting);

@@ -28,7 +28,8 @@ struct allocation {
     uint8_t *host;
     enum storage storage : 8;
     bool guarded;
-    uint32_t name; /* index + 1 in the names; 0: it has none */
+    uint32_t name;  /* index + 1 in the names; 0: it has none */
+    bool concealed; /* from messages */
 };
 
 /* What messages call an allocation. */
@@ -249,7 +250,7 @@ enum corun_status corun_memory_allocate(struct corun_memory *memory, uint64_t by
     uint64_t place;
     if (!find_room(memory, round_up(bytes) + GAP_BYTES, ALIGN_BYTES, &place))
         return CORUN_MEMORY;
-    struct allocation allocation = {place, bytes, NULL, STORAGE_OWN, false, 0};
+    struct allocation allocation = {place, bytes, NULL, STORAGE_OWN, false, 0, false};
     if (memory->backing.storage)
         allocation.storage = STORAGE_FILE;
     enum corun_status status =
@@ -296,7 +297,7 @@ enum corun_status corun_memory_allocate_shared(struct corun_memory *memory, uint
     if (!block)
         return CORUN_MEMORY;
     bool follows = memory->backing.storage && !memory->backing.allocated;
-    struct allocation allocation = {place, bytes, block, follows ? STORAGE_FILE : STORAGE_PAGES, false, 0};
+    struct allocation allocation = {place, bytes, block, follows ? STORAGE_FILE : STORAGE_PAGES, false, 0, false};
     status = keep(memory, &allocation);
     if (status == CORUN_OK) {
         *address = place;
@@ -318,7 +319,7 @@ enum corun_status corun_memory_adopt(struct corun_memory *memory, uint64_t addre
         tells(memory) ? memory->backing.adopted(memory->backing.user, address, host, bytes) : CORUN_OK;
     if (status != CORUN_OK)
         return status;
-    struct allocation allocation = {address, bytes, host, STORAGE_ADOPTED, false, 0};
+    struct allocation allocation = {address, bytes, host, STORAGE_ADOPTED, false, 0, false};
     return insert(memory, allocation) ? CORUN_OK : CORUN_MEMORY;
 }
 
@@ -356,6 +357,13 @@ bool memory_name(struct corun_memory *memory, uint64_t address, const char *form
     if (tells(memory))
         memory->backing.named(memory->backing.user, address, memory->names.data[allocation->name - 1].text);
     return true;
+}
+
+void memory_conceal(struct corun_memory *memory, uint64_t address)
+{
+    size_t i = find_below(memory, address);
+    if (i != SIZE_MAX && memory->allocations.data[i].address == address)
+        memory->allocations.data[i].concealed = true;
 }
 
 static const char *name_of(const struct corun_memory *memory, const struct allocation *allocation)
@@ -553,15 +561,20 @@ uint32_t memory_application(const struct corun_memory *memory)
 
 bool memory_nearest(const struct corun_memory *memory, uint64_t address, struct memory_nearest *nearest)
 {
-    if (memory->allocations.count == 0)
-        return false;
-    size_t below = find_below(memory, address), i = below == SIZE_MAX ? 0 : below;
     const struct allocation *all = memory->allocations.data;
-    if (below != SIZE_MAX && below + 1 < memory->allocations.count) {
+    size_t below = find_below(memory, address), above = below + 1; /* SIZE_MAX + 1 is 0 */
+    while (below != SIZE_MAX && all[below].concealed)
+        below--;
+    while (above < memory->allocations.count && all[above].concealed)
+        above++;
+    if (below == SIZE_MAX && above == memory->allocations.count)
+        return false;
+    size_t i = below == SIZE_MAX ? above : below;
+    if (below != SIZE_MAX && above < memory->allocations.count) {
         uint64_t end = all[below].address + all[below].bytes;
         uint64_t behind = address >= end ? address - end : 0;
-        if (all[below + 1].address - address < behind)
-            i = below + 1;
+        if (all[above].address - address < behind)
+            i = above;
     }
     *nearest = (struct memory_nearest){all[i].address, all[i].bytes, name_of(memory, &all[i])};
     return true;

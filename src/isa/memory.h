@@ -101,10 +101,12 @@ uint32_t memory_application(const struct corun_memory *memory);
  */
 bool memory_name(struct corun_memory *memory, uint64_t address, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* No message takes the allocation at `address` for what a program meant: it is corun's own. Without effect where none begins. */
+void memory_conceal(struct corun_memory *memory, uint64_t address);
 /* corun_memory_free, and who it was for messages about later accesses ("cudaFree after 2 launches"). */
 enum corun_status memory_free(struct corun_memory *memory, uint64_t address, const char *freer);
 
-/* The allocation nearest to an address in none; its name may be "". Valid until the memory changes. */
+/* The allocation nearest to an address in none, of those that are not concealed; its name may be "". Valid until the memory changes. */
 struct memory_nearest {
     uint64_t address, bytes;
     const char *name;

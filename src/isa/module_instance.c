@@ -144,9 +144,22 @@ void corun_module_take_registers(struct corun_module *module, const char *log, s
 {
     for (uint32_t i = 0; i < module->kernel_count; i++) {
         struct corun_kernel_info *info = &module->kernels[i].info;
-        if (ptx_assembler_registers(log, bytes, info->name, &info->registers_per_thread))
-            info->registers_from = "assembler";
+        if (!ptx_assembler_registers(log, bytes, info->name, &info->registers_per_thread))
+            continue;
+        info->registers_from = "assembler";
+        info->bounds = (struct corun_launch_bounds){0};
     }
+}
+
+void corun_module_take_log(struct corun_module *module, const char *path)
+{
+    char *log_path = log_path_of(path), *log;
+    size_t bytes;
+    if (log_path && text_file_read(log_path, FILE_LIMIT, NULL, &log, &bytes) == CORUN_OK) {
+        corun_module_take_registers(module, log, bytes);
+        free(log);
+    }
+    free(log_path);
 }
 
 enum corun_status corun_module_load_file(const char *path, struct corun_diagnostics *list, struct corun_module **module)
@@ -158,19 +171,15 @@ enum corun_status corun_module_assemble_file(const char *path, uint32_t rewrites
                                              struct corun_module **module)
 {
     *module = NULL;
-    char *text, *log;
-    size_t bytes, log_bytes;
+    char *text;
+    size_t bytes;
     enum corun_status status = text_file_read(path, FILE_LIMIT, list, &text, &bytes);
     if (status != CORUN_OK)
         return status;
     status = corun_module_assemble(path, text, bytes, rewrites, list, module);
     free(text);
-    char *log_path = status == CORUN_OK && *module ? log_path_of(path) : NULL;
-    if (log_path && text_file_read(log_path, FILE_LIMIT, NULL, &log, &log_bytes) == CORUN_OK) {
-        corun_module_take_registers(*module, log, log_bytes);
-        free(log);
-    }
-    free(log_path);
+    if (status == CORUN_OK && *module)
+        corun_module_take_log(*module, path);
     return status;
 }
 

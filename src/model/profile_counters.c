@@ -3,20 +3,23 @@
 #include "model/accesses.h"
 #include "model/profile.h"
 
+#include "base/launch_bounds.h"
+
 #include <math.h>
 
 void model_profile_place(const struct corun_gpu_config *config, const struct corun_grid *grid,
                          struct model_kernel *kernel)
 {
-    *kernel = (struct model_kernel){.coalesced_requests = 1,
-                                    .uncoalesced_requests = 1,
-                                    .tbs = grid->tb_count,
-                                    .tb_warps = grid->tb_warps,
-                                    .needs = model_kernel_needs(config, grid->tb_threads, grid->registers_per_thread,
-                                                                grid->tb_shared_bytes, grid->barrier_count),
-                                    .ipc = NAN,
-                                    .pipeline_utilization = NAN,
-                                    .memory_utilization = NAN};
+    uint32_t registers = launch_bounds_registers(config, grid->registers_per_thread, &grid->bounds);
+    *kernel = (struct model_kernel){
+        .coalesced_requests = 1,
+        .uncoalesced_requests = 1,
+        .tbs = grid->tb_count,
+        .tb_warps = grid->tb_warps,
+        .needs = model_kernel_needs(config, grid->tb_threads, registers, grid->tb_shared_bytes, grid->barrier_count),
+        .ipc = NAN,
+        .pipeline_utilization = NAN,
+        .memory_utilization = NAN};
 }
 
 void model_profile_accesses(struct model_kernel *kernel, const struct model_accesses *accesses)

@@ -346,6 +346,8 @@ static const char *wrong_memory(const struct ptx_instruction *instruction)
                               (space && space != PTX_SPACE_GLOBAL)))
         return "has .mmio without .relaxed.sys, or outside .global";
     switch (instruction->opcode) {
+    case PTX_OP_MOV:
+        return instruction->vector && instruction->types[0] == PTX_TYPE_PRED ? "takes no vectors of type .pred" : NULL;
     case PTX_OP_LD:
         if (instruction->noncoherent && space != PTX_SPACE_GLOBAL)
             return "has .nc outside .global";

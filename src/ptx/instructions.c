@@ -258,6 +258,7 @@ static void show_vector(const char *end, const char *open, char text[64])
 static bool parse_vector(struct parser *parser, const char *open, struct parsed_operand *parsed)
 {
     struct ptx_operand elements[MAX_FRAGMENT];
+    struct parsed_operand nested = {0}; /* %tid */
     uint16_t count = 0;
     do {
         struct parsed_operand element = {0};
@@ -268,6 +269,8 @@ static bool parse_vector(struct parser *parser, const char *open, struct parsed_
             return parser_expected(parser, "an element of a vector");
         if (!parse_operand(parser, false, &element))
             return false;
+        if (element.operand.kind == PTX_OPERAND_VECTOR)
+            nested = element;
         elements[count++] = element.operand;
     } while (parser_accept(parser, ','));
     if (parser->token.kind == '}')
@@ -275,7 +278,43 @@ static bool parse_vector(struct parser *parser, const char *open, struct parsed_
     parsed->operand.kind = PTX_OPERAND_VECTOR;
     parsed->operand.element_count = count;
     parsed->operand.elements = parser_copy(parser, elements, count * sizeof *elements);
-    return parser_expect(parser, '}', "',' or '}'");
+    return parser_expect(parser, '}', "',' or '}'") &&
+           (nested.operand.kind != PTX_OPERAND_VECTOR || check_mismatch(parser, &nested, "an element of a vector"));
+}
+
+/* A component of a special register, as %tid.x; NULL: there is none. */
+static const struct name *find_component(const struct parser *parser, const struct name *name, const char *component)
+{
+    char text[64];
+    size_t length = (size_t)snprintf(text, sizeof text, "%.20s.%.20s", name->text, component);
+    return name_find(&parser->names, text, length);
+}
+
+/* Components are .x, .y, .z and .w, or .r, .g, .b and .a (PTX ISA, "Vectors as Operands"). */
+static const char *component_of(const char *word)
+{
+    static const char *const words[][2] = {{"r", "x"}, {"g", "y"}, {"b", "z"}, {"a", "w"}};
+    for (uint32_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(word, words[i][0]))
+            return words[i][1];
+    return word;
+}
+
+/* %tid alone: the vector of its components. False if it has none. */
+static bool take_components(struct parser *parser, const struct name *name, struct ptx_operand *operand)
+{
+    static const char *const words[] = {"x", "y", "z", "w"};
+    struct ptx_operand elements[4] = {0};
+    for (uint32_t i = 0; i < 4; i++) {
+        const struct name *component = find_component(parser, name, words[i]);
+        if (!component || !component->special)
+            return false;
+        elements[i] = (struct ptx_operand){.kind = PTX_OPERAND_SPECIAL, .index = component->special - 1u};
+    }
+    operand->kind = PTX_OPERAND_VECTOR;
+    operand->element_count = 4;
+    operand->elements = parser_copy(parser, elements, sizeof elements);
+    return true;
 }
 
 static bool parse_special(struct parser *parser, struct ptx_operand *operand)
@@ -284,11 +323,10 @@ static bool parse_special(struct parser *parser, struct ptx_operand *operand)
     struct lexer before = parser->lexer;
     struct token word = parser->token;
     parser_next(parser);
-    if (parser->token.kind == TOKEN_DOT) { /* %tid.x */
-        char text[64];
-        size_t length = (size_t)snprintf(text, sizeof text, "%.20s.%.20s", name->text, parser->token.name->text);
-        name = name_find(&parser->names, text, length);
-    }
+    if (parser->token.kind == TOKEN_DOT)
+        name = find_component(parser, name, component_of(parser->token.name->text));
+    else if (take_components(parser, name, operand))
+        return true;
     if (name && name->unsupported) {
         parser_error(parser, CORUN_UNSUPPORTED, word.place, "not supported: %s", name->text);
         return false;
@@ -517,6 +555,8 @@ static bool parse_operands(struct parser *parser, struct ptx_instruction *instru
         return false;
     if (instruction->vector && (instruction->opcode == PTX_OP_ATOM || instruction->opcode == PTX_OP_RED))
         return parse_vector_atomic(parser, instruction, operands, count, mnemonic);
+    if (instruction->vector && instruction->opcode == PTX_OP_MOV)
+        return parse_vector_move(parser, instruction, operands, count, mnemonic);
     if (instruction->opcode == PTX_OP_LOP3_OR || instruction->opcode == PTX_OP_LOP3_AND)
         return parse_predicate_logic(parser, instruction, operands, count, mnemonic);
     if (ptx_is_video(instruction->opcode) || ptx_is_video_pair_comparison(instruction->opcode))

@@ -199,6 +199,12 @@ bool parse_vector_atomic(struct parser *parser, struct ptx_instruction *instruct
                          const struct parsed_operand *operands, uint32_t count, const char *mnemonic);
 
 /*
+ * vector_moves.c: the operands of mov with .v2 or .v4, not yet checked. The moves of all elements but the last are pushed, that of the last is *instruction.
+ */
+bool parse_vector_move(struct parser *parser, struct ptx_instruction *instruction,
+                       const struct parsed_operand *operands, uint32_t count, const char *mnemonic);
+
+/*
  * wide.c: operations of .b128, whose operands are not yet checked: of the registers that stand for theirs. mov is two of .b64, of which the second one is
  * *instruction; ld and st move a vector.
  */

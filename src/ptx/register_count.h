@@ -3,9 +3,9 @@
  * How many 32-bit registers a thread of a kernel occupies: what occupancy is computed from.
  *
  * In this order: what the assembler said (a `ptxas -v` log), .maxnreg, and else an estimate: the most 32-bit registers that are live at one
- * point of the entry or of a function it may call, plus 4, at least 24 if it calls, at most 255. The number of virtual registers
- * says nothing: compilers write PTX in which every value has a register of its own. An assembler reorders the code to hide latency, which
- * takes more registers, and reads parameters and constants from the constant bank, which takes fewer.
+ * point of the entry or of a function it may call, plus 6, at least 24 if it calls, at most 255. Launch bounds limit an estimate on a GPU
+ * (base/launch_bounds.h). The number of virtual registers says nothing: compilers write PTX in which every value has a register of its own. An assembler
+ * reorders the code to hide latency, which takes more registers, and reads parameters and constants from the constant bank, which takes fewer.
  */
 #ifndef CORUN_PTX_REGISTER_COUNT_H
 #define CORUN_PTX_REGISTER_COUNT_H

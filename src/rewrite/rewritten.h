@@ -32,10 +32,13 @@ struct rewritten_kernel {
     uint32_t registers_before, registers_after;
     enum ptx_registers_from registers_from; /* in the new module; MAXNREG: both are that limit */
     uint32_t shared_bytes_added;            /* static shared memory */
-    uint32_t instructions_added;            /* to the body of the kernel itself, not to functions that it calls */
-    bool ranges;                            /* of workers: a draw may be of several thread blocks */
-    enum rewritten_drop drops;              /* of workers */
-    const char *drops_text;                 /* when, or why nowhere, in words; NULL: the pass is not that of workers */
+    /* Of workers: static shared memory of the new kernel and its functions, with all gaps that alignments may leave. */
+    uint64_t shared_bytes_most;
+    const struct ptx_function *whole; /* in the new module: the kernel as it was; NULL: it is not there */
+    uint32_t instructions_added;      /* to the body of the kernel itself, not to functions that it calls */
+    bool ranges;                      /* of workers: a draw may be of several thread blocks */
+    enum rewritten_drop drops;        /* of workers */
+    const char *drops_text;           /* when, or why nowhere, in words; NULL: the pass is not that of workers */
     const uint32_t
         *borrows; /* rows of rewritten.borrowed that it and the functions that it calls use, in ascending order */
     uint32_t borrow_count;

@@ -41,41 +41,48 @@ bool worker_barrier_is_for_all(const struct ptx_instruction *instruction)
     return words.is_barrier && !words.counts;
 }
 
-static void obstruct(struct worker_barriers *barriers, const char *obstacle, struct ptx_place place)
+bool worker_barrier_arrives(const struct ptx_instruction *instruction)
 {
-    if (barriers->obstacle)
-        return;
-    barriers->obstacle = obstacle;
-    barriers->place = place;
+    return instruction->opcode == PTX_OP_BAR_ARRIVE || instruction->opcode == PTX_OP_BARRIER_ARRIVE ||
+           instruction->opcode == PTX_OP_BARRIER_CLUSTER_ARRIVE;
 }
 
-static void look_at_body(struct worker_barriers *barriers, const struct ptx_function *function, uint32_t *taken)
+/* Its number where it counts its threads; BARRIER_NUMBERS: that is in a register, or none. */
+static uint32_t counted_number(const struct barrier_words *words)
 {
-    for (uint32_t i = 0; i < function->instruction_count; i++) {
-        const struct ptx_instruction *instruction = &function->instructions[i];
-        struct barrier_words words = words_of(instruction);
-        barriers->reduces |= words.is_barrier && words.reduces && !words.counts;
-        if (!words.counts)
-            continue;
-        if (words.number->kind != PTX_OPERAND_INTEGER)
-            obstruct(barriers, "the module has a barrier with its number in a register: no other is known to be free",
-                     instruction->place);
-        else if (words.number->bits < BARRIER_NUMBERS)
-            *taken |= 1u << words.number->bits;
-        if (*taken == (1u << BARRIER_NUMBERS) - 1)
-            obstruct(barriers, "the module uses all sixteen barriers", instruction->place);
-    }
+    bool known = words->counts && words->number->kind == PTX_OPERAND_INTEGER;
+    return known && words->number->bits < BARRIER_NUMBERS ? (uint32_t)words->number->bits : BARRIER_NUMBERS;
 }
 
 struct worker_barriers worker_barriers_plan(const struct ptx_module *module)
 {
     struct worker_barriers barriers = {0};
-    uint32_t taken = 0;
+    uint32_t uses[BARRIER_NUMBERS + 1] = {0};
     for (uint32_t i = 0; i < module->function_count; i++)
-        look_at_body(&barriers, module->functions[i], &taken);
-    while (taken >> barriers.number & 1u)
-        barriers.number++;
+        for (uint32_t k = 0; k < module->functions[i]->instruction_count; k++) {
+            struct barrier_words words = words_of(&module->functions[i]->instructions[k]);
+            barriers.reduces |= words.is_barrier && words.reduces && !words.counts;
+            uses[counted_number(&words)]++;
+        }
+    for (uint32_t i = 1; i < BARRIER_NUMBERS; i++)
+        if (uses[i] < uses[barriers.number])
+            barriers.number = i;
     return barriers;
+}
+
+const struct ptx_instruction *worker_barriers_obstacle(const struct worker_barriers *barriers,
+                                                       const struct ptx_function *function, const char **reason)
+{
+    for (uint32_t i = 0; i < function->instruction_count; i++) {
+        struct barrier_words words = words_of(&function->instructions[i]);
+        bool unknown = words.counts && words.number->kind != PTX_OPERAND_INTEGER;
+        if (!unknown && counted_number(&words) != barriers->number)
+            continue;
+        *reason = unknown ? "it has a barrier with its number in a register: no other is known to be free"
+                          : "the module uses all sixteen barriers, and the kernel the one that workers would have";
+        return &function->instructions[i];
+    }
+    return NULL;
 }
 
 enum worker_meeting worker_barriers_meeting(const struct worker_barriers *barriers, bool comes)

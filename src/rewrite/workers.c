@@ -7,6 +7,7 @@
 
 #include "ptx/matrix.h"
 #include "rewrite/block_index.h"
+#include "rewrite/doubled.h"
 #include "rewrite/endings.h"
 #include "rewrite/machine_registers.h"
 #include "rewrite/pass.h"
@@ -24,9 +25,11 @@ enum worker_kind { PLAIN, DROPPING, COMPLETING };
 
 struct working {
     struct worker_barriers barriers;
+    const bool *hampered;              /* by function: a kernel comes to it that may use the barrier of workers */
+    bool *called;                      /* by function: a kernel that is rewritten comes to it */
     const struct ptx_variable *shared; /* NULL: no kernel has some of it */
-    bool any;                          /* kernel is rewritten */
     const bool *thrifty;               /* by function: kernels whose registers are counted */
+    const struct doubled *doubled;     /* its copies stay as they are; NULL: there are none */
     bool dropping, completing;
 };
 
@@ -214,9 +217,11 @@ static bool has_ranges(struct pass *pass, const struct ptx_function *kernel)
     return !working->dropping && !tells_by_barriers(pass, kernel);
 }
 
+/* Notes how much static shared memory the workers of a kernel have at most. */
 static void refuse_shared(struct pass *pass, const struct ptx_function *kernel)
 {
-    uint64_t shared = WORKER_SHARED_WORDS * sizeof(uint32_t) + WORKER_SHARED_ALIGN - 1;
+    bool by_barriers = tells_by_barriers(pass, kernel);
+    uint64_t shared = by_barriers ? 0 : WORKER_SHARED_WORDS * sizeof(uint32_t) + WORKER_SHARED_ALIGN - 1;
     pass_reach(pass, kernel);
     for (uint32_t i = 0; i < pass->source->function_count; i++) {
         const struct ptx_function *function = pass->source->functions[i];
@@ -225,23 +230,91 @@ static void refuse_shared(struct pass *pass, const struct ptx_function *kernel)
         for (uint32_t k = 0; k < function->shared_count; k++)
             shared += function->shared[k]->bytes + function->shared[k]->align - 1;
     }
-    if (shared > MOST_STATIC_SHARED_BYTES)
+    pass->kernels[pass->kernel_count - 1].shared_bytes_most = shared;
+    if (!by_barriers && shared > MOST_STATIC_SHARED_BYTES)
         pass_refuse(pass, "its shared memory leaves no room for the index of the thread block", kernel->place);
+}
+
+static void refuse_arrivals(struct pass *pass, const struct ptx_function *kernel)
+{
+    const struct ptx_instruction *arrives = pass_find(pass, kernel, worker_barrier_arrives);
+    if (arrives)
+        pass_refuse(pass, "threads arrive at a barrier without waiting: nobody may do at the end of a thread block",
+                    arrives->place);
+}
+
+/* The first barrier to which a kernel comes that may have the number of workers. Fills pass->seen. */
+static const struct ptx_instruction *find_obstacle(struct pass *pass, const struct ptx_function *kernel,
+                                                   const char **reason)
+{
+    const struct working *working = pass->user;
+    const struct ptx_instruction *found = NULL;
+    pass_reach(pass, kernel);
+    for (uint32_t i = 0; i < pass->source->function_count && !found; i++)
+        if (pass->seen[i])
+            found = worker_barriers_obstacle(&working->barriers, pass->source->functions[i], reason);
+    return found;
+}
+
+static const bool *find_hampered(struct pass *pass)
+{
+    struct working *working = pass->user;
+    const struct ptx_module *source = pass->source;
+    const char *reason;
+    bool any = false;
+    bool *hampered = ARENA_ARRAY(pass->arena, bool, source->function_count + 1u);
+    for (uint32_t i = 0; i < source->function_count; i++)
+        any |= worker_barriers_obstacle(&working->barriers, source->functions[i], &reason) != NULL;
+    for (uint32_t i = 0; hampered && any && i < source->function_count; i++)
+        if (source->functions[i]->is_entry && find_obstacle(pass, source->functions[i], &reason))
+            for (uint32_t k = 0; k < source->function_count; k++)
+                hampered[k] |= pass->seen[k];
+    return working->hampered = hampered;
+}
+
+/*
+ * Workers need a barrier that nobody else uses. Functions that wait for all threads get it too, and so have to be left as they are where they are called by a kernel
+ * that may use it otherwise.
+ */
+static void refuse_barriers(struct pass *pass, const struct ptx_function *kernel)
+{
+    const struct working *working = pass->user;
+    const bool *hampered = working->hampered ? working->hampered : find_hampered(pass);
+    if (!hampered) {
+        pass_refuse(pass, "out of memory", kernel->place);
+        return;
+    }
+    const char *reason = NULL;
+    const struct ptx_instruction *obstacle = find_obstacle(pass, kernel, &reason);
+    if (obstacle)
+        pass_refuse(pass, reason, obstacle->place);
+    for (uint32_t i = 0; i < pass->source->function_count && !obstacle; i++) {
+        const struct ptx_function *function = pass->source->functions[i];
+        if (!pass->seen[i] || function->is_entry || !hampered[i])
+            continue;
+        for (uint32_t k = 0; k < function->instruction_count; k++)
+            if (worker_barrier_is_for_all(&function->instructions[k]))
+                pass_refuse(pass, "a function waits for all threads, which a kernel calls that may use any barrier",
+                            function->instructions[k].place);
+    }
 }
 
 static void decide(struct pass *pass, const struct ptx_function *kernel)
 {
     const struct working *working = pass->user;
+    if (working->doubled && doubled_is_copy(working->doubled, kernel)) {
+        pass_refuse(pass, "it is there as it was", kernel->place);
+        return;
+    }
     pass_reach(pass, kernel);
     for (uint32_t i = 0; i < pass->source->function_count; i++)
         if (pass->seen[i] && pass->source->functions[i] != kernel)
             refuse_ends(pass, pass->source->functions[i]);
-    if (!tells_by_barriers(pass, kernel))
-        refuse_shared(pass, kernel);
+    refuse_shared(pass, kernel);
     if (pass->source->address_bits != 64)
         pass_refuse(pass, "addresses of the module have 32 bits", kernel->place);
-    if (working->barriers.obstacle)
-        pass_refuse(pass, working->barriers.obstacle, working->barriers.place);
+    refuse_arrivals(pass, kernel);
+    refuse_barriers(pass, kernel);
     refuse_endings(pass, kernel);
     refuse_stack(pass, kernel);
     if (pass->source->target_sm < 70 && ends_before_barriers(pass, kernel))
@@ -257,14 +330,20 @@ static void decide(struct pass *pass, const struct ptx_function *kernel)
 static enum corun_status prepare(struct pass *pass)
 {
     struct working *working = pass->user;
-    bool shares = false;
+    bool any = false, shares = false;
+    working->called = ARENA_ARRAY(pass->arena, bool, pass->source->function_count + 1u);
+    if (!working->called)
+        return CORUN_MEMORY;
     for (uint32_t i = 0; i < pass->kernel_count; i++) {
         if (pass->kernels[i].refusal)
             continue;
-        working->any = true;
+        any = true;
         shares |= !tells_by_barriers(pass, pass->kernels[i].function);
+        pass_reach(pass, pass->kernels[i].function);
+        for (uint32_t k = 0; k < pass->source->function_count; k++)
+            working->called[k] |= pass->seen[k];
     }
-    if (working->any)
+    if (any)
         ptx_builder_need_version(pass->builder, WORKER_PTX_VERSION);
     if (shares)
         working->shared = ptx_builder_variable(pass->builder, PTX_SPACE_SHARED, "corun_worker", PTX_TYPE_B32,
@@ -428,7 +507,7 @@ static bool write_kernel(const struct kernel_writer *writer)
 static void write_function(struct pass *pass, uint32_t function)
 {
     const struct working *working = pass->user;
-    bool meets = working->any && !pass->source->functions[function]->is_entry;
+    bool meets = working->called[function] && !pass->source->functions[function]->is_entry;
     const struct ptx_instruction *next;
     while ((next = ptx_body_next(pass->builder)))
         if (meets && worker_barrier_is_for_all(next))
@@ -481,8 +560,8 @@ static enum corun_status write_body(struct pass *pass, uint32_t function)
     return status;
 }
 
-static enum corun_status run(const struct ptx_module *source, enum worker_kind kind, const bool *thrifty,
-                             struct corun_diagnostics *list, struct rewritten *rewritten)
+static enum corun_status run(const struct ptx_module *source, const struct doubled *doubled, enum worker_kind kind,
+                             const bool *thrifty, struct corun_diagnostics *list, struct rewritten *rewritten)
 {
     static const int64_t offsets[GRID_VALUES] = {[GRID_NCTAID_X] = offsetof(struct worker_arguments, grid_x),
                                                  [GRID_NCTAID_Y] = offsetof(struct worker_arguments, grid_y),
@@ -501,6 +580,7 @@ static enum corun_status run(const struct ptx_module *source, enum worker_kind k
                                      .write = write_body};
     struct working working = {.barriers = worker_barriers_plan(source),
                               .thrifty = thrifty,
+                              .doubled = doubled,
                               .dropping = kind == DROPPING,
                               .completing = kind == COMPLETING};
     return pass_run(&rules, &working, source, list, rewritten);
@@ -518,12 +598,12 @@ static bool takes_more(const struct rewritten_kernel *kernel, uint32_t before, u
 }
 
 /* `before` and `after` have room for a number for each function, and so has `thrifty`. */
-static enum corun_status run_twice(const struct ptx_module *source, enum worker_kind kind, bool *thrifty,
-                                   uint32_t *before, uint32_t *after, struct corun_diagnostics *list,
-                                   struct rewritten *rewritten)
+static enum corun_status run_twice(const struct ptx_module *source, const struct doubled *doubled,
+                                   enum worker_kind kind, bool *thrifty, uint32_t *before, uint32_t *after,
+                                   struct corun_diagnostics *list, struct rewritten *rewritten)
 {
     bool any = false;
-    enum corun_status status = run(source, kind, thrifty, list, rewritten);
+    enum corun_status status = run(source, doubled, kind, thrifty, list, rewritten);
     if (status != CORUN_OK)
         return status;
     status = machine_registers_count(source, before);
@@ -539,12 +619,13 @@ static enum corun_status run_twice(const struct ptx_module *source, enum worker_
         return CORUN_OK;
     rewritten_destroy(rewritten);
     return status == CORUN_OK
-               ? run(source, kind, thrifty, list, rewritten)
+               ? run(source, doubled, kind, thrifty, list, rewritten)
                : corun_report(list, status, CORUN_NOWHERE, "out of memory while counting registers of workers");
 }
 
-static enum corun_status make_workers(const struct ptx_module *source, enum worker_kind kind,
-                                      struct corun_diagnostics *list, struct rewritten *rewritten)
+static enum corun_status make_workers(const struct ptx_module *source, const struct doubled *doubled,
+                                      enum worker_kind kind, struct corun_diagnostics *list,
+                                      struct rewritten *rewritten)
 {
     const size_t count = source->function_count + 1u;
     bool *thrifty = calloc(count, sizeof *thrifty);
@@ -552,7 +633,7 @@ static enum corun_status make_workers(const struct ptx_module *source, enum work
     *rewritten = (struct rewritten){0};
     enum corun_status status =
         thrifty && registers
-            ? run_twice(source, kind, thrifty, registers, registers + count, list, rewritten)
+            ? run_twice(source, doubled, kind, thrifty, registers, registers + count, list, rewritten)
             : corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory while making workers of kernels");
     free(thrifty);
     free(registers);
@@ -562,17 +643,67 @@ static enum corun_status make_workers(const struct ptx_module *source, enum work
 enum corun_status workers_module(const struct ptx_module *source, struct corun_diagnostics *list,
                                  struct rewritten *rewritten)
 {
-    return make_workers(source, PLAIN, list, rewritten);
+    return make_workers(source, NULL, PLAIN, list, rewritten);
 }
 
 enum corun_status workers_dropping_module(const struct ptx_module *source, struct corun_diagnostics *list,
                                           struct rewritten *rewritten)
 {
-    return make_workers(source, DROPPING, list, rewritten);
+    return make_workers(source, NULL, DROPPING, list, rewritten);
 }
 
 enum corun_status workers_completing_module(const struct ptx_module *source, struct corun_diagnostics *list,
                                             struct rewritten *rewritten)
 {
-    return make_workers(source, COMPLETING, list, rewritten);
+    return make_workers(source, NULL, COMPLETING, list, rewritten);
+}
+
+/* The rows of the copies, which are the last ones, go into those of the kernels. */
+static enum corun_status join_rows(const struct doubled *doubled, struct rewritten *rewritten)
+{
+    struct arena *arena = rewritten->module->arena;
+    const uint32_t count = rewritten->kernel_count - doubled->copies;
+    struct rewritten_kernel *kernels = ARENA_ARRAY(arena, struct rewritten_kernel, count + 1u);
+    for (uint32_t i = 0; kernels && i < count; i++) {
+        kernels[i] = rewritten->kernels[i];
+        const char *name = arena_format(arena, "%s%s", kernels[i].function->name, doubled->suffix);
+        const struct rewritten_kernel *copy = name ? rewritten_kernel_find(rewritten, name) : NULL;
+        if (!name)
+            return CORUN_MEMORY;
+        kernels[i].whole = copy ? copy->function : NULL;
+    }
+    rewritten->kernels = kernels;
+    rewritten->kernel_count = count;
+    return kernels ? CORUN_OK : CORUN_MEMORY;
+}
+
+static enum corun_status make_beside(const struct ptx_module *source, enum worker_kind kind,
+                                     struct corun_diagnostics *list, struct rewritten *rewritten)
+{
+    struct doubled doubled;
+    *rewritten = (struct rewritten){0};
+    enum corun_status status = doubled_create(source, list, &doubled);
+    if (status == CORUN_MEMORY)
+        return corun_report(list, status, CORUN_NOWHERE, "out of memory while making workers of kernels");
+    if (status != CORUN_OK)
+        return status;
+    status = make_workers(doubled.module, &doubled, kind, list, rewritten);
+    if (status == CORUN_OK && join_rows(&doubled, rewritten) != CORUN_OK) {
+        rewritten_destroy(rewritten);
+        status = corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory while making workers of kernels");
+    }
+    doubled_destroy(&doubled);
+    return status;
+}
+
+enum corun_status workers_beside_module(const struct ptx_module *source, struct corun_diagnostics *list,
+                                        struct rewritten *rewritten)
+{
+    return make_beside(source, PLAIN, list, rewritten);
+}
+
+enum corun_status workers_dropping_beside_module(const struct ptx_module *source, struct corun_diagnostics *list,
+                                                 struct rewritten *rewritten)
+{
+    return make_beside(source, DROPPING, list, rewritten);
 }

@@ -32,8 +32,9 @@
  * at any time, in 2 bytes, while workers run. It sets up a queue before it launches the first workers of a grid, and leaves it alone
  * until all workers have ended. The grid is complete when they have and queue.next >= queue.total.
  *
- * The launcher keeps whole what it was asked to launch cooperatively or in clusters of several thread blocks, and grids of more than
- * WORKERS_MOST_BLOCKS: no kernel shows that.
+ * The launcher keeps whole what it was asked to launch cooperatively or in clusters of several thread blocks, grids of more than
+ * WORKERS_MOST_BLOCKS, and launches whose dynamic shared memory leaves no room for what a worker has of its own
+ * (rewritten_kernel.shared_bytes_most): no kernel shows that.
  */
 #ifndef CORUN_REWRITE_WORKERS_H
 #define CORUN_REWRITE_WORKERS_H
@@ -192,6 +193,15 @@ enum corun_status workers_dropping_module(const struct ptx_module *source, struc
 /* A rewrite_pass as well: of workers whose launches may be COMPLETE. */
 enum corun_status workers_completing_module(const struct ptx_module *source, struct corun_diagnostics *list,
                                             struct rewritten *rewritten);
+
+/*
+ * The first two, with each kernel as it was beside its workers (rewritten_kernel.whole): for launches that workers cannot run although they can run others of
+ * the kernel, of a module whose variables are written. One that declares a variable in global memory in its body is not there. A rewrite_pass each.
+ */
+enum corun_status workers_beside_module(const struct ptx_module *source, struct corun_diagnostics *list,
+                                        struct rewritten *rewritten);
+enum corun_status workers_dropping_beside_module(const struct ptx_module *source, struct corun_diagnostics *list,
+                                                 struct rewritten *rewritten);
 
 static inline uint32_t worker_reciprocal(uint32_t count)
 {

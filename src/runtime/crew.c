@@ -13,28 +13,27 @@ static uint64_t grid_id(struct runtime *runtime, const struct job *job, uint32_t
     return job->number * workload_of(runtime, job)->commands->launch_count + launch + 1;
 }
 
-/* Workers, or with `workers` 0 the grid as the workload has it. Workers without `drop` read the plain arguments alone. */
-static bool give(struct runtime *runtime, const struct job *job, uint32_t launch, enum image_form form,
-                 uint32_t workers, const struct worker_dropping_arguments *last, uint32_t stream)
+/* The worker kernel as so many workers, or with `workers` 0 as the grid. Workers without `drop` read the plain arguments alone. */
+static bool give(struct runtime *runtime, const struct job *job, uint32_t launch, uint32_t workers,
+                 const struct worker_dropping_arguments *last, uint32_t stream)
 {
     const struct command *command = workload_of(runtime, job)->launches[launch].command;
     const uint32_t *grid = command->grid, *block = command->block;
     uint64_t values[MOST_ARGUMENTS];
     void *arguments[MOST_ARGUMENTS + 1];
-    slice_arguments_fill(runtime, job, launch, form, values, arguments);
+    slice_arguments_fill(runtime, job, launch, IMAGE_WORKERS, values, arguments);
     arguments[command->argument_count] = (void *)(uintptr_t)last;
-    return CALL(runtime, launch(job->image->functions[form][launch], workers ? workers : grid[0], workers ? 1 : grid[1],
-                                workers ? 1 : grid[2], block[0], block[1], block[2], command->shared_bytes,
-                                runtime->streams[stream].stream, arguments, NULL));
+    return CALL(runtime, launch(job->image->functions[IMAGE_WORKERS][launch], workers ? workers : grid[0],
+                                workers ? 1 : grid[1], workers ? 1 : grid[2], block[0], block[1], block[2],
+                                command->shared_bytes, runtime->streams[stream].stream, arguments, NULL));
 }
 
-bool crew_launch_whole(struct runtime *runtime, const struct job *job, uint32_t stream)
+bool crew_launch_direct(struct runtime *runtime, const struct job *job, uint32_t launch, uint32_t stream)
 {
     struct worker_dropping_arguments arguments = {.room = 0};
-    worker_arguments_set(&arguments.plain, workload_of(runtime, job)->launches[job->launch].command->grid,
-                         WORKERS_DIRECT);
-    arguments.plain.grid_id = grid_id(runtime, job, job->launch);
-    return give(runtime, job, job->launch, IMAGE_WORKERS, 0, &arguments, stream);
+    worker_arguments_set(&arguments.plain, workload_of(runtime, job)->launches[launch].command->grid, WORKERS_DIRECT);
+    arguments.plain.grid_id = grid_id(runtime, job, launch);
+    return give(runtime, job, launch, 0, &arguments, stream);
 }
 
 void runtime_horizon(const struct runtime *runtime, uint32_t index, uint32_t *first, uint32_t *end)
@@ -65,13 +64,11 @@ static bool wait_for_streams(struct runtime *runtime, uint32_t stream, uint32_t 
     return true;
 }
 
-static bool launch_crew(struct runtime *runtime, struct job *job, const struct runtime_crew *crew)
+static bool launch_workers(struct runtime *runtime, const struct job *job, const struct runtime_crew *crew)
 {
-    const struct workload *workload = workload_of(runtime, job);
-    bool whole = !crew->workers;
     struct worker_dropping_arguments arguments = {.returned = crew->returned, .room = crew->room};
     struct worker_arguments *plain = &arguments.plain;
-    worker_arguments_set(plain, workload->launches[crew->launch].command->grid, whole ? WORKERS_DIRECT : crew->flags);
+    worker_arguments_set(plain, workload_of(runtime, job)->launches[crew->launch].command->grid, crew->flags);
     plain->queue = crew->queue;
     plain->places = crew->places;
     plain->previous = crew->previous;
@@ -79,11 +76,16 @@ static bool launch_crew(struct runtime *runtime, struct job *job, const struct r
     plain->ranges = crew->ranges;
     plain->range_more = crew->range_more;
     plain->grid_id = grid_id(runtime, job, crew->launch);
-    enum image_form form = whole && !workload->rewritten_only ? IMAGE_PLAIN : runtime_form(runtime);
+    return give(runtime, job, crew->launch, crew->workers, &arguments, crew->stream);
+}
+
+static bool launch_crew(struct runtime *runtime, struct job *job, const struct runtime_crew *crew)
+{
     if (crew->launch == job->launch && !slice_wait_for_copies(runtime, job, crew->stream))
         return false;
     return wait_for_streams(runtime, crew->stream, crew->behind) && table_order(runtime, crew->stream) &&
-           give(runtime, job, crew->launch, form, crew->workers, &arguments, crew->stream);
+           (crew->workers ? launch_workers(runtime, job, crew)
+                          : slice_launch_whole(runtime, job, crew->launch, crew->stream));
 }
 
 /* Every launch ahead is in a stream behind the first one, which has waited for the copies before it. */

@@ -76,32 +76,46 @@ void slice_arguments_fill(struct runtime *runtime, const struct job *job, uint32
     }
 }
 
-static bool launch(struct runtime *runtime, const struct job *job, uint64_t first, uint64_t count, uint32_t stream)
+/* A part of a launch, as a kernel of that form; `first` is 0 for a launch as a whole. */
+static bool launch_form(struct runtime *runtime, const struct job *job, uint32_t launch, enum image_form form,
+                        uint64_t first, uint64_t count, uint32_t stream)
 {
     const struct workload *workload = workload_of(runtime, job);
-    const struct workload_launch *about = &workload->launches[job->launch];
-    const struct command *command = about->command;
-    bool whole = count == about->tbs;
-    enum image_form form = whole && !workload->rewritten_only ? IMAGE_PLAIN : runtime_form(runtime);
-    bool sliced = form == IMAGE_SLICED && !about->refusal;
+    const struct command *command = workload->launches[launch].command;
+    bool sliced = form == IMAGE_SLICED && !workload->launches[launch].refusal;
     uint64_t values[MOST_ARGUMENTS];
     void *arguments[MOST_ARGUMENTS + 1];
     struct slice_arguments slice;
-    if (form == IMAGE_WORKERS && !about->refusal)
-        return crew_launch_whole(runtime, job, stream);
-    slice_arguments_fill(runtime, job, job->launch, form, values, arguments);
+    slice_arguments_fill(runtime, job, launch, form, values, arguments);
     arguments[command->argument_count] = &slice;
     const uint32_t *grid = command->grid, *block = command->block;
-    slice_arguments_set(&slice, grid, first, job->number * workload->commands->launch_count + job->launch + 1);
-    return CALL(runtime, launch(job->image->functions[form][job->launch], sliced ? (uint32_t)count : grid[0],
+    slice_arguments_set(&slice, grid, first, job->number * workload->commands->launch_count + launch + 1);
+    return CALL(runtime, launch(job->image->functions[form][launch], sliced ? (uint32_t)count : grid[0],
                                 sliced ? 1 : grid[1], sliced ? 1 : grid[2], block[0], block[1], block[2],
                                 command->shared_bytes, runtime->streams[stream].stream, arguments, NULL));
+}
+
+bool slice_launch_whole(struct runtime *runtime, const struct job *job, uint32_t launch, uint32_t stream)
+{
+    const struct workload *workload = workload_of(runtime, job);
+    const struct workload_launch *about = &workload->launches[launch];
+    enum image_form form = workload->rewritten_only ? runtime_form(runtime) : IMAGE_PLAIN;
+    if (form == IMAGE_WORKERS && !about->refusal)
+        return crew_launch_direct(runtime, job, launch, stream);
+    bool sliced = form == IMAGE_SLICED && !about->refusal, good = true;
+    uint64_t most = sliced && about->tbs > SLICE_MOST_BLOCKS ? SLICE_MOST_BLOCKS : about->tbs;
+    for (uint64_t first = 0; first < about->tbs && good; first += most) {
+        uint64_t rest = about->tbs - first;
+        good = launch_form(runtime, job, launch, form, first, rest < most ? rest : most, stream);
+    }
+    return good;
 }
 
 enum corun_status slice_launch(struct runtime *runtime, uint32_t index, uint64_t first, uint64_t count, uint32_t stream)
 {
     struct job *job = &runtime->jobs.data[index];
     struct flights *flights = &runtime->streams[stream];
+    bool whole = count == workload_of(runtime, job)->launches[job->launch].tbs;
     struct flight flight = {.job = index,
                             .launch = job->launch,
                             .first = first,
@@ -110,7 +124,9 @@ enum corun_status slice_launch(struct runtime *runtime, uint32_t index, uint64_t
                             .end = clock_event(runtime)};
     job->in_flight++; /* from here on: if the context fails, this one may have done it */
     job->handed_out += count;
-    if (!flight.end || !slice_wait_for_copies(runtime, job, stream) || !launch(runtime, job, first, count, stream) ||
+    if (!flight.end || !slice_wait_for_copies(runtime, job, stream) ||
+        !(whole ? slice_launch_whole(runtime, job, job->launch, stream)
+                : launch_form(runtime, job, job->launch, IMAGE_SLICED, first, count, stream)) ||
         !CALL(runtime, event_record(flight.end, flights->stream)) || !vector_push(&flights->items, flight))
         return runtime_trouble(runtime);
     runtime->statistics.slices++;

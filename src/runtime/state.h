@@ -45,6 +45,8 @@ struct workload_launch {
     const struct command *command;
     size_t place;  /* of the command in the workload */
     char *refusal; /* NULL: it can be sliced, or run by workers */
+    /* Its kernel as it was in the module of workers, which it runs whole: `refusal` is about this launch alone. NULL: the kernel has kept its name. */
+    char *whole;
     bool noncoherent, ranges;
     char *keeps; /* as in struct runtime_launch */
     uint64_t tbs;
@@ -57,7 +59,7 @@ struct workload {
     struct workload_launch *launches; /* [commands->launch_count] */
     bool has_variables;     /* which jobs use as buffers and which do not stay: each job needs an image of its own */
     bool fresh;             /* variables that runs change and nobody sets: each job needs modules that no job has had */
-    bool rewritten_only;    /* kernels write variables: whole launches use the rewritten module, too */
+    bool rewritten_only;    /* kernels may write variables: whole launches use the rewritten module, too */
     uint64_t cost;          /* of a job's blocks, those that stay left out */
     struct block *resident; /* [buffers] that stay; of no bytes: not this one */
     struct block *pristine; /* [buffers] from which jobs are filled; of no bytes: not this one */
@@ -259,8 +261,8 @@ bool table_order(struct runtime *runtime, uint32_t stream);
 
 /* crew.c */
 enum corun_status crew_ended(struct runtime *runtime, uint32_t stream, const struct flight *flight, uint64_t time);
-/* A launch as the program has it, of a kernel that is there as workers only. */
-bool crew_launch_whole(struct runtime *runtime, const struct job *job, uint32_t stream);
+/* A launch as the program has it, by the worker kernel: the launch may have workers. */
+bool crew_launch_direct(struct runtime *runtime, const struct job *job, uint32_t launch, uint32_t stream);
 
 /* slice.c */
 /* The values of a launch's arguments for the kernels of a form, `values` and `arguments` with MOST_ARGUMENTS + 1 places. */
@@ -272,6 +274,8 @@ bool slice_wait_for_copies(struct runtime *runtime, struct job *job, uint32_t st
 /* The copies between two launches, up to the next launch; tells READY, or begins to leave behind the last one. */
 enum corun_status slice_proceed(struct runtime *runtime, uint32_t job, uint64_t time);
 enum corun_status slice_launch(struct runtime *runtime, uint32_t job, uint64_t first, uint64_t count, uint32_t stream);
+/* A launch as the program has it, by the kernel whose module has the workload's variables. */
+bool slice_launch_whole(struct runtime *runtime, const struct job *job, uint32_t launch, uint32_t stream);
 
 /* wait.c */
 bool wait_tell(struct runtime *runtime, const struct runtime_event *event);

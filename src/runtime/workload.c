@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VOLTA 70u /* compute capability 7.0 */
+#define VOLTA 70u                 /* compute capability 7.0 */
+#define PLAIN_SHARED_BYTES 49152u /* static and dynamic ones of a thread block whose kernel has not asked for more */
 
 static bool is_set(const struct workload_commands *commands, const char *name)
 {
@@ -21,12 +22,15 @@ static bool is_set(const struct workload_commands *commands, const char *name)
     return false;
 }
 
-/* Variables in global memory that a run may change and that are not set before each run. */
+/* Variables in global memory, which a run may change, and those among them that are not set before each run. */
 static void find_variables(struct workload *workload, const struct ptx_module *module)
 {
-    for (uint32_t i = 0; i < module->variable_count; i++)
-        workload->fresh |=
-            module->variables[i]->space == PTX_SPACE_GLOBAL && !is_set(workload->commands, module->variables[i]->name);
+    for (uint32_t i = 0; i < module->variable_count; i++) {
+        if (module->variables[i]->space != PTX_SPACE_GLOBAL)
+            continue;
+        workload->rewritten_only = true;
+        workload->fresh |= !is_set(workload->commands, module->variables[i]->name);
+    }
     workload->has_variables |= workload->fresh;
 }
 
@@ -65,17 +69,36 @@ static enum corun_status find_keeps(const struct workload *workload, const struc
     return status;
 }
 
+/* Why this launch cannot run by workers, which its kernel has; NULL: it can. */
+static const char *find_refusal(const struct runtime *runtime, const struct rewritten_kernel *kernel,
+                                const struct workload_launch *launch)
+{
+    if (launch->tbs > WORKERS_MOST_BLOCKS)
+        return "its grid has more thread blocks than a queue of workers";
+    if (kernel->shared_bytes_most + launch->command->shared_bytes > PLAIN_SHARED_BYTES)
+        return "its shared memory leaves no room for the index of the thread block";
+    return runtime->info.capability >= VOLTA ? kernel->only_before_volta : NULL;
+}
+
 /* What the pass says of the kernel of a launch. */
-static enum corun_status note_kernel(const struct runtime *runtime, const struct rewritten *rewritten,
-                                     struct workload_launch *launch, bool workers)
+static enum corun_status note_kernel(const struct runtime *runtime, const struct workload *workload,
+                                     const struct rewritten *rewritten, struct workload_launch *launch,
+                                     struct corun_diagnostics *list)
 {
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there are as many commands with a kernel as launches */
-    const struct rewritten_kernel *kernel = rewritten_kernel_find(rewritten, launch->command->kernel);
+    const char *name = launch->command->kernel;
+    const struct rewritten_kernel *kernel = rewritten_kernel_find(rewritten, name);
     const char *refusal = kernel ? kernel->refusal : NULL;
-    if (workers && !refusal && launch->tbs > WORKERS_MOST_BLOCKS)
-        refusal = "its grid has more thread blocks than a queue of workers";
-    if (workers && !refusal && kernel && runtime->info.capability >= VOLTA)
-        refusal = kernel->only_before_volta;
+    bool workers = runtime_form(runtime) == IMAGE_WORKERS;
+    if (workers && kernel && !refusal && (refusal = find_refusal(runtime, kernel, launch)) &&
+        workload->rewritten_only) {
+        if (!kernel->whole)
+            return corun_report(list, CORUN_UNSUPPORTED, CORUN_NOWHERE,
+                                "%s declares a variable in global memory in its body, and cannot run by workers: %s",
+                                name, refusal);
+        if (!(launch->whole = strdup(kernel->whole->name)))
+            return CORUN_MEMORY;
+    }
     launch->noncoherent = kernel && kernel->reads_noncoherent;
     launch->ranges = kernel && kernel->ranges;
     return !refusal || (launch->refusal = strdup(refusal)) ? CORUN_OK : CORUN_MEMORY;
@@ -101,6 +124,16 @@ static enum corun_status note_drops(const struct workload *workload, const struc
     return status;
 }
 
+/* Whole launches of a module that is there as workers only need their kernels beside these. */
+static rewrite_pass *pass_of(const struct runtime *runtime, const struct workload *workload)
+{
+    if (runtime_form(runtime) != IMAGE_WORKERS)
+        return slice_module;
+    if (runtime->options.drop)
+        return workload->rewritten_only ? workers_dropping_beside_module : workers_dropping_module;
+    return workload->rewritten_only ? workers_beside_module : workers_module;
+}
+
 static enum corun_status rewrite_module(const struct runtime *runtime, struct workload *workload,
                                         const struct ptx_module *module, struct corun_diagnostics *list)
 {
@@ -110,13 +143,11 @@ static enum corun_status rewrite_module(const struct runtime *runtime, struct wo
     bool workers = form == IMAGE_WORKERS;
     if (workers && workload->commands->workers_ptx && !runtime->options.fence && !runtime->options.drop)
         return (workload->texts[form] = strdup(workload->commands->workers_ptx)) ? CORUN_OK : CORUN_MEMORY;
-    enum corun_status status = !workers                ? slice_module(module, list, &rewritten)
-                               : runtime->options.drop ? workers_dropping_module(module, list, &rewritten)
-                                                       : workers_module(module, list, &rewritten);
+    enum corun_status status = pass_of(runtime, workload)(module, list, &rewritten);
     if (status != CORUN_OK)
         return status;
     for (uint32_t i = 0; i < workload->commands->launch_count && status == CORUN_OK; i++)
-        status = note_kernel(runtime, &rewritten, &workload->launches[i], workers);
+        status = note_kernel(runtime, workload, &rewritten, &workload->launches[i], list);
     for (uint32_t i = 0; workers && i < workload->commands->launch_count && status == CORUN_OK; i++)
         status = note_drops(workload, module, &rewritten, &workload->launches[i]);
     if (status == CORUN_OK)
@@ -169,9 +200,7 @@ static void find_kinds(struct runtime *runtime, struct workload *workload)
         const struct command_buffer *buffer = &commands->buffers[i];
         bool stays = runtime->options.resident && buffer->is_constant && buffer->initial;
         if (buffer->symbol) { /* each module has its own, which is loaded, and compiled, for every job that has one */
-            bool copied_to = is_copied_to(commands, i);
-            workload->has_variables |= !runtime->options.resident || !buffer->is_constant || copied_to;
-            workload->rewritten_only |= !buffer->is_constant && !copied_to;
+            workload->has_variables |= !runtime->options.resident || !buffer->is_constant || is_copied_to(commands, i);
         } else if (stays) {
             workload->resident[i].bytes = buffer->bytes;
         } else {
@@ -232,10 +261,12 @@ static bool find_functions(struct runtime *runtime, const struct workload *workl
     image->places[which] = calloc(commands->buffer_count + 1, sizeof *image->places[which]);
     if (!image->functions[which] || !image->places[which])
         return false;
-    for (uint32_t i = 0; i < commands->launch_count; i++)
-        if (!CALL(runtime, module_function(&image->functions[which][i], image->modules[which],
-                                           workload->launches[i].command->kernel)))
+    for (uint32_t i = 0; i < commands->launch_count; i++) {
+        const struct workload_launch *launch = &workload->launches[i];
+        const char *name = which == IMAGE_WORKERS && launch->whole ? launch->whole : launch->command->kernel;
+        if (!CALL(runtime, module_function(&image->functions[which][i], image->modules[which], name)))
             return false;
+    }
     for (size_t i = 0; i < commands->buffer_count; i++)
         if (commands->buffers[i].symbol &&
             !CALL(runtime, module_variable(&image->places[which][i], &(size_t){0}, image->modules[which],
@@ -315,6 +346,7 @@ void workload_free(struct workload *workload)
         workload_forget(workload);
     for (uint32_t i = 0; workload->launches && i < workload->commands->launch_count; i++) {
         free(workload->launches[i].refusal);
+        free(workload->launches[i].whole);
         free(workload->launches[i].keeps);
     }
     free(workload->launches);

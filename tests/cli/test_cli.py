@@ -44,6 +44,38 @@ REST:
 }
 """
 
+# Odd threads come to the barrier at once, even ones after a loop; each reads what its neighbour has stored before it came.
+PARTS = """.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry parts(.param .u64 out)
+{
+    .reg .pred %p; .reg .b32 %r<9>; .reg .b64 %d<3>;
+    .shared .align 4 .b8 s[256];
+    ld.param.u64 %d0, [out];
+    mov.u32 %r0, %tid.x; mov.u32 %r1, s; shl.b32 %r2, %r0, 2; add.u32 %r2, %r2, %r1;
+    xor.b32 %r3, %r0, 1; shl.b32 %r3, %r3, 2; add.u32 %r3, %r3, %r1; add.u32 %r4, %r0, 100;
+    mul.wide.u32 %d1, %r0, 4; add.u64 %d0, %d0, %d1;
+    and.b32 %r5, %r0, 1; setp.ne.u32 %p, %r5, 0;
+    @%p bra ODD;
+    mov.u32 %r6, 0;
+AGAIN:
+    add.u32 %r6, %r6, 1; setp.lt.u32 %p, %r6, 100;
+    @%p bra AGAIN;
+    st.shared.u32 [%r2], %r4;
+    barrier.sync 0;
+    ld.shared.u32 %r7, [%r3];
+    bra JOIN;
+ODD:
+    st.shared.u32 [%r2], %r4;
+    barrier.sync 0;
+    ld.shared.u32 %r7, [%r3];
+JOIN:
+    st.global.u32 [%d0], %r7;
+    ret;
+}
+"""
+
 # One kernel loads on and on, the other waits for a number that nobody stores; the third counts to no end in a circle of 8 states.
 LOOPS = HEADER + """
 .visible .entry long_sum(.param .u64 data, .param .u32 rounds)
@@ -369,6 +401,35 @@ class Check(Command):
         text = self.run_command("check", "assembled.ptx").stdout
         self.assertRegex(text, r"77\b.*assembler|assembler.*77\b")
 
+    def test_functions_that_cuda_has(self):
+        """malloc, free and launches of kernels are linked, as `corun exec` does; what nobody has is refused at its line."""
+        heap = (".extern .func (.param .b64 result) malloc(.param .b64 bytes);\n.extern .func free(.param .b64 pointer);\n"
+                ".extern .func (.param .b64 result) cudaGetParameterBufferV2(.param .b64 kernel, .param .align 4 .b8 grid[12], "
+                ".param .align 4 .b8 block[12], .param .b32 shared);\n.extern .func nobody(.param .b64 pointer);\n")
+        kernel = (".visible .entry k()\n{\n    .reg .b64 %d;\n    {\n    .param .b64 bytes;\n    .param .b64 result;\n"
+                  "    st.param.b64 [bytes], 64;\n    call.uni (result), malloc, (bytes);\n    ld.param.b64 %d, [result];\n    }\n"
+                  "    {\n    .param .b64 pointer;\n    st.param.b64 [pointer], %d;\n    call.uni {}, (pointer);\n    }\n    ret;\n}\n")
+        self.write("heap.ptx", HEADER + heap + kernel.replace("{}", "free"))
+        text = self.run_command("check", "heap.ptx").stdout
+        self.assertIn("heap.ptx: 1 kernel;", text)
+        self.assertRegex(text, r"(?m)^k +\d+ +allocation ")
+        self.write("nobody.ptx", HEADER + heap + kernel.replace("{}", "nobody"))
+        self.fails(UNSUPPORTED, ["nobody.ptx:21:", "nobody, which has no body here"], "check", "nobody.ptx")
+
+    def test_registers_of_launch_bounds(self):
+        """Launch bounds limit the registers of a kernel that takes more, on a GPU whose SM has too few for what is promised."""
+        values = range(1, 81)
+        body = (".visible .entry k(.param .u64 p)\n%s{\n    .reg .b32 %%r<82>;\n    .reg .b64 %%d;\n    ld.param.u64 %%d, [p];\n" +
+                "".join(f"    ld.volatile.global.u32 %%r{i}, [%%d+{4 * i}];\n" for i in values) + "    mov.u32 %%r0, 0;\n" +
+                "".join(f"    add.u32 %%r0, %%r0, %%r{i};\n" for i in values) + "    st.global.u32 [%%d], %%r0;\n    ret;\n}\n")
+        for bounds, gpu, expected in ((".maxntid 1024\n", "gtx980", "64 +launch-bounds .* 1024 +1 "),
+                                      (".reqntid 256\n.minnctapersm 5\n", "h100", "48 +launch-bounds .* 256 +5 "),
+                                      (".maxntid 256\n.minnctapersm 4\n", "tesla-c2050", r"\d+ +launch-bounds .* 256 +"),
+                                      (".maxntid 256\n", "gtx980", r"\d+ +allocation .* 256 +2 "),
+                                      (".maxntid 1024\n.maxnreg 80\n", "gtx980", "80 +maxnreg .* 1024 +0 ")):
+            self.write("bounds.ptx", HEADER + body % bounds)
+            self.assertRegex(self.run_command("check", "bounds.ptx", "--gpu", gpu).stdout, "(?m)^k +" + expected)
+
     def test_names_of_cxx(self):
         """Messages say what people called a kernel, with a place; figures for machines keep the symbol."""
         symbol = "_ZN4math4fillILi7EfEEvPT0_"
@@ -664,6 +725,18 @@ class Launch(Command):
             self.assertIn("half.ptx:9: warning: kernel half comes to barrier 0 with 16 of the 32 threads of a warp", told)
             self.fails(FAULT, ["half.ptx:9: ", "divergent barrier 0", "thread (16,0,0) is at line 11"], *launch, "--check", "sync")
         self.fails(USAGE, ["--check: `race` is no list of checks; there are memory sync"], *launch, "--check", "race")
+
+    def test_barriers_that_parts_of_a_warp_come_to(self):
+        """A GPU since Volta waits for each thread, whichever path it comes on; an older one does not, and that is told."""
+        self.write("parts.ptx", PARTS)
+        expected = struct.pack("<64I", *((thread ^ 1) + 100 for thread in range(64)))
+        for mode in ((), ("--threads", "2"), ("--functional",)):
+            launch = ("launch", "parts.ptx", "--block", "64", "--arg", "buf=256", "--save", "0=parts.bin", *mode)
+            told = self.run_command(*launch, "--gpu", "quadro-v100:sms=4", "--check", "sync").stderr
+            self.assertNotIn("barrier", told)
+            self.assertEqual((self.folder / "parts.bin").read_bytes(), expected)
+            self.assertIn("comes to barrier 0 with 16 of the 32 threads of a warp",
+                          self.run_command(*launch, "--gpu", SMALL_GPU).stderr)
 
     def test_an_endless_loop(self):
         self.fails(WATCHDOG, ["endless", "larger --watchdog"], *self.launch("endless", "--block", "32", "--watchdog", "50K"))

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/launch_bounds.h"
 #include "scripted.h"
 
 static struct corun_gpu_config config_of(void)
@@ -522,6 +523,71 @@ static void occupancy_is_limited_by_each_resource(void **state)
     free(script);
 }
 
+/* What ptxas 13.0 gave a kernel that takes 96 registers by itself, for an SM of 65536 with four schedulers. */
+static void launch_bounds_limit_registers(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t threads, tbs, threads_per_sm, tbs_per_sm, registers;
+    } rows[] = {
+        {0, 0, 2048, 32, 96},
+        {0, 8, 2048, 32, 96}, /* .minnctapersm counts for nothing alone */
+        {1024, 0, 2048, 32, 64},
+        {1024, 1, 2048, 32, 64},
+        {768, 0, 2048, 32, 80},
+        {700, 0, 2048, 32, 80},
+        {672, 0, 2048, 32, 80}, /* 21 warps are 6 on a scheduler */
+        {640, 0, 2048, 32, 96},
+        {96, 7, 2048, 32, 80},
+        {33, 10, 2048, 32, 96},
+        {160, 6, 2048, 32, 64}, /* by warps of a thread block */
+        {256, 4, 2048, 32, 64},
+        {256, 5, 2048, 32, 48},
+        {256, 6, 2048, 32, 40},
+        {256, 8, 2048, 32, 32},
+        {256, 9, 2048, 32, 96},
+        {256, 5, 1024, 16, 96}, /* too many for the SM */
+        {1024, 2, 1024, 16, 64},
+        {32, 20, 1024, 16, 96},
+        {32, 20, 2048, 32, 96},
+        {32, 32, 2048, 32, 64},
+        {32, 33, 2048, 32, 96},
+        {65, 21, 2048, 32, 32},
+        {65, 22, 2048, 32, 96},
+        {1025, 0, 1024, 16, 96},
+        {1025, 0, 2048, 32, 56},
+        {2048, 0, 2048, 32, 32},
+        {UINT32_MAX, UINT32_MAX, 2048, 32, 96},
+    };
+    struct corun_gpu_config config = config_of();
+    config.registers_per_sm = 65536;
+    config.register_unit = 256;
+    config.schedulers_per_sm = 4;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct corun_launch_bounds bounds = {rows[i].threads, rows[i].tbs};
+        config.threads_per_sm = rows[i].threads_per_sm;
+        config.tbs_per_sm = rows[i].tbs_per_sm;
+        if (launch_bounds_registers(&config, 96, &bounds) != rows[i].registers)
+            fail_msg("row %zu: %u registers, not %u", i, launch_bounds_registers(&config, 96, &bounds),
+                     rows[i].registers);
+        assert_int_equal(launch_bounds_registers(&config, 30, &bounds), 30); /* what fits stays */
+    }
+    struct script *script = script_new(64, 4);
+    const char *limit;
+    config.threads_per_sm = 2048;
+    config.tbs_per_sm = 32;
+    script->grid.registers_per_thread = 96;
+    script->grid.tb_warps = 32;
+    script->grid.tb_threads = 1024;
+    assert_int_equal(corun_gpu_occupancy(&config, &script->grid, &limit), 0);
+    script->grid.bounds.threads = 1024;
+    assert_int_equal(corun_gpu_occupancy(&config, &script->grid, &limit), 1);
+    assert_string_equal(limit, "registers");
+    script->grid.bounds.tbs = 2;
+    assert_int_equal(corun_gpu_occupancy(&config, &script->grid, &limit), 2);
+    free(script);
+}
+
 static void every_scheduler_cycle_has_one_cause(void **state)
 {
     (void)state;
@@ -881,6 +947,7 @@ int main(void)
         cmocka_unit_test(a_neighbour_takes_its_shared_memory_of_the_l1),
         cmocka_unit_test(a_barrier_costs_its_cycles_after_the_last_arrival),
         cmocka_unit_test(occupancy_is_limited_by_each_resource),
+        cmocka_unit_test(launch_bounds_limit_registers),
         cmocka_unit_test(every_scheduler_cycle_has_one_cause),
         cmocka_unit_test(mshrs_bound_what_is_under_way),
         cmocka_unit_test(atomics_are_performed_once_per_lane),

@@ -112,6 +112,37 @@ static void test_special_registers(void **state)
     runner_free(&runner);
 }
 
+/* A move of a vector is one of each element: of a special register's four, of which '_' is left out, or of other registers, all read before. */
+static void test_moves_of_vectors(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(
+        &runner,
+        KERNEL("mov.v4.u32 {%r1, %r2, %r3, %r4}, %tid;\nmov.v4.b32 {%r5, %r6, %r7, %r8}, %ntid;\n"
+               "mov.v4.s32 {%r9, _, _, _}, %ctaid;\nmov.v4.u32 {_, %r10, %r11, _}, %nctaid;\n"
+               "mad.lo.u32 %r12, %r3, %r6, %r2;\nmad.lo.u32 %r12, %r12, %r5, %r1;\n"
+               "mul.lo.u32 %r13, %r5, %r6;\nmul.lo.u32 %r13, %r13, %r7;\n"
+               "mad.lo.u32 %r12, %r9, %r13, %r12;\nmul.wide.u32 %rd1, %r12, 32;\nadd.u64 %rd1, %out, %rd1;\n"
+               "st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r4};\n"
+               "mov.u32 %r14, %tid.b;\nmov.u32 %r15, %clusterid.w;\nadd.u32 %r14, %r14, %r15;\n"
+               "mov.v4.u32 {%r1, %r2, %r3, %r4}, {%r2, %r3, %r1, 7};\n" /* each one's place is another's source */
+               "setp.eq.u32 %p1, %r9, 1;\n@%p1 mov.v2.b32 {%r1, %r2}, {%r2, %r1};\n"
+               "add.u32 %r4, %r4, %r8;\nmad.lo.u32 %r4, %r14, 100, %r4;\n"
+               "mad.lo.u32 %r4, %r10, 1000, %r4;\nmad.lo.u32 %r4, %r11, 10000, %r4;\n"
+               "st.global.v4.u32 [%rd1+16], {%r1, %r2, %r3, %r4};"));
+    assert_int_equal(
+        runner_run_grid(&runner, "k", (struct corun_dim3){2, 1, 1}, (struct corun_dim3){5, 3, 2}, 0, &runner.out, 8, 0),
+        CORUN_OK);
+    const uint32_t *words = runner_words(&runner);
+    for (uint32_t i = 0; i < 60; i++) {
+        const uint32_t x = i % 5, y = i / 5 % 3, z = i / 15 % 2, swaps = i / 30;
+        const uint32_t expected[8] = {x, y, z, 0, swaps ? z : y, swaps ? y : z, x, 7 + z * 100 + 1000 + 10000};
+        assert_memory_equal(words + 8 * i, expected, sizeof expected);
+    }
+    runner_free(&runner);
+}
+
 static void expect_refusal(struct runner *runner, struct corun_dim3 grid, struct corun_dim3 block, uint32_t shared,
                            size_t bytes, enum corun_status wanted, const char *message)
 {
@@ -192,19 +223,30 @@ static void test_refused_launches(void **state)
 static void test_kernel_information(void **state)
 {
     (void)state;
+    static const char assembled[] = "ptxas info    : Compiling entry function 'bounded' for 'sm_75'\n"
+                                    "ptxas info    : Used 99 registers, 352 bytes cmem[0]\n";
     struct runner runner;
-    runner_load(&runner,
-                HEAD ".const .align 4 .b8 table[100];\n"
-                     ".visible .entry first(.param .u64 .ptr .global p, .param .f32 x, .param .align 4 .b8 s[12])\n"
-                     ".maxntid 128, 2, 1\n.maxnreg 40\n{\nret;\n}\n.visible .entry second()\n{\n.local .align 4 .b8 "
-                     "l[40];\nret;\n}\n");
+    runner_load(&runner, HEAD
+                ".const .align 4 .b8 table[100];\n.visible .entry bounded() .reqntid 64, 2 .minnctapersm 3 { ret; }\n"
+                ".visible .entry first(.param .u64 .ptr .global p, .param .f32 x, .param .align 4 .b8 s[12])\n"
+                ".maxntid 128, 2, 1\n.maxnreg 40\n{\nret;\n}\n.visible .entry second()\n{\n.local .align 4 .b8 "
+                "l[40];\nret;\n}\n");
     struct corun_kernel_info info;
-    assert_int_equal(corun_module_kernel_count(runner.module), 2);
+    assert_int_equal(corun_module_kernel_count(runner.module), 3);
     corun_kernel_describe(corun_module_kernel_at(runner.module, 0), &info);
+    assert_int_equal(info.max_threads_per_tb, 128);
+    assert_int_equal(info.bounds.threads, 128);
+    assert_int_equal(info.bounds.tbs, 3);
+    corun_module_take_registers((struct corun_module *)(uintptr_t)runner.module, assembled, sizeof assembled - 1);
+    corun_kernel_describe(corun_module_kernel_at(runner.module, 0), &info);
+    assert_int_equal(info.registers_per_thread, 99);
+    assert_int_equal(info.bounds.threads + info.bounds.tbs, 0);
+    corun_kernel_describe(corun_module_kernel_at(runner.module, 1), &info);
     assert_string_equal(info.name, "first");
     assert_string_equal(info.registers_from, "maxnreg");
     assert_int_equal(info.registers_per_thread, 40);
     assert_int_equal(info.max_threads_per_tb, 256);
+    assert_int_equal(info.bounds.threads, 0); /* .maxnreg decides */
     assert_int_equal(info.constant_bytes, 100);
     assert_int_equal(info.parameter_count, 3);
     assert_int_equal(info.parameter_bytes, 24);
@@ -215,7 +257,7 @@ static void test_kernel_information(void **state)
     corun_kernel_describe(corun_module_kernel(runner.module, "second"), &info);
     assert_int_equal(info.local_bytes, 48);
     assert_null(corun_module_kernel(runner.module, "third"));
-    assert_null(corun_module_kernel_at(runner.module, 2));
+    assert_null(corun_module_kernel_at(runner.module, 3));
     runner_free(&runner);
 }
 
@@ -245,6 +287,7 @@ int main(void)
         cmocka_unit_test(test_watchdog),
         cmocka_unit_test(test_spinning_warp),
         cmocka_unit_test(test_special_registers),
+        cmocka_unit_test(test_moves_of_vectors),
         cmocka_unit_test(test_launches_know_nothing_of_earlier_ones),
         cmocka_unit_test(test_refused_launches),
         cmocka_unit_test(test_kernel_information),

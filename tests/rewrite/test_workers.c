@@ -473,136 +473,40 @@ static void registers_of_machine_code_decide(void **state)
     assert_int_equal(registers_more(true), 3);
 }
 
-static void expect_refusal(const struct rewrite_case *item, const char *name, uint32_t line, const char *refusal)
-{
-    const struct rewritten_kernel *kernel = rewrite_case_kernel(item, name);
-    assert_non_null(kernel->refusal);
-    assert_string_equal(kernel->refusal, refusal);
-    assert_int_equal(kernel->place.line, line);
-    assert_int_equal(kernel->parameter_offset, kernel->function->parameter_bytes);
-    assert_int_equal(kernel->registers_before, kernel->registers_after);
-    assert_int_equal(kernel->shared_bytes_added, 0);
-}
-
-/* What cannot be a worker is refused with its place; the other kernels of the module are rewritten. */
-static void refusals(void **state)
+/* Kernels as they were beside those that have become workers, with the functions and variables of these. */
+static void kernels_beside_their_workers(void **state)
 {
     (void)state;
-    static const char text[] =
-        HEAD /* 4 */ ".func ends() { .reg .pred %p;\n@%p exit;\nret; }\n"
-                     ".func deep() { call ends; ret; }\n"
-                     ".func reads() { .reg .u32 %r; mov.u32 %r, %ctaid.y; ret; }\n"
-                     ".global .u64 table[1] = {reads};\n"
-                     /* 10 */ ".entry meeting() {\n.reg .u32 %r;\nmov.u32 %r, %envreg1; ret; }\n"
-                     /* 13 */ ".entry calls() { call deep; ret; }\n"
-                     ".entry indirect() { .reg .u64 %d;\nP: .callprototype _ ();\ncall %d, P; ret; }\n"
-                     /* 17 */ ".entry large() { .reg .u32 %r; .shared .b8 s[49100]; mov.u32 %r, s; ret; }\n"
-                     ".entry full(.param .b8 p[4017]) { ret; }\n"
-                     ".entry fits(.param .b8 p[4016]) { .reg .u32 %r; .shared .b8 s[49000]; mov.u32 %r, s; ret; }\n"
-                     ".entry ended() { .reg .pred %p; @%p exit; ret; }\n"
-                     ".entry harmless() { .reg .u64 %d; ld.global.nc.u64 %d, [table]; ret; }\n";
-    struct rewrite_case item = rewrite_case_create(workers_module, text, sizeof text - 1);
-    expect_refusal(&item, "meeting", 12, "reads %envreg1: all thread blocks of its grid wait for each other");
-    expect_refusal(&item, "calls", 5, "'ends' ends its thread");
-    expect_refusal(&item, "indirect", 16, "calls through a pointer, perhaps 'reads', which reads %ctaid.y");
-    expect_refusal(&item, "large", 17, "its shared memory leaves no room for the index of the thread block");
-    expect_refusal(&item, "full", 18, "its parameters leave no room for one more");
-    static const char *const rewritten[] = {"fits", "ended", "harmless"};
-    for (size_t i = 0; i < sizeof rewritten / sizeof rewritten[0]; i++)
-        assert_null(rewrite_case_kernel(&item, rewritten[i])->refusal);
-    assert_int_equal(item.rewritten.rewritten_count, 3);
-    assert_int_equal(item.rewritten.kernel_count, 8);
-    const struct rewritten_kernel *fits = rewrite_case_kernel(&item, "fits");
-    assert_int_equal(fits->parameter_index, 1);
-    assert_int_equal(fits->parameter_offset, 4016);
-    assert_int_equal(fits->shared_bytes_added, 48);
-    assert_false(fits->reads_noncoherent);
-    assert_true(rewrite_case_kernel(&item, "harmless")->reads_noncoherent);
+    static const char text[] = HEAD CALLED CALLS_AND_WRITES(
+        "k") ".global .u32 k_whole;\n"
+             ".entry keeps() { .reg .u64 %d; .global .u32 here; mov.u64 %d, here; ret; }\n"
+             ".entry large() { .reg .u32 %r; .shared .align 4 .b8 s[49100]; mov.u32 %r, s; ret; }\n";
+    struct rewrite_case item = rewrite_case_create(workers_beside_module, text, sizeof text - 1);
+    assert_int_equal(item.rewritten.kernel_count, 3);
+    assert_int_equal(item.rewritten.rewritten_count, 2);
+    const struct rewritten_kernel *k = rewrite_case_kernel(&item, "k");
+    assert_null(k->refusal);
+    assert_non_null(k->whole);
+    assert_string_equal(k->whole->name, "k_whole1");
+    assert_int_equal(k->whole->parameter_bytes, 8);
+    assert_int_equal(k->shared_bytes_most, 48 + 31);
+    assert_null(rewrite_case_kernel(&item, "keeps")->whole);
+    assert_non_null(rewrite_case_kernel(&item, "large")->refusal);
+    struct loaded loaded = load_text(&item, item.text);
+    const struct test_launch launch = {"k", {3, 2, 1}, {1, 1, 1}, {0}, 0};
+    struct rewritten_kernel whole = {.function = k->whole, .parameter_offset = 8};
+    struct rewrite_case plain = item;
+    plain.rewritten.kernels = &whole;
+    plain.rewritten.kernel_count = 1;
+    struct test_launch as_it_was = launch;
+    as_it_was.kernel = k->whole->name;
+    run_launch(&loaded, &plain, &as_it_was, launch.grid, NULL, 0);
+    uint8_t *found = unload(&loaded);
+    for (uint32_t y = 0; y < 2; y++)
+        for (uint32_t x = 0; x < 3; x++)
+            assert_int_equal(((const uint32_t *)found)[64 * y + x], 7 * 3 + x + y);
+    free(found);
     rewrite_case_destroy(&item);
-}
-
-static void barriers_that_are_not_known(void **state)
-{
-    (void)state;
-    static const char computed[] = HEAD ".entry k() { .reg .u32 %r;\nbar.sync %r;\nbar.sync %r, 64; ret; }\n";
-    struct rewrite_case item = rewrite_case_create(workers_module, computed, sizeof computed - 1);
-    expect_refusal(&item, "k", 6,
-                   "the module has a barrier with its number in a register: no other is known to be free");
-    rewrite_case_destroy(&item);
-    char all[2048];
-    size_t length = (size_t)snprintf(all, sizeof all, HEAD ".entry k() {\n");
-    for (uint32_t i = 0; i < 16; i++)
-        length += (size_t)snprintf(all + length, sizeof all - length, "bar.sync %u, 64;\n", i);
-    snprintf(all + length, sizeof all - length, "ret; }\n");
-    item = rewrite_case_create(workers_module, all, strlen(all));
-    expect_refusal(&item, "k", 20, "the module uses all sixteen barriers");
-    rewrite_case_destroy(&item);
-    static const char narrow[] = ".version 7.0\n.target sm_75\n.address_size 32\n.entry k() { ret; }\n";
-    struct ptx_module *module;
-    if (ptx_parse("narrow", narrow, sizeof narrow - 1, NULL, &module) == CORUN_OK) {
-        ptx_module_destroy(module);
-        item = rewrite_case_create(workers_module, narrow, sizeof narrow - 1);
-        expect_refusal(&item, "k", 4, "addresses of the module have 32 bits");
-        rewrite_case_destroy(&item);
-    }
-}
-
-/*
- * Threads that differ end, and others of their warp act as one. Where all threads of a thread block go the same way, or a thread ends behind
- * that, or the GPU runs warps in step, there is nothing to refuse.
- */
-static void endings_before_acts_of_a_warp(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *target, *body;
-        uint32_t line; /* of what is refused; 0: nothing */
-    } rows[] = {
-        {"sm_75", "setp.gt.u32 %p, %t, 5;\n@%p ret;\nshfl.sync.idx.b32 %r, %r, 0, 31, -1;\nret;", 8},
-        {"sm_60", "setp.gt.u32 %p, %t, 5;\n@%p ret;\nshfl.sync.idx.b32 %r, %r, 0, 31, -1;\nret;", 0},
-        {"sm_75", "setp.gt.u32 %p, %c, 5;\n@%p ret;\nshfl.sync.idx.b32 %r, %r, 0, 31, -1;\nret;", 0},
-        {"sm_75", "shfl.sync.idx.b32 %r, %r, 0, 31, -1;\nsetp.gt.u32 %p, %t, 5;\n@%p ret;\nst.local.u32 [l], %r;\nret;",
-         0},
-        /* by way of a value that is written where threads have parted */
-        {"sm_75",
-         "mov.u32 %r, 0;\nsetp.gt.u32 %p, %t, 5;\n@%p bra A;\nmov.u32 %r, 1;\nA:\nsetp.eq.u32 %q, %r, 0;\n"
-         "@%q bra GONE;\nbar.warp.sync -1;\nGONE: ret;",
-         13},
-        {"sm_75",
-         "mov.u32 %r, 0;\nsetp.gt.u32 %p, %t, 5;\n@%p bra A;\nmov.u32 %t, 1;\nA:\nsetp.eq.u32 %q, %r, 0;\n"
-         "@%q bra GONE;\nbar.warp.sync -1;\nGONE: ret;",
-         0},
-        /* from memory; a loop that threads leave one after the other; all together */
-        {"sm_75",
-         "ld.global.u32 %r, [g];\nsetp.gt.u32 %p, %r, 5;\n@!%p bra GONE;\nvote.sync.any.pred %p, %p, -1;\n"
-         "GONE: ret;",
-         9},
-        {"sm_75", "A: vote.sync.any.pred %q, %p, -1;\nsub.u32 %t, %t, 1;\nsetp.gt.s32 %p, %t, 0;\n@%p bra A;\nret;", 6},
-        {"sm_75", "A: vote.sync.any.pred %q, %p, -1;\nsub.u32 %c, %c, 1;\nsetp.gt.s32 %p, %c, 0;\n@%p bra A;\nret;", 0},
-        {"sm_75", "setp.gt.u32 %p, %t, 5;\n@%p ret;\nmovmatrix.sync.aligned.m8n8.trans.b16 %r, %r;\nret;", 8},
-        {"sm_75",
-         "movmatrix.sync.aligned.m8n8.trans.b16 %r, %r;\nsetp.gt.u32 %p, %r, 5;\n@%p ret;\nbar.warp.sync -1;\nret;", 9},
-        {"sm_75", "setp.gt.u32 %p, %c, 5;\n@%p ret;\nmovmatrix.sync.aligned.m8n8.trans.b16 %r, %r;\nret;", 0},
-        /* in a function */
-        {"sm_75", "setp.gt.u32 %p, %t, 5;\n@%p exit;\ncall f;\nret;", 8},
-        {"sm_75", "setp.gt.u32 %p, %t, 5;\n@%p exit;\ncall h;\nret;", 0},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        char text[1024];
-        int length =
-            snprintf(text, sizeof text,
-                     ".version 7.0\n.target %s\n.address_size 64\n.global .u32 g; .func h() { ret; } .func f() { "
-                     "bar.warp.sync -1; ret; }\n.entry k() { .reg .u32 %%r, %%t, %%c; .reg .pred %%p, %%q; .local "
-                     ".b32 l; mov.u32 %%t, %%tid.x; mov.u32 %%c, %%ctaid.x;\n%s }\n",
-                     rows[i].target, rows[i].body);
-        struct rewrite_case item = rewrite_case_create(workers_module, text, (size_t)length);
-        if (rows[i].line)
-            expect_refusal(&item, "k", rows[i].line,
-                           "threads of a warp may end before others come to this, which names them");
-        else if (rewrite_case_kernel(&item, "k")->refusal)
-            fail_msg("%zu: %s", i, rewrite_case_kernel(&item, "k")->refusal);
-        rewrite_case_destroy(&item);
-    }
 }
 
 /* Workers of a launch that has to wait for another one: they leave while thread blocks of that one want places. */
@@ -792,9 +696,7 @@ int main(void)
         cmocka_unit_test(refused_kernel_hands_on),
         cmocka_unit_test(few_registers_are_kept),
         cmocka_unit_test(registers_of_machine_code_decide),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(barriers_that_are_not_known),
-        cmocka_unit_test(endings_before_acts_of_a_warp),
+        cmocka_unit_test(kernels_beside_their_workers),
         cmocka_unit_test(later_launches_wait),
         cmocka_unit_test(some_come_after_others),
         cmocka_unit_test(so_many_on_an_sm),

@@ -314,13 +314,97 @@ static void whole_launches_ahead(void **state)
     close_stage(&stage);
 }
 
+/* `sums` is a buffer, and `total` nobody's: what the first launch leaves in them, the second reads. */
+static const char variables_ptx[] =
+    WORKERS_HEAD ".visible .global .align 4 .b8 sums[1024];\n.global .align 4 .u32 total;\n"
+                 ".visible .entry add(.param .u64 out)\n{\n.reg .pred %p;\n.reg .b32 %r<5>;\n.reg .b64 %rd<3>;\n"
+                 "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %tid.x;\n"
+                 "mad.lo.u32 %r3, %r1, 32, %r2;\nmul.wide.u32 %rd2, %r3, 4;\nadd.u64 %rd1, %rd1, %rd2;\n"
+                 "ld.global.u32 %r4, [%rd1];\nadd.u32 %r4, %r4, 1;\nst.global.u32 [%rd1], %r4;\n"
+                 "setp.eq.u32 %p, %r2, 0;\n@%p red.global.add.u32 [total], 1;\nret;\n}\n"
+                 ".visible .entry tell(.param .u64 out)\n{\n.reg .b32 %r<6>;\n.reg .b64 %rd<3>;\n"
+                 "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %tid.x;\n"
+                 "mad.lo.u32 %r3, %r1, 32, %r2;\nmul.wide.u32 %rd2, %r3, 4;\nadd.u64 %rd1, %rd1, %rd2;\n"
+                 "ld.global.u32 %r4, [%rd1];\nld.global.u32 %r5, [total];\nmad.lo.u32 %r4, %r5, 1000, %r4;\n"
+                 "st.global.u32 [%rd1], %r4;\nret;\n}\n";
+
+enum { SUMS = 256, SUM_BLOCKS = SUMS / 32 };
+
+/* The second launch in slices of so many thread blocks. */
+static void run_with_variables(struct runtime *runtime, const struct workload_commands *commands, uint32_t size)
+{
+    struct runtime_event event = {.kind = RUNTIME_NONE};
+    uint32_t job, workload = workload_in(runtime, commands);
+    assert_int_equal(runtime_submit(runtime, workload, &job), CORUN_OK);
+    while (event.kind != RUNTIME_ENDED) {
+        assert_int_equal(runtime_wait(runtime, UINT64_MAX, NULL, &event), CORUN_OK);
+        assert_true(event.kind != RUNTIME_FAILED && event.kind != RUNTIME_NONE);
+        if (event.kind == RUNTIME_READY && !event.launch)
+            assert_int_equal(runtime_crew(runtime, &(struct runtime_crew){.job = job}), CORUN_OK);
+        for (uint32_t i = 0; event.kind == RUNTIME_READY && event.launch && i < SUM_BLOCKS; i += size)
+            assert_int_equal(runtime_slice(runtime, job, i, size, 0), CORUN_OK);
+        if (event.kind == RUNTIME_CREW_ENDED)
+            assert_int_equal(runtime_complete(runtime, job, 0), CORUN_OK);
+    }
+    assert_results(runtime, job, commands);
+    runtime_release(runtime, job);
+}
+
+/* Each module has its own variables: a launch that goes whole, in front of one that does not, uses the same. */
+static void whole_launches_share_variables(void **state)
+{
+    uint32_t *values = aligned_alloc(4096, 8192), *final = values + 1024;
+    struct command_argument out = {.bytes = 8, .is_buffer = true};
+    struct command_buffer buffer = {.name = "sums",
+                                    .symbol = "sums",
+                                    .bytes = SUMS * sizeof *values,
+                                    .initial = values,
+                                    .final = final,
+                                    .is_output = true};
+    struct command launches[2];
+    struct workload_commands commands = {.name = "variables",
+                                         .ptx = variables_ptx,
+                                         .ptx_bytes = sizeof variables_ptx - 1,
+                                         .buffers = &buffer,
+                                         .buffer_count = 1,
+                                         .commands = launches,
+                                         .command_count = 2,
+                                         .launch_count = 2};
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++)
+        launches[i] = (struct command){.kernel = i ? "tell" : "add",
+                                       .grid = {SUM_BLOCKS, 1, 1},
+                                       .block = {32, 1, 1},
+                                       .argument_count = 1,
+                                       .arguments = &out};
+    for (uint32_t i = 0; i < SUMS; i++) {
+        values[i] = 7 * i;
+        final[i] = values[i] + 1 + 1000 * SUM_BLOCKS;
+    }
+    for (uint32_t ways = 0; ways < 4; ways++) {
+        bool workers = ways & 1;
+        struct runtime_options options = {.library = getenv("CORUN_TEST_DRIVER"), .workers = workers};
+        struct runtime *runtime;
+        struct runtime_launch about;
+        launches[0].shared_bytes = ways & 2 ? 49152 : 0; /* workers have no room beside that */
+        assert_int_equal(runtime_open(&options, NULL, &runtime), CORUN_OK);
+        run_with_variables(runtime, &commands, workers ? SUM_BLOCKS : SUM_BLOCKS / 4);
+        runtime_launch_at(runtime, 0, 0, &about);
+        assert_int_equal(about.refusal != NULL, ways == 3);
+        runtime_launch_at(runtime, 0, 1, &about);
+        assert_null(about.refusal);
+        runtime_close(runtime);
+    }
+    free(values);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_host_that_sleeps),   cmocka_unit_test(tables_are_checked),
         cmocka_unit_test(one_crew_does_all),    cmocka_unit_test(seated_workers_ask_nobody),
         cmocka_unit_test(limits_and_growth),    cmocka_unit_test(everybody_leaves),
-        cmocka_unit_test(whole_launches_ahead),
+        cmocka_unit_test(whole_launches_ahead), cmocka_unit_test(whole_launches_share_variables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ __global__ void __launch_bounds__(128) bounded(float *p)
 }
 
 /* Every thread holds 96 numbers at once. */
-__global__ void many_registers(const float *from, float *to)
+__device__ static inline void hold_many(const float *from, float *to)
 {
     float value[96], sum = 0;
 #pragma unroll
@@ -27,6 +27,22 @@ __global__ void many_registers(const float *from, float *to)
     for (int i = 0; i < 96; i++)
         sum += value[i] * value[(i + 41) % 96];
     to[threadIdx.x] = sum;
+}
+
+__global__ void many_registers(const float *from, float *to)
+{
+    hold_many(from, to);
+}
+
+/* The same with promises that an assembler keeps by spilling. */
+__global__ void __launch_bounds__(1024) promised_threads(const float *from, float *to)
+{
+    hold_many(from, to);
+}
+
+__global__ void __launch_bounds__(256, 4) promised_blocks(const float *from, float *to)
+{
+    hold_many(from, to);
 }
 
 int main()
@@ -73,6 +89,15 @@ int main()
     EXPECT_ERROR(cudaErrorLaunchOutOfResources, cudaGetLastError());
     many_registers<<<1, most>>>(p, p);
     CHECK(cudaDeviceSynchronize());
+    CHECK(cudaFuncGetAttributes(&kernel, promised_threads));
+    EXPECT(kernel.maxThreadsPerBlock == 1024 && kernel.numRegs == 64);
+    promised_threads<<<1, 1024>>>(p, p);
+    CHECK(cudaGetLastError());
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaFuncGetAttributes(&kernel, promised_blocks));
+    EXPECT(kernel.maxThreadsPerBlock == 256 && kernel.numRegs == 64);
+    CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, promised_blocks, 256, 0));
+    EXPECT(blocks == 4);
     bounded<<<1, 128>>>(p);
     CHECK(cudaDeviceSynchronize());
     CHECK(cudaDriverGetVersion(&value));
