@@ -52,8 +52,10 @@ function(corun_add_cuda_library target name definition map)
 endfunction()
 
 # What `corun cc` compiles with where no toolkit is.
-foreach(header cuda/cuda_runtime.h cuda/device_functions.h cuda/vector_types.h cuda/cuda_profiler_api.h cuda/cuda_fp16.h cuda/cuda_bf16.h cuda/half_bits.h
-        cuda/halves.h cuda/textures.h cuda/cooperative_groups.h kernels/include/device.h)
+foreach(header cuda/cuda_runtime.h cuda/cuda_runtime_api.h cuda/driver_types.h cuda/device_functions.h cuda/vector_types.h cuda/cuda_profiler_api.h
+        cuda/cuda_fp16.h cuda/cuda_bf16.h cuda/half_bits.h cuda/halves.h cuda/textures.h cuda/cooperative_groups.h cuda/atomics.h cuda/cached.h
+        cuda/integers.h cuda/math_functions.h cuda/roundings.h cuda/warps.h cuda/vector_functions.h cuda/device_launch_parameters.h cuda/math_constants.h
+        cuda/cuComplex.h cuda/cuda.h cuda/mma.h kernels/include/device.h)
   get_filename_component(name ${header} NAME)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/data/cuda)
   file(CREATE_LINK ${CMAKE_SOURCE_DIR}/${header} ${CMAKE_BINARY_DIR}/data/cuda/${name} SYMBOLIC)

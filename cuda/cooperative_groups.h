@@ -228,9 +228,9 @@ CORUN_GROUP_FUNCTION coalesced_group coalesced_threads()
 }
 
 /* Threads of a block side by side, a power of two up to a warp. */
-template <unsigned Size, typename Parent = void> struct thread_block_tile : corun_lanes {
+template <unsigned Size> struct corun_tile : corun_lanes {
     static_assert(Size && Size <= 32 && !(Size & (Size - 1)), "a tile is of 1, 2, 4, 8, 16 or 32 threads");
-    CORUN_GROUP_MEMBER thread_block_tile()
+    CORUN_GROUP_MEMBER corun_tile()
     {
         mask = (Size == 32 ? 0xffffffffu : (1u << Size % 32) - 1) << (corun_lane() & ~(Size - 1));
     }
@@ -275,6 +275,12 @@ template <unsigned Size, typename Parent = void> struct thread_block_tile : coru
     {
         return corun_from(value, (thread_rank() ^ ranks) >= Size ? -1 : (int)(corun_lane() ^ ranks));
     }
+};
+
+/* A tile of any group is also one of which the group is not told. */
+template <unsigned Size, typename Parent = void> struct thread_block_tile : thread_block_tile<Size, void> {
+};
+template <unsigned Size> struct thread_block_tile<Size, void> : corun_tile<Size> {
 };
 
 template <unsigned Size, typename Parent>

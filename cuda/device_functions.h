@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Device functions of CUDA C++ beside those that the suite's kernels need (device.h): double precision, other integers, shuffles of all types,
- * atomics of 64 bits, malloc. What libclc has is declared, under the names that it has there.
+ * Device functions of CUDA C++ beside those that the suite's kernels need
+ * (device.h): barriers, shuffles of all types, the smaller and the larger one,
+ * memory, assert; and the headers that have the others.
  */
 #ifndef CORUN_DEVICE_FUNCTIONS_H
 #define CORUN_DEVICE_FUNCTIONS_H
 
+#include "atomics.h"
+#include "cached.h"
 #include "device.h"
+#include "integers.h"
+#include "math_functions.h"
+#include "roundings.h"
 #include "vector_types.h"
+#include "warps.h"
+
+#define __grid_constant__ /* a promise about parameters, which changes no      \
+                             result */
+#define __builtin_align__(bytes) __align__(bytes)
 
 /* The C++ library's operators new and delete name these in device code. */
 extern "C" {
@@ -15,8 +26,36 @@ __device__ void *malloc(__SIZE_TYPE__ bytes);
 __device__ void free(void *pointer);
 }
 
-/* Device code may use new and delete without a header of the C++ library. */
+/* Device code may use new and delete without a header of the C++ library. What
+ * nvcc includes, programs use without a word, too. */
+#include <math.h>
 #include <new>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- memory and ends ---- */
+
+CORUN_DEVICE_FUNCTION void *memcpy(void *to, const void *from, size_t bytes)
+{
+    return __builtin_memcpy(to, from, bytes);
+}
+CORUN_DEVICE_FUNCTION void *memset(void *to, int value, size_t bytes)
+{
+    return __builtin_memset(to, value, bytes);
+}
+
+/* What assert of <assert.h> calls; the CUDA function that it becomes ends the
+ * kernel with cudaErrorAssert. */
+extern "C" __device__ void __assertfail(const char *message, const char *file, unsigned line, const char *function,
+                                        size_t bytes);
+static inline __attribute__((device, noreturn)) void __assert_fail(const char *message, const char *file, unsigned line,
+                                                                   const char *function)
+{
+    __assertfail(message, file, line, function, 1);
+    __builtin_unreachable();
+}
+
+/* ---- barriers ---- */
 
 CORUN_DEVICE_FUNCTION void __threadfence_system()
 {
@@ -44,7 +83,8 @@ CORUN_DEVICE_FUNCTION unsigned __activemask()
     return mask;
 }
 
-/* Of `width` lanes side by side, a power of two: the first of them, and where a shuffle may not go beyond. */
+/* Of `width` lanes side by side, a power of two: the first of them, and where a
+ * shuffle may not go beyond. */
 #define CORUN_SHUFFLE_BOUND(width, end) (((32 - (width)) << 8) | (end))
 
 /* A value as words of 32 bits, each of which goes its way. */
@@ -114,67 +154,6 @@ CORUN_SHUFFLE_IN_WARP(__shfl_up_sync, float, unsigned int)
 CORUN_SHUFFLE_IN_WARP(__shfl_down_sync, unsigned int, unsigned int)
 CORUN_SHUFFLE_IN_WARP(__shfl_xor_sync, unsigned int, int)
 
-/* ---- double precision, as libclc has it, and as operations of PTX ---- */
-
-#define CORUN_DOUBLE_1(name) __device__ double name(double x);
-#define CORUN_DOUBLE_2(name) __device__ double name(double x, double y);
-CORUN_DOUBLE_1(exp)
-CORUN_DOUBLE_1(log)
-CORUN_DOUBLE_1(sin)
-CORUN_DOUBLE_1(cos)
-CORUN_DOUBLE_2(pow)
-
-CORUN_DEVICE_FUNCTION double fma(double x, double y, double z)
-{
-    return __nvvm_fma_rn_d(x, y, z);
-}
-CORUN_DEVICE_FUNCTION double sqrt(double x)
-{
-    return __nvvm_sqrt_rn_d(x);
-}
-CORUN_DEVICE_FUNCTION double rsqrt(double x)
-{
-    return 1.0 / __nvvm_sqrt_rn_d(x);
-}
-CORUN_DEVICE_FUNCTION double fabs(double x)
-{
-    return __builtin_fabs(x);
-}
-CORUN_DEVICE_FUNCTION double fmin(double x, double y)
-{
-    return __nvvm_fmin_d(x, y);
-}
-CORUN_DEVICE_FUNCTION double fmax(double x, double y)
-{
-    return __nvvm_fmax_d(x, y);
-}
-CORUN_DEVICE_FUNCTION double floor(double x)
-{
-    return __nvvm_floor_d(x);
-}
-CORUN_DEVICE_FUNCTION double ceil(double x)
-{
-    return __nvvm_ceil_d(x);
-}
-CORUN_DEVICE_FUNCTION double trunc(double x)
-{
-    return __nvvm_trunc_d(x);
-}
-
-/* The same names for floats, as in C++. */
-CORUN_DEVICE_FUNCTION float fma(float x, float y, float z)
-{
-    return fmaf(x, y, z);
-}
-CORUN_DEVICE_FUNCTION float sqrt(float x)
-{
-    return sqrtf(x);
-}
-CORUN_DEVICE_FUNCTION float fabs(float x)
-{
-    return fabsf(x);
-}
-
 #define CORUN_LEAST_AND_MOST(type) \
     CORUN_DEVICE_FUNCTION type min(type x, type y) \
     { \
@@ -205,44 +184,53 @@ CORUN_DEVICE_FUNCTION double max(double x, double y)
     return fmax(x, y);
 }
 
-/* ---- atomics ---- */
+/* Of two types: in the wider one, or in the one without a sign. */
+#define CORUN_LEAST_AND_MOST_OF(first, second, type) \
+    CORUN_DEVICE_FUNCTION type min(first x, second y) \
+    { \
+        return min((type)x, (type)y); \
+    } \
+    CORUN_DEVICE_FUNCTION type max(first x, second y) \
+    { \
+        return max((type)x, (type)y); \
+    }
+CORUN_LEAST_AND_MOST_OF(int, unsigned int, unsigned int)
+CORUN_LEAST_AND_MOST_OF(unsigned int, int, unsigned int)
+CORUN_LEAST_AND_MOST_OF(long, unsigned long, unsigned long)
+CORUN_LEAST_AND_MOST_OF(unsigned long, long, unsigned long)
+CORUN_LEAST_AND_MOST_OF(long long, unsigned long long, unsigned long long)
+CORUN_LEAST_AND_MOST_OF(unsigned long long, long long, unsigned long long)
+CORUN_LEAST_AND_MOST_OF(float, double, double)
+CORUN_LEAST_AND_MOST_OF(double, float, double)
+#undef CORUN_LEAST_AND_MOST_OF
+#undef CORUN_LEAST_AND_MOST
 
-CORUN_DEVICE_FUNCTION unsigned long long atomicCAS(unsigned long long *p, unsigned long long compare,
-                                                   unsigned long long v)
-{
-    return (unsigned long long)__nvvm_atom_cas_gen_ll((long long *)p, (long long)compare, (long long)v);
-}
-CORUN_DEVICE_FUNCTION int atomicCAS(int *p, int compare, int v)
-{
-    return __nvvm_atom_cas_gen_i(p, compare, v);
-}
-CORUN_DEVICE_FUNCTION unsigned long long atomicExch(unsigned long long *p, unsigned long long v)
-{
-    return (unsigned long long)__nvvm_atom_xchg_gen_ll((long long *)p, (long long)v);
-}
-CORUN_DEVICE_FUNCTION int atomicExch(int *p, int v)
-{
-    return __nvvm_atom_xchg_gen_i(p, v);
-}
-CORUN_DEVICE_FUNCTION int atomicSub(int *p, int v)
-{
-    return __nvvm_atom_add_gen_i(p, -v);
-}
-CORUN_DEVICE_FUNCTION unsigned int atomicSub(unsigned int *p, unsigned int v)
-{
-    return (unsigned int)__nvvm_atom_add_gen_i((int *)p, -(int)v);
-}
-CORUN_DEVICE_FUNCTION int atomicOr(int *p, int v)
-{
-    return __nvvm_atom_or_gen_i(p, v);
-}
-CORUN_DEVICE_FUNCTION unsigned int atomicAnd(unsigned int *p, unsigned int v)
-{
-    return (unsigned int)__nvvm_atom_and_gen_i((int *)p, (int)v);
-}
-CORUN_DEVICE_FUNCTION int atomicAnd(int *p, int v)
-{
-    return __nvvm_atom_and_gen_i(p, v);
-}
+/* nvcc's headers have these on the host, too. */
+#define CORUN_LEAST_AND_MOST_ON_HOST(first, second, type) \
+    static inline __attribute__((host)) type min(first x, second y) \
+    { \
+        return (type)x < (type)y ? (type)x : (type)y; \
+    } \
+    static inline __attribute__((host)) type max(first x, second y) \
+    { \
+        return (type)x > (type)y ? (type)x : (type)y; \
+    }
+CORUN_LEAST_AND_MOST_ON_HOST(int, int, int)
+CORUN_LEAST_AND_MOST_ON_HOST(unsigned int, unsigned int, unsigned int)
+CORUN_LEAST_AND_MOST_ON_HOST(int, unsigned int, unsigned int)
+CORUN_LEAST_AND_MOST_ON_HOST(unsigned int, int, unsigned int)
+CORUN_LEAST_AND_MOST_ON_HOST(long, long, long)
+CORUN_LEAST_AND_MOST_ON_HOST(unsigned long, unsigned long, unsigned long)
+CORUN_LEAST_AND_MOST_ON_HOST(long, unsigned long, unsigned long)
+CORUN_LEAST_AND_MOST_ON_HOST(unsigned long, long, unsigned long)
+CORUN_LEAST_AND_MOST_ON_HOST(long long, long long, long long)
+CORUN_LEAST_AND_MOST_ON_HOST(unsigned long long, unsigned long long, unsigned long long)
+CORUN_LEAST_AND_MOST_ON_HOST(long long, unsigned long long, unsigned long long)
+CORUN_LEAST_AND_MOST_ON_HOST(unsigned long long, long long, unsigned long long)
+CORUN_LEAST_AND_MOST_ON_HOST(float, float, float)
+CORUN_LEAST_AND_MOST_ON_HOST(double, double, double)
+CORUN_LEAST_AND_MOST_ON_HOST(float, double, double)
+CORUN_LEAST_AND_MOST_ON_HOST(double, float, double)
+#undef CORUN_LEAST_AND_MOST_ON_HOST
 
 #endif

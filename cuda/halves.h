@@ -308,6 +308,19 @@ CORUN_DEVICE_FUNCTION CORUN_HALF __hfma_sat(CORUN_HALF a, CORUN_HALF b, CORUN_HA
 {
     return corun_saturated(__hfma(a, b, c));
 }
+#define CORUN_PAIR_SATURATED(name, half) \
+    CORUN_DEVICE_FUNCTION CORUN_PAIR name(CORUN_PAIR a, CORUN_PAIR b) \
+    { \
+        return CORUN_PAIR(half(a.x, b.x), half(a.y, b.y)); \
+    }
+CORUN_PAIR_SATURATED(__hadd2_sat, __hadd_sat)
+CORUN_PAIR_SATURATED(__hsub2_sat, __hsub_sat)
+CORUN_PAIR_SATURATED(__hmul2_sat, __hmul_sat)
+#undef CORUN_PAIR_SATURATED
+CORUN_DEVICE_FUNCTION CORUN_PAIR __hfma2_sat(CORUN_PAIR a, CORUN_PAIR b, CORUN_PAIR c)
+{
+    return CORUN_PAIR(__hfma_sat(a.x, b.x, c.x), __hfma_sat(a.y, b.y, c.y));
+}
 CORUN_DEVICE_FUNCTION CORUN_HALF __hdiv(CORUN_HALF a, CORUN_HALF b)
 {
     return CORUN_HALF(corun_widen(a) / corun_widen(b));
@@ -327,17 +340,20 @@ CORUN_DEVICE_FUNCTION CORUN_PAIR __h2div(CORUN_PAIR a, CORUN_PAIR b)
             : "h"(a.__x), "h"(b.__x)); \
         return truth; \
     }
+#define CORUN_PAIR_COMPARISON(name, pair, both) \
+    CORUN_DEVICE_FUNCTION CORUN_PAIR pair(CORUN_PAIR a, CORUN_PAIR b) \
+    { \
+        return CORUN_PAIR(CORUN_HALF((float)name(a.x, b.x)), CORUN_HALF((float)name(a.y, b.y))); \
+    } \
+    CORUN_DEVICE_FUNCTION bool both(CORUN_PAIR a, CORUN_PAIR b) \
+    { \
+        return name(a.x, b.x) && name(a.y, b.y); \
+    }
 #define CORUN_HALF_COMPARISON(name, word) \
     CORUN_HALF_COMPARE(__h##name, word) \
     CORUN_HALF_COMPARE(__h##name##u, word "u") \
-    CORUN_DEVICE_FUNCTION CORUN_PAIR __h##name##2(CORUN_PAIR a, CORUN_PAIR b) \
-    { \
-        return CORUN_PAIR(CORUN_HALF((float)__h##name(a.x, b.x)), CORUN_HALF((float)__h##name(a.y, b.y))); \
-    } \
-    CORUN_DEVICE_FUNCTION bool __hb##name##2(CORUN_PAIR a, CORUN_PAIR b) \
-    { \
-        return __h##name(a.x, b.x) && __h##name(a.y, b.y); \
-    }
+    CORUN_PAIR_COMPARISON(__h##name, __h##name##2, __hb##name##2) \
+    CORUN_PAIR_COMPARISON(__h##name##u, __h##name##u2, __hb##name##u2)
 CORUN_HALF_COMPARISON(eq, "eq")
 CORUN_HALF_COMPARISON(ne, "ne")
 CORUN_HALF_COMPARISON(lt, "lt")
@@ -348,6 +364,10 @@ CORUN_BOTH_SIDES bool __hisnan(CORUN_HALF x)
 {
     float wide = corun_widen(x);
     return wide != wide;
+}
+CORUN_BOTH_SIDES CORUN_PAIR __hisnan2(CORUN_PAIR pair)
+{
+    return CORUN_PAIR(CORUN_HALF((float)__hisnan(pair.x)), CORUN_HALF((float)__hisnan(pair.y)));
 }
 CORUN_BOTH_SIDES int __hisinf(CORUN_HALF x)
 {
@@ -370,6 +390,10 @@ CORUN_HALF_MATH(hrsqrt, h2rsqrt, 1.0f / sqrtf(x))
 CORUN_HALF_MATH(hrcp, h2rcp, 1.0f / x)
 CORUN_HALF_MATH(hexp, h2exp, expf(x))
 CORUN_HALF_MATH(hlog, h2log, logf(x))
+CORUN_HALF_MATH(hexp2, h2exp2, exp2f(x))
+CORUN_HALF_MATH(hexp10, h2exp10, exp10f(x))
+CORUN_HALF_MATH(hlog2, h2log2, log2f(x))
+CORUN_HALF_MATH(hlog10, h2log10, log10f(x))
 CORUN_HALF_MATH(hsin, h2sin, sinf(x))
 CORUN_HALF_MATH(hcos, h2cos, cosf(x))
 CORUN_HALF_MATH(hfloor, h2floor, floorf(x))
@@ -478,6 +502,7 @@ CORUN_HALF_SHUFFLE(__shfl_xor_sync, int)
 #undef CORUN_HALF_3
 #undef CORUN_HALF_COMPARE
 #undef CORUN_HALF_COMPARISON
+#undef CORUN_PAIR_COMPARISON
 #undef CORUN_HALF_MATH
 #undef CORUN_HALF_OPERATOR
 #undef CORUN_HALF_RELATION

@@ -163,8 +163,8 @@ static enum corun_status perform(struct cc_options *cc, struct words *words, con
     return status;
 }
 
-/* What both compilations of a file have. */
-static void add_common(const struct cc_options *cc, struct words *words)
+/* What both compilations of a file have, and what one of them has of its own. What the user says comes after that, and wins. */
+static void add_common(const struct cc_options *cc, struct words *words, const char *const *own)
 {
     struct arena *arena = cc->command.arena;
     add_all(words,
@@ -174,6 +174,7 @@ static void add_common(const struct cc_options *cc, struct words *words)
     add(words, arena_format(arena, "--cuda-gpu-arch=%s", cc->architecture));
     add(words, arena_format(arena, "-std=%s", cc->standard));
     add(words, arena_format(arena, "-O%s", cc->optimize));
+    add_all(words, own);
     for (size_t i = 0; i < cc->flags.count; i++)
         add(words, cc->flags.data[i]);
     add(words, "-I");
@@ -184,10 +185,11 @@ static void add_common(const struct cc_options *cc, struct words *words)
 static enum corun_status make_ptx(struct cc_options *cc, const char *source, const char *ptx)
 {
     struct words words = {0};
-    add_common(cc, &words);
-    add_all(&words, (const char *const[]){"--cuda-device-only", "-S", "-ffp-contract=on", "-Xclang", "-target-feature",
-                                          "-Xclang", "+ptx63", "-Xclang", "-mlink-builtin-bitcode", "-Xclang", cc->math,
-                                          "-o", ptx, source, NULL});
+    add_common(cc, &words,
+               (const char *const[]){"--cuda-device-only", "-S", "-ffp-contract=on", "-Xclang", "-target-feature",
+                                     "-Xclang", "+ptx63", "-Xclang", "-mlink-builtin-bitcode", "-Xclang", cc->math,
+                                     NULL});
+    add_all(&words, (const char *const[]){"-o", ptx, source, NULL});
     return perform(cc, &words, source);
 }
 
@@ -234,9 +236,10 @@ static enum corun_status make_object(struct cc_options *cc, const char *source, 
     if (status != CORUN_OK)
         return status;
     struct words words = {0};
-    add_common(cc, &words);
-    add_all(&words, (const char *const[]){"--cuda-host-only", "-Xclang", "-fcuda-include-gpubinary", "-Xclang", binary,
-                                          "-c", "-o", object, source, NULL});
+    add_common(cc, &words,
+               (const char *const[]){"--cuda-host-only", "-Xclang", "-fcuda-include-gpubinary", "-Xclang", binary, "-c",
+                                     NULL});
+    add_all(&words, (const char *const[]){"-o", object, source, NULL});
     return perform(cc, &words, source);
 }
 
@@ -259,6 +262,8 @@ static enum corun_status make_program(struct cc_options *cc)
     add(&words, arena_format(arena, "-O%s", cc->optimize));
     for (size_t i = 0; i < cc->flags.count; i++)
         add(&words, cc->flags.data[i]);
+    add(&words, "-I");
+    add(&words, cc->headers);
     for (size_t i = 0; i < cc->libraries.count; i++)
         add(&words, cc->libraries.data[i]);
     add(&words, arena_format(arena, "-L%s", cc->cuda_libraries));

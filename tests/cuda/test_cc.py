@@ -57,12 +57,50 @@ class Compile(unittest.TestCase):
             self.assertEqual(self.corun("exec", "-q", "--", f"./{name}").stdout, printed)
 
     def test_headers_of_ours(self):
-        """Floats of 16 bits, groups of threads, textures and surfaces; also with both sides not optimised."""
-        for name in ("halves", "groups", "textures", "surfaces", "texels"):
-            for level in ("3", "0"):
+        """Floats of 16 bits, groups of threads, textures and surfaces; also with both sides not optimised, as are device functions and forms of the API."""
+        both = ("halves", "groups", "textures", "surfaces", "texels")
+        for name in both + ("integers", "roundings", "math", "atomics", "warp_functions", "half_pairs", "api_forms"):
+            for level in ("3", "0") if name in both else ("0",):
                 self.assertEqual(self.corun("cc", os.path.join(PROGRAMS, f"{name}.cu"), "-O", level, "-o", name, "-I",
                                             os.path.join(HERE, "include")).stderr, "", name)
                 self.corun("exec", "-q", "--functional", "--", f"./{name}")
+
+    def test_asserts(self):
+        """With assert.h of the system: what fails is named with its place."""
+        self.corun("cc", os.path.join(PROGRAMS, "asserts.cu"), "-o", "asserts", "-I", os.path.join(HERE, "include"))
+        self.assertRegex(self.corun("exec", "-q", "--", "./asserts").stderr, r"assertion `value % 2 == 0' failed at \S*asserts\.cu:10 in int half_of\(int\)")
+
+    def test_words_of_the_user(self):
+        """What follows -- comes last, and wins."""
+        self.write("fused.cu", 'extern "C" __global__ void fused(float *x) { x[0] = x[1] * x[2] + x[3]; }\n')
+        for words, fused in (((), True), (("--", "-ffp-contract=off"), False)):
+            self.corun("cc", "fused.cu", "-o", "fused.ptx", *words)
+            with open(os.path.join(self.folder, "fused.ptx"), encoding="utf-8") as file:
+                self.assertEqual("fma.rn.f32" in file.read(), fused)
+
+    def test_files_that_are_not_cuda(self):
+        """C and C++ files of a program have the headers of the host."""
+        text = ("#include <cuda.h>\n#include <cuda_runtime.h>\n#include <stdio.h>\n#ifdef __cplusplus\nextern \"C\"\n#endif\nvoid NAME(void)\n{\n"
+                "    struct cudaDeviceProp p;\n    dim3 one = {1, 1, 1};\n    void *memory;\n    int warp = 0;\n    CUdevice device;\n"
+                "    if (cudaMalloc(&memory, 4) || cudaGetDeviceProperties(&p, 0) || cuDeviceGet(&device, 0)\n"
+                "        || cuDeviceGetAttribute(&warp, CU_DEVICE_ATTRIBUTE_WARP_SIZE, device))\n        return;\n"
+                '    printf("%d %d %u\\n", p.warpSize, warp, one.x);\n}\n')
+        self.write("one.c", text.replace("NAME", "one"))
+        self.write("two.cpp", text.replace("NAME", "two"))
+        self.write("main.cu", 'extern "C" void one(void);\nextern "C" void two(void);\nint main() { cudaFree(0); one(); two(); }\n')
+        self.corun("cc", "main.cu", "one.c", "two.cpp", "-o", "mixed")
+        self.assertEqual(self.corun("exec", "-q", "--", "./mixed").stdout, "32 32 1\n" * 2)
+
+    def test_own_function_of_a_name(self):
+        """atomicAdd of doubles as programs for older GPUs bring it: their own counts."""
+        self.write("older.cu", "#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 600\n__device__ double atomicAdd(double *p, double v)\n{\n"
+                               "    double before = *p;\n    *p = before + 2 * v;\n    return before;\n}\n#endif\n"
+                               "__global__ void add(double *p) { atomicAdd(p, 1.5); }\n#include <stdio.h>\nint main()\n{\n    double *p;\n"
+                               "    if (cudaMallocManaged(&p, 8))\n        return 1;\n    *p = 1;\n    add<<<1, 1>>>(p);\n"
+                               '    printf("%d %g\\n", cudaDeviceSynchronize(), *p);\n}\n')
+        for arch, wanted in (("sm_52", "0 4\n"), ("sm_70", "0 2.5\n")):
+            self.corun("cc", "older.cu", "-o", "older", "--arch", arch)
+            self.assertEqual(self.corun("exec", "-q", "--", "./older").stdout, wanted)
 
     def test_vector_types(self):
         """All that CUDA C++ has up to four elements, with their alignments, on host and device."""
