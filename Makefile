@@ -18,7 +18,7 @@ WORKLOADS ?= $(notdir $(wildcard $(BUILD)/data/kernels/*))
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc
 
 .DEFAULT_GOAL := build
-.PHONY: help demo check check-further check-full everything build bench bench-threads bench-scaling bench-come-and-go bench-launches fidelity hardware host-profiles lint install deb fuzz clean dependencies
+.PHONY: help demo check check-further check-full everything build bench bench-threads bench-scaling bench-come-and-go bench-launches bench-split-kinds fidelity hardware host-profiles lint install deb fuzz clean dependencies
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1 \t\2/p' $(MAKEFILE_LIST) | expand -t 28
@@ -70,6 +70,10 @@ bench-come-and-go: build ## what the hundred thousandth launch and the ten thous
 bench-launches: build ## what a launch of a CUDA program costs, in 100 000 of them over 10 000
 	cmake --build $(BUILD) --parallel $(JOBS)
 	bench/launches.py $(BUILD)
+
+bench-split-kinds: build ## how well meet divides kinds of tasks that examples/split has not
+	cmake --build $(BUILD) --parallel $(JOBS) --target $(addprefix bench_split_,buffers convolution kmeans pricing rotation)
+	bench/split/kinds.py $(BUILD)
 
 fidelity: build ## how near the simulated GPUs are to real ones: the tables of docs/fidelity.md
 	bench/hardware/fidelity.py $(BUILD)/corun all

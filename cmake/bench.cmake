@@ -28,6 +28,21 @@ endforeach()
 target_link_libraries(bench_hardware_goals PRIVATE corun_client)
 target_include_directories(bench_hardware_approximations PRIVATE include src)
 
+# Kinds of tasks that examples/split has not, with the same frame; bench/split/kinds.py divides them. The tests run them in small, so they are in `all`.
+set(CORUN_SPLIT_KINDS buffers convolution kmeans pricing rotation)
+set(CORUN_SPLIT_KINDS_FOLDER ${CMAKE_BINARY_DIR}/bench/split)
+foreach(name IN LISTS CORUN_SPLIT_KINDS)
+  set(source ${CMAKE_SOURCE_DIR}/bench/split/${name})
+  corun_add_ptx(${CORUN_SPLIT_KINDS_FOLDER}/${name}.ptx ${source}.cu ${source}.h ${CMAKE_SOURCE_DIR}/examples/split/option.h)
+  add_executable(bench_split_${name} ${source}.c bench/split/options.c ${CORUN_SPLIT_KINDS_FOLDER}/${name}.ptx
+                 $<TARGET_OBJECTS:corun_split_example_frame>)
+  set_target_properties(bench_split_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CORUN_SPLIT_KINDS_FOLDER})
+  target_include_directories(bench_split_${name} PRIVATE examples/split)
+  target_compile_options(bench_split_${name} PRIVATE ${CORUN_EXAMPLE_FLAGS})
+  target_link_libraries(bench_split_${name} PRIVATE corun_split_shared m)
+  add_dependencies(bench_programs bench_split_${name})
+endforeach()
+
 # A peer of corun/split.h, where Debian's package is there (libstarpu-dev); nothing else needs it.
 pkg_check_modules(STARPU IMPORTED_TARGET starpu-1.3)
 if(STARPU_FOUND)
