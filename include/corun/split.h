@@ -149,7 +149,10 @@ struct corun_split_view {
     uint64_t flat[CORUN_SPLIT_MAX_DEVICES], full[CORUN_SPLIT_MAX_DEVICES], piece[CORUN_SPLIT_MAX_DEVICES];
     uint64_t again
         [CORUN_SPLIT_MAX_DEVICES]; /* iterations that move half of copy_bytes when a run is repeated: not those bytes that are kept and only read; 0: not known */
-    uint64_t block;                /* iterations of a thread block of the task on GPUs; 0: not said, or less than one */
+    double returning[CORUN_SPLIT_MAX_DEVICES],
+        latency
+            [CORUN_SPLIT_MAX_DEVICES]; /* seconds that the results of an iteration took back in the last run, and that a copy takes at least; 0: not known */
+    uint64_t block; /* iterations of a thread block of the task on GPUs; 0: not said, or less than one */
     double delivery
         [CORUN_SPLIT_MAX_DEVICES]; /* seconds that results of fed parts took to go back the last time; 0: not known */
     double handing

@@ -34,6 +34,8 @@ struct device_account {
     uint64_t final_done;  /* outside of profiling steps, */
     double final_seconds; /* without copies of `kept` bytes, which the next run finds there */
     double kept_seconds, moved; /* those copies; iterations whose bytes they were */
+    double back_seconds, back,
+        back_end; /* results on their way back, one after the other; iterations whose results they were; when the last had come */
 };
 
 /* How long `kept` bytes take to a GPU: seconds for any number of iterations, and for each; and the last that was measured. 0: not known. */
@@ -79,7 +81,8 @@ struct corun_split {
     struct corun_split_result result;
 
     /* from run to run */
-    double handing[CORUN_SPLIT_MAX_DEVICES]; /* the least that the host has needed to enqueue a part; 0: not known */
+    double handing[CORUN_SPLIT_MAX_DEVICES];   /* the least that the host has needed to enqueue a part; 0: not known */
+    double returning[CORUN_SPLIT_MAX_DEVICES]; /* seconds that the results of an iteration take back; 0: not known */
     double latency
         [CORUN_SPLIT_MAX_DEVICES]; /* of a copy, where the CPU may compute what a GPU has computed; 0: not known */
     bool handed[CORUN_SPLIT_MAX_DEVICES];         /* a part has told; until then it is what the driver's calls took */

@@ -62,6 +62,7 @@ static void learn_moving(struct corun_split *split)
     for (uint32_t d = 1; d < split->device_count; d++) {
         const struct device_account *account = &split->accounts[d];
         split->setup[d] = fmax(split->setup[d], split->result.devices[d].setup_seconds);
+        split->returning[d] = account->back > 0 ? account->back_seconds / account->back : split->returning[d];
         if (split->executor && split->executor->operations->fetched(split->executor, d, &iterations, &seconds)) {
             note_moves(&split->moves[d], iterations, seconds);
         } else if (account->kept_seconds > 0 && account->moved > 0 && !(split->moves[d].iterations > 0)) {

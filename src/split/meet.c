@@ -154,13 +154,17 @@ static double small_piece(const struct corun_split_view *view, uint32_t device, 
 }
 
 /*
- * What a GPU has not been given yet of what earlier runs have learned for it: in pieces, so that bytes move while others compute, each of which moves
+ * What a GPU has not been given yet of what earlier runs have learned for it: in pieces, so that results go back while others compute, each of which moves
  * enough for that and takes longer than the host needs to enqueue it.
  */
 static double learned_part(const struct corun_split_view *view, uint32_t device, const struct record *record)
 {
     double all = view->learned[device] * (double)view->iterations, left = all - (double)record->given;
     double pieces = view->again[device] ? all / (double)view->again[device] : 1;
+    double back = view->returning[device] * all, beside = fmin(back, view->expected[device]);
+    if (view->latency[device] >
+        0) /* n pieces: 1/n of the shorter of both ways is not beside the other; each has a copy */
+        pieces = fmin(pieces, sqrt(beside / view->latency[device]));
     if (view->handing[device] > 0)
         pieces = fmin(pieces, view->expected[device] / (HANDING * view->handing[device]));
     double piece = all / fmax(1, floor(fmin(pieces, view->most[device])));

@@ -106,6 +106,8 @@ static void fill_view(struct corun_split *split, struct corun_split_view *view)
         view->full[d] = gpu ? gpu_full(gpu) : 0;
         view->piece[d] = gpu ? gpu_piece(gpu) : 0;
         view->again[d] = gpu ? gpu_again(gpu) : 0;
+        view->returning[d] = split->returning[d];
+        view->latency[d] = split->latency[d];
         for (uint32_t i = 0; i < split->lines[d].count; i++)
             part_of(split, d, i)->seconds = view->now - split->steps.data[split->lines[d].steps[i]].start;
         if (is_busy(split, d))
@@ -484,7 +486,11 @@ static enum corun_status note_delivery(struct corun_split *split, const struct e
     struct corun_split_device_result *device = &split->result.devices[d];
     if (event->status != CORUN_OK)
         return fail_device(split, d, event->failure);
+    struct device_account *account = &split->accounts[d];
     split->deliveries[d].seconds = event->time - split->deliveries[d].starts[0];
+    account->back_seconds += event->time - fmax(account->back_end, split->deliveries[d].starts[0]);
+    account->back += (double)(split->deliveries[d].ranges[0].end - split->deliveries[d].ranges[0].begin);
+    account->back_end = event->time;
     leave_deliveries(&split->deliveries[d]);
     device->bytes_out += event->part.bytes_out;
     device->copy_seconds += event->part.copy_seconds;

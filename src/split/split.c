@@ -207,7 +207,8 @@ static enum corun_status create_devices(struct corun_split *split, const struct 
     }
     for (uint32_t i = 0; i < split->gpu_count; i++) {
         split->handing[1 + i] = gpu_handing(split->gpus[i]);
-        split->latency[1 + i] = split->may_race && split->has_cpu ? gpu_latency(split->gpus[i]) : 0;
+        bool asks = split->may_race || strategy_fetches(split->strategy);
+        split->latency[1 + i] = split->has_cpu && asks ? gpu_latency(split->gpus[i]) : 0;
     }
     split->executor = split->simulated ? virtual_create(split) : wall_create(split);
     return split->executor ? CORUN_OK : CORUN_MEMORY;

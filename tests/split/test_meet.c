@@ -147,7 +147,7 @@ static void meet_gives_no_pieces_that_are_but_moved(void **state)
 }
 
 /* The GPU's share of earlier runs. Half of copy_bytes are `again` iterations. */
-static uint64_t learned_part_of_meet(uint64_t again, double handing)
+static uint64_t learned_part_of_meet(uint64_t again, double handing, double returning)
 {
     static const double learned[2] = {0.2, 0.8};
     struct corun_split_view view = {.iterations = 1000,
@@ -164,6 +164,8 @@ static uint64_t learned_part_of_meet(uint64_t again, double handing)
     view.again[1] = again;
     view.handing[1] = handing;
     view.expected[1] = 1e-3;
+    view.returning[1] = returning;
+    view.latency[1] = returning > 0 ? 10e-6 : 0;
     corun_split_strategy_find("meet")(&view, &decision);
     return decision.parts[1];
 }
@@ -172,11 +174,14 @@ static uint64_t learned_part_of_meet(uint64_t again, double handing)
 static void meet_gives_what_was_learned_in_pieces_worth_a_copy(void **state)
 {
     (void)state;
-    assert_int_equal(learned_part_of_meet(0, 0), 800);    /* not known */
-    assert_int_equal(learned_part_of_meet(1000, 0), 800); /* nothing to move */
-    assert_int_equal(learned_part_of_meet(200, 0), 200);
-    assert_int_equal(learned_part_of_meet(1, 0), 100);     /* as many as may be under way */
-    assert_int_equal(learned_part_of_meet(1, 20e-6), 400); /* 20 times what the host needs to enqueue one */
+    assert_int_equal(learned_part_of_meet(0, 0, 0), 800);    /* not known */
+    assert_int_equal(learned_part_of_meet(1000, 0, 0), 800); /* nothing to move */
+    assert_int_equal(learned_part_of_meet(200, 0, 0), 200);
+    assert_int_equal(learned_part_of_meet(1, 0, 0), 100);      /* as many as may be under way */
+    assert_int_equal(learned_part_of_meet(1, 20e-6, 0), 400);  /* 20 times what the host needs to enqueue one */
+    assert_int_equal(learned_part_of_meet(1, 0, 1e-9), 800);   /* results are back within a copy's latency */
+    assert_int_equal(learned_part_of_meet(1, 0, 250e-9), 200); /* 200 us beside 1 ms, a copy takes 10 */
+    assert_int_equal(learned_part_of_meet(1, 0, 1e-3), 100);   /* 1 ms beside 800 */
 }
 
 /* Two granules are open, one of which a thread of the CPU has begun. That takes the CPU 3 ms or more, and the GPU 50 us. */
