@@ -8,7 +8,7 @@
  *     CPU ──────────►                    ◄── fed ── under way ── GPU
  *     |  done  |  not begun            |  computed, not needed twice  |
  *
- * What a GPU is given before anything of it is known: everything, where that is at most two waves of thread blocks, each of which occupies the GPU
+ * What a GPU is given before anything of it is known: everything, where that is at most a wave of thread blocks, which occupies the GPU
  * (parts would take as long as the whole); otherwise two waves, or an eighth of the task. After that, as much as makes both sides end
  * together, half of it at a time, as long as it will be back before the CPU alone would have done what is left. That comes in pieces, as many
  * as occupy the GPU: the first thread blocks of one run beside the last of another, and its bytes move while others compute.
@@ -184,11 +184,11 @@ static double first_part(const struct corun_split_view *view, uint32_t device, c
         gpus += view->usable[d];
     if (view->most[device] == 1 || !(waves > 0))
         return record->given ? 0 : fmax(view->parameters->open * all, (double)view->flat[device]);
-    bool small = all <= 2 * waves, whole_at_once = view->handing[device] > 0 ? small : all <= waves;
-    if (whole_at_once) /* not in pieces: a small last one would begin when all others end */
+    double most = view->handing[device] > 0 ? 2 * waves : (double)view->full[device];
+    if (all <= most) /* not in pieces: a small last one would begin when all others end */
         return fmin(small_piece(view, device, all / gpus), all / gpus - given);
     double wanted = fmin(fmax(waves, all / 8), all / gpus);
-    double part = fmin(fmax(waves / 4, wanted / 4), wanted - given);
+    double part = fmin(wanted / 4, wanted - given);
     if (view->handing[device] > 0) /* the second piece keeps the GPU busy while the host hears of the first */
         part = fmin(given > 0 ? wanted : wanted / 3, wanted - given);
     return smaller_if_known(part, view->piece[device]);

@@ -36,7 +36,7 @@ static void meet_gives_a_small_task_whole(void **state)
     (void)state;
     assert_int_equal(first_part_of_meet(1000, 0), 1000);
     assert_int_equal(first_part_of_meet(1000, 300), 250); /* equal pieces, no small last one */
-    assert_int_equal(first_part_of_meet(500, 0), 1000);   /* two waves of thread blocks */
+    assert_int_equal(first_part_of_meet(500, 0), 250);    /* two waves of thread blocks are all, in quarters */
     assert_int_equal(first_part_of_meet(400, 0),
                      200); /* two waves, in pieces of a quarter; the rest when one has ended */
     assert_int_equal(first_part_of_meet(50, 0), 31); /* an eighth of the task, the same way */
