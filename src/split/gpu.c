@@ -421,6 +421,7 @@ enum corun_status gpu_open(const struct driver *driver, uint32_t index, const st
     gpu->copy_bytes = parameters->copy_bytes;
     gpu->piece = find_piece(gpu);
     gpu->again = limit_by_bytes(gpu, task->iterations, GATHERED * gpu->copy_bytes, true);
+    gpu->again = gpu->again ? gpu->again : task->granularity; /* a granule may move more than that */
     snprintf(gpu->name, sizeof gpu->name, "GPU %u", index);
     gpu->mirrors = calloc(task->buffer_count ? task->buffer_count : 1, sizeof *gpu->mirrors);
     if (!gpu->mirrors)
