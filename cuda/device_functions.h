@@ -20,6 +20,13 @@
                              result */
 #define __builtin_align__(bytes) __align__(bytes)
 
+/* clang takes a variable that no other file can name, in a namespace without a
+ * name or of a type without one, for a constant if no kernel writes it: the
+ * program may. Where it is declared alone there is nothing to keep. */
+#undef __constant__
+#define __constant__ __attribute__((constant, used))
+#pragma clang diagnostic ignored "-Wignored-attributes"
+
 /* The C++ library's operators new and delete name these in device code. */
 extern "C" {
 __device__ void *malloc(__SIZE_TYPE__ bytes);

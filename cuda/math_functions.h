@@ -385,11 +385,11 @@ CORUN_MATH_KIND(signbit, __builtin_signbit)
 #undef CORUN_MATH_KIND
 CORUN_DEVICE_FUNCTION float nanf(const char *)
 {
-    return __uint_as_float(0x7fffffffu);
+    return __uint_as_float(0x7fc00000u);
 }
 CORUN_DEVICE_FUNCTION double nan(const char *)
 {
-    return __longlong_as_double((long long)0xfff8000000000000ull);
+    return __longlong_as_double(0x7ff8000000000000);
 }
 
 /* ---- integers ---- */

@@ -23,7 +23,8 @@
  * free block it is the next free block with DEVICE_HEAP_FREED, so that free knows a block that was freed before. Free
  * blocks of a class form a stack whose head is a block's offset / 16 in the low half and a count of changes in the high
  * half, so that a compare-and-swap notices when a block was taken and put back meanwhile. What no stack has is cut off
- * the top of the heap.
+ * the top of the heap. Where that is too little, whoever brought the top beyond the end, and nobody else can have since, puts
+ * it back where it was; others try again until then. Then a block of a larger class will do.
  */
 #define TOP_VARIABLE "corun_heap_top"
 #define FREE_VARIABLE "corun_heap_free"
@@ -55,11 +56,24 @@ static const char heap_text[] =
     "CUT:\n"
     "    mov.b64 %%a13, 1;\n    shl.b64 %%a13, %%a13, %%r1;\n    mov.u64 %%a14, %s;\n"
     "    atom.global.add.u64 %%a8, [%%a14], %%a13;\n    add.u64 %%a15, %%a8, %%a13;\n"
-    "    setp.gt.u64 %%p4, %%a15, %" PRIu64 ";\n    @%%p4 bra OUT;\n"
+    "    setp.gt.u64 %%p4, %%a15, %" PRIu64 ";\n    @%%p4 bra FULL;\n"
     "FOUND:\n"
     "    add.u64 %%a9, %%a5, %%a8;\n    cvt.u64.u32 %%a16, %%r1;\n    st.global.u64 [%%a9+8], %%a16;\n"
     "    add.u64 %%a9, %%a9, 16;\n    cvta.global.u64 %%a20, %%a9;\n"
-    "OUT:\n    st.param.b64 [result], %%a20;\n    ret;\n}\n"
+    "OUT:\n    st.param.b64 [result], %%a20;\n    ret;\n"
+    "FULL:\n"
+    "    setp.le.u64 %%p1, %%a8, %" PRIu64 ";\n    @%%p1 atom.global.exch.b64 %%a15, [%%a14], %%a8;\n"
+    "    @!%%p1 bra CUT;\n"
+    "LARGER:\n"
+    "    add.u32 %%r1, %%r1, 1;\n    add.u64 %%a3, %%a3, 8;\n    setp.ge.u32 %%p1, %%r1, 40;\n    @%%p1 bra OUT;\n"
+    "POP_LARGER:\n"
+    "    ld.volatile.global.u64 %%a6, [%%a3];\n    and.b64 %%a7, %%a6, 4294967295;\n"
+    "    setp.eq.u64 %%p2, %%a7, 0;\n    @%%p2 bra LARGER;\n"
+    "    shl.b64 %%a8, %%a7, 4;\n    add.u64 %%a9, %%a5, %%a8;\n    ld.volatile.global.u64 %%a10, [%%a9+8];\n"
+    "    and.b64 %%a10, %%a10, 4294967295;\n    shr.u64 %%a11, %%a6, 32;\n    add.u64 %%a11, %%a11, 1;\n"
+    "    shl.b64 %%a11, %%a11, 32;\n    or.b64 %%a11, %%a11, %%a10;\n"
+    "    atom.global.cas.b64 %%a12, [%%a3], %%a6, %%a11;\n    setp.eq.u64 %%p3, %%a12, %%a6;\n    @%%p3 bra FOUND;\n"
+    "    bra POP_LARGER;\n}\n"
     ".visible .func free(.param .b64 pointer)\n{\n"
     "    .reg .pred %%p<5>;\n    .reg .b32 %%r<4>;\n    .reg .b64 %%a<16>;\n"
     "    ld.param.b64 %%a1, [pointer];\n    setp.eq.u64 %%p1, %%a1, 0;\n    @%%p1 bra OUT;\n"
@@ -114,7 +128,7 @@ void device_heap_write(const struct context *context, char library[DEVICE_HEAP_T
     if (!heap->bytes)
         snprintf(variables, sizeof variables, variables_text, most);
     snprintf(library, DEVICE_HEAP_TEXT_BYTES, heap_text, variables, most, stacks.text, blocks.text, top.text, most,
-             blocks.text, most, stacks.text, DEVICE_HEAP_FREED);
+             most, blocks.text, most, stacks.text, DEVICE_HEAP_FREED);
 }
 
 enum corun_status device_heap_link(const struct context *context, const char *text, size_t bytes,

@@ -314,9 +314,23 @@ static int append_nodes(struct process *process, struct graph *graph, struct str
     return error == CUDA_SUCCESS ? keep_users(process, graph, stream) : error;
 }
 
+/* A launch comes behind those before of the same executable graph, in whatever streams these were. */
+static int follow_launch_before(struct process *process, struct graph *graph, struct stream *stream)
+{
+    int error = CUDA_SUCCESS;
+    if (graph->launched_in == stream->id)
+        return error;
+    for (size_t t = 0; t < graph->tracks.count && error == CUDA_SUCCESS; t++)
+        error = cross(process, graph->tracks.data[t], stream);
+    graph->launched_in = stream->id;
+    return error;
+}
+
 int graph_launch(struct process *process, struct graph *graph, struct stream *stream)
 {
     int error = graph_memory_launch(graph);
+    if (error == CUDA_SUCCESS)
+        error = follow_launch_before(process, graph, stream);
     if (error == CUDA_SUCCESS)
         error = graph_condition_begin(process, graph, stream);
     return error == CUDA_SUCCESS ? append_nodes(process, graph, stream) : error;

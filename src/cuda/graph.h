@@ -47,6 +47,7 @@ struct graph {
     VECTOR(struct graph_node *)
     removed; /* their places are not given to others as long as the graph is there: a handle stays invalid */
     VECTOR(struct stream *) tracks;
+    uint64_t launched_in;                /* an executable one: the number of the stream of its last launch; 0: none */
     VECTOR(struct graph_handle) handles; /* of conditions */
     struct user_references users;        /* kept as long as the graph, and its launches, are there */
     struct graph *parent;                /* a body: the graph of its node */

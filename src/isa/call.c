@@ -158,6 +158,24 @@ static bool has_room(const struct corun_warp *warp)
     return calls < SIMT_CALLS(call_depth);
 }
 
+/* Has the call what the function takes and gives? Where the call is direct, the parser has seen to it. */
+static bool fits(const struct kernel_function *function, const struct call_site *site)
+{
+    uint32_t missing = function->argument_count - site->argument_count;
+    if (function->result_count != site->result_count || (missing && !(missing == 1 && function->is_open)))
+        return false;
+    for (uint32_t i = 0; i < site->argument_count; i++) {
+        uint32_t here = site->arguments[i].bytes, there = function->arguments[i].bytes;
+        bool open = function->is_open && i + 1 == function->argument_count;
+        if (open ? here > there : here != there)
+            return false;
+    }
+    for (uint32_t i = 0; i < site->result_count; i++)
+        if (site->results[i].bytes != function->results[i].bytes && !site->results[i].discarded)
+            return false;
+    return true;
+}
+
 /* Starts one function for the lanes `mask`; the caller's frame is `frame` of function `caller`. */
 static bool enter(struct corun_warp *warp, const struct operation *op, uint32_t mask, uint32_t index, uint32_t caller,
                   uint32_t frame)
@@ -172,19 +190,9 @@ static bool enter(struct corun_warp *warp, const struct operation *op, uint32_t 
                     KERNEL_NAME(function->ptx->name), warp->tb->launch->local_bytes);
         return false;
     }
-    if (function->argument_count != site->argument_count || function->result_count != site->result_count) {
+    if (!fits(function, site)) {
         fault_raise(warp, lane, "indirect call of %s with other parameters than it has", function->ptx->name);
         return false;
-    }
-    for (uint32_t i = 0; i < site->argument_count + site->result_count; i++) {
-        bool result = i >= site->argument_count;
-        const struct call_value *here = result ? &site->results[i - site->argument_count] : &site->arguments[i];
-        const struct call_value *there =
-            result ? &function->results[i - site->argument_count] : &function->arguments[i];
-        if (here->bytes != there->bytes && !here->discarded) {
-            fault_raise(warp, lane, "indirect call of %s with other parameters than it has", function->ptx->name);
-            return false;
-        }
     }
     /* Decode refuses recursive functions with .reg parameters: so no argument or result is in a register that is put back. */
     const uint32_t saved = warp->saved_bytes;
@@ -194,8 +202,11 @@ static bool enter(struct corun_warp *warp, const struct operation *op, uint32_t 
     }
     if (callee_frame + function->frame_bytes > warp->local_used)
         warp->local_used = callee_frame + function->frame_bytes;
-    for (uint32_t i = 0; i < site->argument_count; i++)
-        transfer(warp, mask, &site->arguments[i], frame, &function->arguments[i], callee_frame);
+    for (uint32_t i = 0; i < site->argument_count; i++) {
+        struct call_value there = function->arguments[i];
+        there.bytes = site->arguments[i].bytes;
+        transfer(warp, mask, &site->arguments[i], frame, &there, callee_frame);
+    }
     if (function->frees && !free_check(warp, mask, function, callee_frame))
         return false;
     struct simt_entry *entry = simt_call(&warp->stack, function->first_operation, mask, op->target);

@@ -319,6 +319,28 @@ static void find_recursion(struct decoder *decoder)
     }
 }
 
+/* Of all calls: who is called through a register is not known. */
+static void measure_open_parameters(struct decoder *decoder)
+{
+    for (uint32_t f = 0; f < decoder->functions.count; f++) {
+        const struct ptx_function *function = decoder->functions.data[f].ptx;
+        for (uint32_t i = 0; i < function->instruction_count; i++) {
+            const struct ptx_call *call = function->instructions[i].call;
+            if (!call || !ptx_signature_is_open(call->signature) ||
+                call->argument_count != call->signature->parameter_count)
+                continue;
+            const struct ptx_operand *last = &call->arguments[call->argument_count - 1];
+            if (last->kind == PTX_OPERAND_VARIABLE && last->variable->bytes > decoder->open_bytes)
+                decoder->open_bytes = last->variable->bytes;
+        }
+    }
+}
+
+static uint64_t bytes_of(const struct decoder *decoder, const struct ptx_variable *variable)
+{
+    return variable->incomplete && variable->space == PTX_SPACE_PARAM ? decoder->open_bytes : variable->bytes;
+}
+
 static uint32_t *place_variables(struct decoder *decoder, const struct ptx_variable *const *variables, uint32_t count,
                                  uint64_t *bytes)
 {
@@ -330,7 +352,8 @@ static uint32_t *place_variables(struct decoder *decoder, const struct ptx_varia
         uint32_t align = variable->align > 4 ? variable->align : 4;
         *bytes = (*bytes + align - 1) / align * align;
         offsets[i] = (uint32_t)*bytes;
-        *bytes += variable->bytes < MAX_LOCAL_BYTES ? variable->bytes : MAX_LOCAL_BYTES + 1;
+        const uint64_t own = bytes_of(decoder, variable);
+        *bytes += own < MAX_LOCAL_BYTES ? own : MAX_LOCAL_BYTES + 1;
         if (*bytes > MAX_LOCAL_BYTES) {
             decode_error(decoder, CORUN_LIMIT, "local variables of more than %u bytes", MAX_LOCAL_BYTES);
             *bytes = 0;
@@ -343,6 +366,7 @@ static void lay_out_functions(struct decoder *decoder)
 {
     uint32_t slots = 0, predicates = 0;
     bool allocates = false;
+    measure_open_parameters(decoder);
     for (uint32_t i = 0; i < decoder->functions.count; i++) {
         struct decoded_function *function = decoder->function = &decoder->functions.data[i];
         const struct ptx_signature *signature = &function->ptx->signature;
@@ -579,7 +603,7 @@ static const struct call_value *formal_values(struct decoder *decoder, const str
     struct call_value *values = allocate(decoder, (count + 1) * sizeof *values);
     for (uint32_t i = 0; values && i < count; i++) {
         const struct ptx_variable *formal = formals[i];
-        values[i].bytes = (uint32_t)formal->bytes;
+        values[i].bytes = (uint32_t)bytes_of(decoder, formal);
         if (formal->space == PTX_SPACE_PARAM) {
             values[i].offset = offsets[i];
             continue;
@@ -620,6 +644,7 @@ static void finish_functions(struct decoder *decoder)
         if (from->ptx->is_entry)
             continue;
         functions[i].argument_count = signature->parameter_count;
+        functions[i].is_open = ptx_signature_is_open(signature);
         functions[i].result_count = signature->return_count;
         functions[i].arguments =
             formal_values(decoder, signature->parameters, signature->parameter_count, from->parameter_offset);

@@ -63,6 +63,7 @@ struct decoder {
     uint32_t *function_of_index; /* ptx function index → functions, NO_FUNCTION if it is not reached */
     uint32_t *shared_offset;     /* by index of the module variable, UINT32_MAX if the kernel does not use it */
     uint32_t scratch_slot, scratch_predicate; /* temporaries of one instruction; shared by all functions */
+    uint64_t open_bytes;                      /* the most that a call brings to a parameter without a size */
     /* the instruction at hand */
     struct decoded_function *function;
     const struct ptx_instruction *instruction;

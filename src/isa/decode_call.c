@@ -9,7 +9,8 @@
 static struct call_value actual_value(struct decoder *decoder, const struct ptx_operand *operand,
                                       const struct ptx_variable *formal)
 {
-    struct call_value value = {.bytes = (uint32_t)formal->bytes};
+    const bool open = formal->incomplete && operand->kind == PTX_OPERAND_VARIABLE;
+    struct call_value value = {.bytes = (uint32_t)(open ? operand->variable->bytes : formal->bytes)};
     if (formal->type == PTX_TYPE_PRED)
         decode_error(decoder, CORUN_UNSUPPORTED, "not supported: a predicate as a parameter");
     switch (operand->kind) {

@@ -96,6 +96,7 @@ struct kernel_function {
     uint32_t frame_bytes; /* local memory per thread */
     bool frees;           /* free of the device heap */
     bool recursive;       /* may be called while it is active: its registers are saved at the call */
+    bool is_open;         /* a call brings as much to the last parameter as it likes, up to `bytes` of that */
     uint32_t argument_count, result_count;
     const struct call_value *arguments, *results; /* the callee's side */
 };

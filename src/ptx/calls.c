@@ -64,7 +64,8 @@ static bool check_list(struct parser *parser, const struct ptx_call *call, struc
     const struct ptx_signature *signature = call->signature;
     uint32_t wanted = is_result ? signature->return_count : signature->parameter_count;
     const struct ptx_variable *const *formals = is_result ? signature->returns : signature->parameters;
-    if (count != wanted) {
+    bool fits = count == wanted || (!is_result && count + 1 == wanted && ptx_signature_is_open(signature));
+    if (!fits) {
         parser_error(parser, CORUN_SYNTAX, place, "'%.40s' %s %u %s%s, found %u", signature->name,
                      is_result ? "returns" : "takes", wanted, is_result ? "value" : "argument", wanted == 1 ? "" : "s",
                      count);

@@ -346,6 +346,12 @@ struct ptx_signature {
     bool noreturn;
 };
 
+/* Functions with `...` in C: the last parameter is an array without a size, and a call brings one of any size, or none. */
+static inline bool ptx_signature_is_open(const struct ptx_signature *signature)
+{
+    return signature->parameter_count && signature->parameters[signature->parameter_count - 1]->incomplete;
+}
+
 struct ptx_call {
     const struct ptx_function *function;       /* direct; NULL if indirect */
     uint32_t target;                           /* indirect: the register with the function's address, else PTX_NONE */

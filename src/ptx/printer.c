@@ -153,6 +153,31 @@ static void put_element(struct printer *printer, const struct ptx_variable *vari
         put(printer, "%llu", (unsigned long long)bits);
 }
 
+/* The values of what lies at one index of the first DEPTH dimensions; the elements of a vector are the last dimension. */
+static uint64_t values_below(const struct ptx_variable *variable, uint32_t depth)
+{
+    uint64_t count = variable->vector;
+    for (uint32_t i = depth; i < variable->dimension_count; i++)
+        count *= variable->dimensions[i];
+    return count;
+}
+
+/* How many braces within the outer ones begin, and how many end, before value NUMBER. */
+static uint32_t inner_braces(const struct ptx_variable *variable, uint64_t number)
+{
+    uint32_t count = 0;
+    uint32_t depths = variable->dimension_count + (variable->vector > 1);
+    for (uint32_t depth = 1; depth < depths; depth++)
+        count += number % values_below(variable, depth) == 0;
+    return count;
+}
+
+static void put_times(struct printer *printer, const char *text, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        put(printer, "%s", text);
+}
+
 static void put_initial(struct printer *printer, const struct ptx_variable *variable)
 {
     uint64_t bytes = ptx_types[variable->type].bits / 8;
@@ -167,13 +192,16 @@ static void put_initial(struct printer *printer, const struct ptx_variable *vari
     bool braces = variable->is_array || variable->vector > 1;
     put(printer, braces ? " = {" : " = ");
     for (uint64_t i = 0; i < count; i++) {
+        uint32_t inner = inner_braces(variable, i);
+        put_times(printer, "}", i ? inner : 0);
         put(printer, i && i % VALUES_PER_LINE == 0 ? ",\n    " : i ? ", " : "");
+        put_times(printer, "{", inner);
         if (next < variable->relocation_count && variable->relocations[next].offset == i * bytes)
             put_relocation(printer, &variable->relocations[next++]);
         else
             put_element(printer, variable, i * bytes, bytes);
     }
-    put(printer, braces ? "}" : "");
+    put_times(printer, "}", inner_braces(variable, 0) + braces);
 }
 
 static void put_variable(struct printer *printer, const struct ptx_variable *variable, const char *name)

@@ -129,12 +129,25 @@ static bool has_clusters(const struct ptx_function *function)
     return any;
 }
 
+/* A function that would get one parameter more behind one that has no size. */
+static const struct ptx_function *find_open(struct pass *pass, const struct ptx_function *function)
+{
+    pass_reach(pass, function);
+    for (uint32_t i = 0; i < pass->source->function_count; i++)
+        if (pass->seen[i] && pass->reads[i].reads && ptx_signature_is_open(&pass->source->functions[i]->signature))
+            return pass->source->functions[i];
+    return NULL;
+}
+
 static void decide_on_parameter(struct pass *pass, const struct ptx_function *function)
 {
+    const struct ptx_function *open = find_open(pass, function);
     const struct grid_reads *row = &pass->reads[function->index];
     uint64_t align = pass->rules->parameter_align, behind = (function->parameter_bytes + align - 1) & ~(align - 1);
     if (row->obstacle)
         pass_refuse(pass, row->obstacle, row->place);
+    if (open)
+        pass_refuse(pass, "a function with any number of arguments reads where it is in the grid", open->place);
     if (has_clusters(function))
         pass_refuse(pass, "its thread blocks come in clusters", function->place);
     if (row->address_taken)

@@ -103,6 +103,37 @@ class Compile(unittest.TestCase):
             self.corun("cc", "older.cu", "-o", "older", "--arch", arch)
             self.assertEqual(self.corun("exec", "-q", "--", "./older").stdout, wanted)
 
+    def test_variables_that_no_other_file_can_name(self):
+        """The program writes constants of a namespace and of a type without a name; those that are declared alone are no matter. NaN has the sign of nvcc's."""
+        self.write("unnamed.cu", """
+#include <cstdio>
+extern __constant__ int later;
+struct has { static __constant__ int member; };
+namespace { __constant__ int hidden = 1; template <class T> __constant__ T of_type = T(2); }
+__constant__ struct { int first, second; } unnamed = {3, 4};
+__constant__ int later = 5, has::member = 6;
+__global__ void k(int *out)
+{
+    out[0] = hidden + of_type<int> + unnamed.second + later + has::member;
+    out[1] = __float_as_int(nanf("")) == 0x7fc00000 && __double_as_longlong(nan("")) == 0x7ff8000000000000;
+}
+int main()
+{
+    int add = 1000, result[2], *out;
+    cudaMalloc(&out, sizeof result);
+    cudaMemcpyToSymbol(hidden, &add, sizeof add);
+    cudaMemcpyToSymbol(of_type<int>, &add, sizeof add);
+    cudaMemcpyToSymbol(unnamed, &add, sizeof add, sizeof add);
+    cudaMemcpyToSymbol(has::member, &add, sizeof add);
+    k<<<1, 1>>>(out);
+    cudaMemcpy(result, out, sizeof result, cudaMemcpyDeviceToHost);
+    printf("%s %d %d\\n", cudaGetErrorString(cudaGetLastError()), result[0], result[1]);
+    return 0;
+}
+""")
+        self.assertEqual(self.corun("cc", "unnamed.cu", "-o", "unnamed", "--std", "c++17").stderr, "")
+        self.assertEqual(self.corun("exec", "-q", "--", "./unnamed").stdout, "no error 4005 1\n")
+
     def test_vector_types(self):
         """All that CUDA C++ has up to four elements, with their alignments, on host and device."""
         size = {"char": 1, "uchar": 1, "short": 2, "ushort": 2, "int": 4, "uint": 4, "float": 4, "long": 8, "ulong": 8, "longlong": 8,

@@ -215,6 +215,34 @@ static void test_indirect_through_table(void **state)
     runner_free(&runner);
 }
 
+/* As of functions with `...`: the last parameter has no size, and a call brings as much as it likes, or nothing. */
+static void test_any_number_of_arguments(void **state)
+{
+    (void)state;
+    struct runner runner;
+    with_functions(text, sizeof text,
+                   ".func (.param .b32 r) sum(.param .b32 n, .param .align 16 .b8 more[])\n{\n.reg .b32 %x<4>;\n"
+                   ".reg .b64 %l;\n.reg .pred %q;\nld.param.u32 %x1, [n];\nmov.u64 %l, more;\nmov.u32 %x2, 0;\n"
+                   "NEXT:\nsetp.eq.u32 %q, %x1, 0;\n@%q bra END;\nld.local.u32 %x3, [%l];\nadd.u32 %x2, %x2, %x3;\n"
+                   "add.u64 %l, %l, 4;\nsub.u32 %x1, %x1, 1;\nbra NEXT;\nEND:\nst.param.b32 [r], %x2;\nret;\n}\n",
+                   KERNEL("{\n.param .b32 n; .param .b32 q;\nst.param.b32 [n], 0;\ncall (q), sum, (n);\n"
+                          "ld.param.b32 %r1, [q];\n}\n"
+                          "{\n.param .b32 n; .param .align 16 .b8 m[8]; .param .b32 q;\nst.param.b32 [n], 2;\n"
+                          "st.param.b32 [m], %t;\nst.param.b32 [m+4], 1000;\ncall (q), sum, (n, m);\n"
+                          "ld.param.b32 %r2, [q];\nadd.u32 %r1, %r1, %r2;\n}\n"
+                          "{\n.param .b32 n; .param .align 16 .b8 m[80]; .param .b32 q;\nst.param.b32 [n], 20;\n"
+                          "st.param.v4.b32 [m], {0, 1, 2, 3};\nst.param.v4.b32 [m+16], {4, 5, 6, 7};\n"
+                          "st.param.v4.b32 [m+32], {8, 9, 10, 11};\nst.param.v4.b32 [m+48], {12, 13, 14, 15};\n"
+                          "st.param.v4.b32 [m+64], {16, 17, 18, 19};\n"
+                          "p: .callprototype (.param .b32 _) _ (.param .b32 _, .param .align 16 .b8 _[]);\n"
+                          "mov.u64 %rd1, sum;\ncall (q), %rd1, (n, m), p;\nld.param.b32 %r2, [q];\n"
+                          "add.u32 %r1, %r1, %r2;\n}\nst.global.u32 [%mine], %r1;"));
+    const uint32_t *words = runner_run(&runner, text, 32);
+    for (uint32_t t = 0; t < 32; t++)
+        assert_int_equal(words[t], t + 1000 + 190);
+    runner_free(&runner);
+}
+
 static void test_indirect_to_no_function(void **state)
 {
     (void)state;
@@ -326,21 +354,14 @@ static void test_unknown_system_function(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_direct_and_nested),
-        cmocka_unit_test(test_call_under_divergence_with_early_return),
-        cmocka_unit_test(test_exit_inside_a_function),
-        cmocka_unit_test(test_register_parameters),
-        cmocka_unit_test(test_alloca_in_calls),
-        cmocka_unit_test(test_stack_of_an_entry),
-        cmocka_unit_test(test_too_much_alloca),
-        cmocka_unit_test(test_structure_by_value),
-        cmocka_unit_test(test_indirect_through_table),
-        cmocka_unit_test(test_indirect_to_no_function),
-        cmocka_unit_test(test_recursion),
-        cmocka_unit_test(test_endless_recursion),
-        cmocka_unit_test(test_printf),
-        cmocka_unit_test(test_printf_with_bad_string),
-        cmocka_unit_test(test_unknown_system_function),
+        cmocka_unit_test(test_direct_and_nested),       cmocka_unit_test(test_call_under_divergence_with_early_return),
+        cmocka_unit_test(test_exit_inside_a_function),  cmocka_unit_test(test_register_parameters),
+        cmocka_unit_test(test_alloca_in_calls),         cmocka_unit_test(test_stack_of_an_entry),
+        cmocka_unit_test(test_too_much_alloca),         cmocka_unit_test(test_structure_by_value),
+        cmocka_unit_test(test_indirect_through_table),  cmocka_unit_test(test_any_number_of_arguments),
+        cmocka_unit_test(test_indirect_to_no_function), cmocka_unit_test(test_recursion),
+        cmocka_unit_test(test_endless_recursion),       cmocka_unit_test(test_printf),
+        cmocka_unit_test(test_printf_with_bad_string),  cmocka_unit_test(test_unknown_system_function),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,6 +79,28 @@ static void hard_cases_come_back(void **state)
     round_trip(ENTRY("mov.u64 %rd1, -9223372036854775808; ld.global.u8 %r1, [%rd1+-1]; ld.local.u32 %r1, [-4];"));
 }
 
+/* NVIDIA's assembler wants braces for each dimension, of vectors, too. */
+static void initial_values_have_braces(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        ".global .u32 a[2][3] = {{1, 0, 0}, {2, 3}};",       ".global .u32 b[2][2][2] = {{{1, 0}, {2, 3}}, {{4}}};",
+        ".global .v2 .u32 c[2] = {{1, 2}, {3, 4}};",         ".global .v4 .u32 d = {1, 2, 3, 4};",
+        ".global .u64 e[2][2] = {{a, 0}, {2, generic(a)}};", ".global .u32 f[3] = {1, 2};",
+    };
+    char text[1024] = HEAD;
+    size_t used = strlen(text);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s", texts[i]);
+    struct ptx_module *module = parse_text(text);
+    char *printed = print(module);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        assert_non_null(strstr(printed, texts[i]));
+    free(printed);
+    ptx_module_destroy(module);
+    round_trip(text);
+}
+
 static void text_of_a_module(void **state)
 {
     (void)state;
@@ -154,8 +176,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(corpus_comes_back),    cmocka_unit_test(wide_operations_stay),
-        cmocka_unit_test(hard_cases_come_back), cmocka_unit_test(text_of_a_module),
-        cmocka_unit_test(differences_are_seen),
+        cmocka_unit_test(hard_cases_come_back), cmocka_unit_test(initial_values_have_braces),
+        cmocka_unit_test(text_of_a_module),     cmocka_unit_test(differences_are_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

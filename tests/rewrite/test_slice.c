@@ -269,6 +269,21 @@ static void clusters(void **state)
     rewrite_case_destroy(&item);
 }
 
+/* A function that a call brings any number of arguments to cannot have one more; one that needs none stays what it is. */
+static void any_number_of_arguments(void **state)
+{
+    (void)state;
+    static const char text[] =
+        HEAD ".func reads(.param .b32 n, .param .align 8 .b8 more[])\n{ .reg .u32 %r; mov.u32 %r, %ctaid.x; ret; }\n"
+             ".func harmless(.param .b32 n, .param .align 8 .b8 more[]) { ret; }\n"
+             ".entry refused() { .param .b32 n; call reads, (n); ret; }\n"
+             ".entry sliced() { .param .b32 n; .param .align 8 .b8 m[24]; call harmless, (n, m); ret; }\n";
+    struct rewrite_case item = rewrite_case_create(slice_module, text, sizeof text - 1);
+    expect_refusal(&item, "refused", 4, "a function with any number of arguments reads where it is in the grid");
+    assert_null(rewrite_case_kernel(&item, "sliced")->refusal);
+    rewrite_case_destroy(&item);
+}
+
 /* What cannot be sliced is refused with its place; the other kernels of the module are sliced. */
 static void refusals(void **state)
 {
@@ -394,6 +409,7 @@ int main(void)
         cmocka_unit_test(functions_are_told),
         cmocka_unit_test(recursion),
         cmocka_unit_test(clusters),
+        cmocka_unit_test(any_number_of_arguments),
         cmocka_unit_test(refusals),
         cmocka_unit_test(refused_kernel_hands_on),
         cmocka_unit_test(parameter_is_behind_the_others),

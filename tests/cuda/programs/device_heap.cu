@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* malloc and free of kernels: blocks of one's own, used again; the heap has an end. */
+/* malloc and free of kernels: blocks of one's own, used again; the heap has an end, and what was asked for in vain takes nothing of it. */
 #include "check.h"
 
 #ifndef TOOLKIT
@@ -29,12 +29,31 @@ __global__ void churn(int *wrong)
     }
 }
 
-__device__ void *volatile last;
+__device__ void *volatile last; /* so that no compiler finds blocks useless */
 
+/* What one thread cannot have takes nothing away from the others. */
+__global__ void in_vain(int *wrong)
+{
+    void *block = malloc(threadIdx.x % 2 ? 100 : 200000);
+    last = block;
+    if ((block == 0) == (threadIdx.x % 2 != 0))
+        atomicAdd(wrong, 1);
+    free(block);
+}
+
+__global__ void large(int *got)
+{
+    void *block = malloc(100000);
+    last = block;
+    *got = block != 0;
+    free(block);
+}
+
+/* The large block of before is one of them. */
 __global__ void exhaust(int *got)
 {
     while (void *block = malloc(4000)) {
-        last = block; /* so that no compiler finds it useless */
+        last = block;
         ++*got;
     }
 }
@@ -48,6 +67,12 @@ int main()
     churn<<<4, 128>>>(device);
     CHECK(cudaMemcpy(&host, device, sizeof host, cudaMemcpyDeviceToHost));
     EXPECT(host == 0);
+    in_vain<<<1, 64>>>(device);
+    CHECK(cudaMemcpy(&host, device, sizeof host, cudaMemcpyDeviceToHost));
+    EXPECT(host == 0);
+    large<<<1, 1>>>(device);
+    CHECK(cudaMemcpy(&host, device, sizeof host, cudaMemcpyDeviceToHost));
+    EXPECT(host == 1);
     CHECK(cudaMemset(device, 0, sizeof host));
     exhaust<<<1, 1>>>(device);
     CHECK(cudaMemcpy(&host, device, sizeof host, cudaMemcpyDeviceToHost));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A graph put together node by node: copy, fill, kernels, host function; changed after it was instantiated. */
+/* A graph put together node by node: copy, fill, kernels, host function; changed after it was instantiated; launched in two streams. */
 #include "check.h"
 
 __global__ void scale(const int *from, int *to, int factor)
@@ -62,6 +62,15 @@ int main()
     CHECK(cudaGraphExecKernelNodeSetParams(executable, second, &kernel_parameters));
     CHECK(cudaGraphLaunch(executable, stream));
     CHECK(cudaStreamSynchronize(stream));
+    for (int i = 0; i < 32; i++)
+        EXPECT(result[i] == 1 + 13 * i);
+    /* A launch comes behind the one before, whose fill would else be done twice before its kernels. */
+    cudaStream_t other;
+    CHECK(cudaStreamCreate(&other));
+    CHECK(cudaGraphLaunch(executable, other));
+    CHECK(cudaGraphLaunch(executable, stream));
+    CHECK(cudaDeviceSynchronize());
+    EXPECT(runs == 6);
     for (int i = 0; i < 32; i++)
         EXPECT(result[i] == 1 + 13 * i);
     CHECK(cudaGraphExecDestroy(executable));
