@@ -121,7 +121,10 @@ static void end_part(struct member *member, const struct corun_view *view, uint3
     member->held_since = progress_mark(view, a);
 }
 
-/* Algorithm 2: what an SM more or less has brought, when it has really changed hands. */
+/*
+ * Algorithm 2: what an SM more or less has brought, when it has really changed hands. Whoever did nothing with either
+ * number of SMs, as between two kernels, says nothing about them.
+ */
 static void judge_swap(struct smqos_state *state, const struct corun_view *view, uint32_t a)
 {
     struct member *member = &state->members[a];
@@ -129,7 +132,8 @@ static void judge_swap(struct smqos_state *state, const struct corun_view *view,
     if (2 * now.cycles < view->epoch_cycles)
         return;
     member->last = now;
-    if ((member->upper && member->lower) || !last.cycles || last.sms != member->opt || now.sms == last.sms)
+    if ((member->upper && member->lower) || !last.cycles || last.sms != member->opt || now.sms == last.sms ||
+        !(now.ipc > 0 || last.ipc > 0))
         return;
     if (now.sms > last.sms) {
         if (now.ipc > last.ipc * (1 + state->threshold)) {

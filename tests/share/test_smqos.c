@@ -207,6 +207,24 @@ static void the_last_sm_is_a_lower_bound(void **unused)
     stage_end(&stage);
 }
 
+/* Between two kernels B does nothing, with any number of SMs: that is no upper bound, and all are B's when A has left. */
+static void who_does_nothing_is_not_judged(void **unused)
+{
+    (void)unused;
+    static const struct row rows[] = {
+        {{200, 0}, "AAAB", 2, false, false},
+        {{300, 0}, "AAAA", 2, false, false},
+        {{400, 0}, "AAAA", 2, false, false},
+    };
+    struct stage stage;
+    create(&stage, 4, 2, 600);
+    start(&stage, 2);
+    PLAY(&stage, rows);
+    stage_moment(&stage, CORUN_EVENT_LEAVE, 35000, 0);
+    assert_string_equal(stage_owners(&stage), "BBBB");
+    stage_end(&stage);
+}
+
 static void ls_kernel_keeps_one_sm(void **unused)
 {
     (void)unused;
@@ -684,6 +702,7 @@ int main(void)
         cmocka_unit_test(batch_takes_what_it_gains_by),
         cmocka_unit_test(threshold_decides_what_a_change_is),
         cmocka_unit_test(the_last_sm_is_a_lower_bound),
+        cmocka_unit_test(who_does_nothing_is_not_judged),
         cmocka_unit_test(ls_kernel_keeps_one_sm),
         cmocka_unit_test(goal_out_of_reach_is_said),
         cmocka_unit_test(goal_is_not_out_of_reach_while_an_sm_changes_hands),
