@@ -32,6 +32,7 @@ struct agent_setting {
 struct agent_service_outcome {
     struct host_service_outcome common; /* as of a simulated host */
     uint32_t lost;                      /* queries whose service was gone before it had answered */
+    uint32_t failures;                  /* that ended, and not well */
     enum agent_work work;
 };
 struct agent_batch_outcome {

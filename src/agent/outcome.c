@@ -80,7 +80,7 @@ static void judge_service(struct agent *agent, uint32_t index, struct agent_serv
     const struct tenant *tenant = &agent->tenants[index];
     const struct latencies *latencies = tenant->latencies;
     double count = (double)latencies->count, ns = measured_ns(agent);
-    *outcome = (struct agent_service_outcome){.lost = tenant->lost, .work = tenant->work};
+    *outcome = (struct agent_service_outcome){.lost = tenant->lost, .failures = tenant->failures, .work = tenant->work};
     outcome->common.queries = (uint32_t)latencies->count;
     outcome->common.late = tenant->late;
     outcome->common.cores = ns > 0 ? tenant->core_ns / ns : 0;

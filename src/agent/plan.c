@@ -140,6 +140,10 @@ enum corun_status plan_check(const struct plan *plan, struct corun_diagnostics *
     if (!plan->tenant_count)
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
                             "there is no application: no service, no batch program");
+    if (plan->duration_ns && plan->warmup_ns >= plan->duration_ns)
+        return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE,
+                            "a warm-up of %g s leaves nothing of the %g s of the run", (double)plan->warmup_ns / 1e9,
+                            (double)plan->duration_ns / 1e9);
     for (uint32_t a = 0; a < plan->tenant_count; a++) {
         const struct plan_tenant *tenant = &plan->tenants[a];
         for (uint32_t b = 0; b < a; b++)

@@ -340,6 +340,21 @@ static enum corun_status check_kind(const char *path, struct corun_diagnostics *
     return CORUN_OK;
 }
 
+int store_open_file(const char *path, int flags, struct sqlite3 **database)
+{
+    *database = NULL;
+    if (strncmp(path, "file:", 5) != 0)
+        return sqlite3_open_v2(path, database, flags, NULL);
+    size_t bytes = strlen(path) + sizeof "./";
+    char *name = malloc(bytes);
+    if (!name)
+        return SQLITE_NOMEM;
+    snprintf(name, bytes, "./%s", path);
+    int code = sqlite3_open_v2(name, database, flags, NULL);
+    free(name);
+    return code;
+}
+
 enum corun_status store_open(const char *path, enum store_use use, struct corun_diagnostics *list,
                              struct store **result)
 {
@@ -356,7 +371,7 @@ enum corun_status store_open(const char *path, enum store_use use, struct corun_
         free(store);
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
     }
-    int code = sqlite3_open_v2(path, &store->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+    int code = store_open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &store->database);
     if (code) {
         status = store_report(store, code, list);
     } else {

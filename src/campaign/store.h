@@ -21,6 +21,9 @@ enum store_use {
     STORE_NETWORK, /* also with processes on other machines: no memory is shared, changes are rolled back from a journal */
     STORE_ALONE    /* no other process can use it before it is closed, and no memory is shared, either */
 };
+struct sqlite3;
+/* sqlite3_open_v2 of the file of that name. SQLite itself takes one that begins with `file:` for more than a name. */
+int store_open_file(const char *path, int flags, struct sqlite3 **database);
 /*
  * Creates it if need be. FILE: cannot be opened, is not one of ours or damaged, the disk is
  * full; the message says which.

@@ -316,6 +316,8 @@ static enum corun_status run_shared(struct run *run)
     run->shared_seconds = run_clock() - start;
     if (run->history)
         history_end(run->history);
+    if (status == CORUN_OK && run->checkpointing)
+        checkpointing_end(run->checkpointing);
     return status;
 }
 

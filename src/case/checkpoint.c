@@ -22,7 +22,8 @@ struct checkpointing {
     struct checkpoint_reader *reader; /* NULL: the run begins at cycle 0 */
     size_t first_message;             /* of the shared run */
     uint64_t planned;                 /* the next cycle that was asked for; UINT64_MAX: none */
-    double written;                   /* on run_clock(): the last one, or the begin of the run */
+    uint64_t saved; /* the cycle of the last one, or of the one that the run continues from; 0: neither */
+    double written; /* on run_clock(): the last one, or the begin of the run */
 };
 
 #define CYCLES_BETWEEN_LOOKS 10000u /* at the time of the host */
@@ -215,6 +216,7 @@ static enum corun_status save(void *user, struct corun_gpu *gpu, bool last, uint
     if (status != CORUN_OK)
         return status;
     archive_run(checkpoint_writer_archive(writer), checkpointing, gpu);
+    checkpointing->saved = now;
     return checkpoint_write_end(writer, checkpointing->run->list);
 }
 
@@ -296,6 +298,7 @@ void checkpointing_begin(struct checkpointing *checkpointing)
 {
     struct run *run = checkpointing->run;
     uint64_t now = checkpointing->reader ? checkpoint_cycle(checkpointing->reader) : 0;
+    checkpointing->saved = now;
     checkpointing->written = run_clock();
     checkpointing->first_message = run->list ? corun_diagnostics_count(run->list) : 0;
     corun_gpu_checkpoints(run->gpu, &(struct corun_checkpoints){.resume = checkpointing->reader ? resume : NULL,
@@ -303,4 +306,14 @@ void checkpointing_begin(struct checkpointing *checkpointing)
                                                                 .next = plan(checkpointing, now),
                                                                 .grid = grid,
                                                                 .user = checkpointing});
+}
+
+void checkpointing_end(const struct checkpointing *checkpointing)
+{
+    const struct corun_case *job = checkpointing->run->job;
+    if (checkpointing->saved < job->checkpoint_cycle && !checkpointing->run->interrupted)
+        corun_report(checkpointing->run->list, CORUN_OK, (struct corun_place){job->checkpoint_file, 0, 0},
+                     "no state of cycle %llu was saved: the run ended at cycle %llu, or in the same step",
+                     (unsigned long long)job->checkpoint_cycle,
+                     (unsigned long long)corun_gpu_cycles(checkpointing->run->gpu));
 }

@@ -15,5 +15,7 @@ enum corun_status checkpointing_create(struct run *run, struct checkpointing **r
 void checkpointing_destroy(struct checkpointing *checkpointing);
 /* The GPU has its applications, policy and observers. */
 void checkpointing_begin(struct checkpointing *checkpointing);
+/* The shared run has ended well. A note if it did so before the cycle whose state was asked for. */
+void checkpointing_end(const struct checkpointing *checkpointing);
 
 #endif

@@ -90,11 +90,18 @@ static enum corun_status simulate(struct point_run *run)
     return status;
 }
 
-/* The warps of an SM, as one thread block or as two. */
+/* So many thread blocks are the warps of an SM. */
+static uint32_t tbs_of(const struct corun_gpu_config *config, uint32_t warps)
+{
+    uint32_t most = config->threads_per_tb / CORUN_WARP_LANES;
+    most = most < MOST_TB_WARPS ? most : MOST_TB_WARPS;
+    return (warps + most - 1) / most;
+}
+
 static enum corun_status launch(struct point_run *run, struct corun_module_instance *instance,
                                 const struct corun_kernel *kernel, uint64_t buffer, uint64_t scatter)
 {
-    uint32_t tbs = run->warps > MOST_TB_WARPS ? 2 : 1, warps = run->config->sms * run->warps;
+    uint32_t tbs = tbs_of(run->config, run->warps), warps = run->config->sms * run->warps;
     struct {
         uint64_t buffer;
         uint32_t steps, unused;
@@ -161,13 +168,19 @@ static enum corun_status measure_point(const struct corun_gpu_config *config, en
     return CORUN_OK;
 }
 
+/* Of so many warps, those that are thread blocks of one size. */
+static uint32_t in_equal_tbs(const struct corun_gpu_config *config, uint32_t warps)
+{
+    return warps - warps % tbs_of(config, warps);
+}
+
 /* 1, 2, 4, … warps, and as many as an SM holds. */
 static uint32_t next_warps(const struct corun_gpu_config *config, uint32_t warps)
 {
-    uint32_t most = config->threads_per_sm / CORUN_WARP_LANES;
+    uint32_t most = in_equal_tbs(config, config->threads_per_sm / CORUN_WARP_LANES);
     if (warps >= most)
         return 0;
-    return 2 * warps < most ? 2 * warps : most & ~(most > MOST_TB_WARPS ? 1u : 0u);
+    return 2 * warps < most ? in_equal_tbs(config, 2 * warps) : most;
 }
 
 static enum corun_status measure(const struct corun_gpu_config *config, struct corun_diagnostics *list,

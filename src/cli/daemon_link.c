@@ -4,23 +4,46 @@
 
 #include "base/number.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+int daemon_connect(struct wire_link *link, const char *path)
+{
+    const struct timeval patience = {.tv_sec = DAEMON_PATIENCE_SECONDS};
+    int problem = wire_connect(link, path);
+    if (problem)
+        return problem;
+    (void)setsockopt(link->socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    (void)setsockopt(link->socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    return 0;
+}
 
 enum corun_status daemon_reach(struct wire_link *link, const char *named, struct corun_diagnostics *list)
 {
     char path[PATH_BYTES];
     if (!wire_socket_path(named, path, sizeof path))
         return corun_report(list, CORUN_USAGE, CORUN_NOWHERE, "the path of the socket is too long");
-    int problem = wire_connect(link, path);
+    int problem = daemon_connect(link, path);
     return problem ? corun_report(list, CORUN_NOT_FOUND, (struct corun_place){path, 0, 0},
                                   "no corund can be reached there: %s", strerror(problem))
                    : CORUN_OK;
 }
 
+/* The last call of the link has failed. */
 static enum corun_status lost(struct corun_diagnostics *list)
 {
-    return corun_report(list, CORUN_FILE, CORUN_NOWHERE, "corund has closed the connection");
+    return errno == EAGAIN ? corun_report(list, CORUN_FILE, CORUN_NOWHERE, "corund is there, but does not answer")
+                           : corun_report(list, CORUN_FILE, CORUN_NOWHERE, "corund has closed the connection");
+}
+
+/* As wire_receive, which says by errno that nothing came in time. */
+static bool receive(struct wire_link *link, struct wire_frame *frame)
+{
+    errno = 0;
+    return wire_receive(link, frame);
 }
 
 static int by_number(const void *left, const void *right)
@@ -53,10 +76,11 @@ enum corun_status daemon_ask_list(struct wire_link *link, struct corun_diagnosti
     struct wire_frame frame = {.type = WIRE_NODE};
     result->clients.count = 0;
     result->gpu_count = 0;
+    errno = 0;
     if (!wire_send(link, WIRE_LIST, &none, NULL, 0))
         return lost(list);
     while (frame.type != WIRE_DONE) {
-        if (!wire_receive(link, &frame))
+        if (!receive(link, &frame))
             return lost(list);
         if (frame.type == WIRE_NODE && result->gpu_count < WIRE_MOST_GPUS)
             keep_node(&result->nodes[result->gpu_count++], &frame);
@@ -103,7 +127,8 @@ enum corun_status daemon_ask(struct wire_link *link, enum wire_type type, const 
 {
     struct wire_frame frame;
     struct wire_done done;
-    if (!wire_send(link, type, body, tail, tail_bytes) || !wire_receive(link, &frame) ||
+    errno = 0;
+    if (!wire_send(link, type, body, tail, tail_bytes) || !receive(link, &frame) ||
         (frame.type != WIRE_DONE && frame.type != WIRE_REFUSED))
         return lost(list);
     wire_body(&frame, &done);

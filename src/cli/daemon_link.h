@@ -26,9 +26,13 @@ struct daemon_list {
     VECTOR(struct daemon_client) clients;
 };
 
+/* What commands ask is answered at once, but while another version takes over: after so long, nobody answers. */
+#define DAEMON_PATIENCE_SECONDS 30
+/* wire_connect, for commands: no send or receive of the link waits for longer than that. */
+int daemon_connect(struct wire_link *link, const char *path);
 /* `path`: NULL for the usual place. NOT_FOUND: nobody is there. */
 enum corun_status daemon_reach(struct wire_link *link, const char *path, struct corun_diagnostics *list);
-/* FILE: the connection is gone. What was in the list before is replaced. */
+/* FILE: the connection is gone, or nobody answers. What was in the list before is replaced. */
 enum corun_status daemon_ask_list(struct wire_link *link, struct corun_diagnostics *list, struct daemon_list *result);
 void daemon_list_free(struct daemon_list *list);
 /* A number or a name: which of them. NOT_FOUND: none, or there are several of that name. */

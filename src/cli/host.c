@@ -86,7 +86,6 @@ void host_options_begin(struct host_options *options)
 {
     *options = (struct host_options){.outputs = {{.option = "--json"}, {.option = "--timeline"}},
                                      .host = DEFAULT_HOST,
-                                     .policies = "os,static-opt,emu",
                                      .goal_ns = 150000000,
                                      .interval_ns = 20000000,
                                      .seed = 1,
@@ -125,7 +124,9 @@ error_t host_option(int key, char *value, struct argp_state *state, struct host_
         options->host = value;
         break;
     case KEY_POLICY:
-        options->policies = value;
+        if (options->policy_count == HOST_MOST_POLICIES)
+            argp_error(state, "more than %u policies", HOST_MOST_POLICIES);
+        options->policies[options->policy_count++] = value;
         break;
     case KEY_SERVICE:
     case KEY_BATCH:
@@ -192,7 +193,7 @@ static enum corun_status add_policy(struct host_options *options, struct host_po
     return host_policy_parse(words, corun_host_policy_at, options->command.list, setting);
 }
 
-enum corun_status host_load_policies(struct host_options *options, const char *text, struct host_policies *policies)
+enum corun_status host_add_policies(struct host_options *options, const char *text, struct host_policies *policies)
 {
     char *rest = arena_copy_text(options->command.arena, text, strlen(text));
     const char *words = NULL;
@@ -208,6 +209,15 @@ enum corun_status host_load_policies(struct host_options *options, const char *t
             return CORUN_MEMORY;
     }
     return status ? status : add_policy(options, policies, words);
+}
+
+enum corun_status host_load_policies(struct host_options *options, struct host_policies *policies)
+{
+    enum corun_status status =
+        options->policy_count ? CORUN_OK : host_add_policies(options, "os,static-opt,emu", policies);
+    for (uint32_t i = 0; i < options->policy_count && !status; i++)
+        status = host_add_policies(options, options->policies[i], policies);
+    return status;
 }
 
 /* A tenant's own values, and whose they are. */

@@ -35,9 +35,9 @@ struct host_options {
     const char *host, *data;
     char data_room[PATH_BYTES];
     struct host_machine machine;
-    const char *policies;
+    const char *policies[HOST_MOST_POLICIES]; /* --policy, each a list; without any the usual ones */
     const char *services[HOST_MOST_TENANTS], *batches[HOST_MOST_TENANTS]; /* NAME[:key=value,...] */
-    uint32_t service_count, batch_count;
+    uint32_t policy_count, service_count, batch_count;
     uint64_t goal_ns, interval_ns, seed;
     double load;
     uint32_t queries, instances, jobs;
@@ -64,7 +64,8 @@ enum {
 
 #define HOST_OPTIONS \
     {"host", KEY_HOST, "HOST", 0, "the simulated host, NAME[:parameter=value,...] [" DEFAULT_HOST "]", 1}, \
-        {"policy", KEY_POLICY, "HOSTPOLICY,...", 0, "NAME[:parameter=value,...] [os,static-opt,emu]", 1}, \
+        {"policy", KEY_POLICY, "HOSTPOLICY,...", 0, "NAME[:parameter=value,...]; again for more [os,static-opt,emu]", \
+         1}, \
         {"service", KEY_SERVICE, "SERVICE", 0, "NAME[:goal=150ms,load=0.3,queries=1000]; again for more", 2}, \
         {"batch", KEY_BATCH, "BATCH", 0, "a batch program, NAME[:instances=8]; again for more", 2}, \
         {"goal", KEY_GOAL, "TIME", 0, "within which 99 of 100 queries are answered [150ms]", 3}, \
@@ -100,8 +101,10 @@ struct host_policies {
 
 /* The host and the data directory. */
 enum corun_status host_load(struct host_options *options);
-/* "os,emu:margin=0.3": a comma before a word without `=` begins another policy. */
-enum corun_status host_load_policies(struct host_options *options, const char *text, struct host_policies *policies);
+/* More of them, "os,emu:margin=0.3": a comma before a word without `=` begins another policy. */
+enum corun_status host_add_policies(struct host_options *options, const char *text, struct host_policies *policies);
+/* Those of all --policy. */
+enum corun_status host_load_policies(struct host_options *options, struct host_policies *policies);
 /*
  * The words of --service and --batch, or, without any, all descriptions of the data directory of that kind: loaded, baselines measured, models trained.
  * What is known is the arena's; host_unload ends the applications.

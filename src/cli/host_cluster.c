@@ -164,9 +164,9 @@ static enum corun_status perform(void *user)
     struct work *work = ARENA_NEW(host->command.arena, struct work);
     enum corun_status status = work ? host_load(host) : CORUN_MEMORY;
     if (!status)
-        status = host_load_policies(host, host->policies, &work->policies);
+        status = host_load_policies(host, &work->policies);
     if (!status && *cluster->hungarian)
-        status = host_load_policies(host, cluster->hungarian, &work->placed);
+        status = host_add_policies(host, cluster->hungarian, &work->placed);
     if (!status)
         status = outputs_open(host->outputs, 1, host->command.list);
     if (status)

@@ -120,7 +120,7 @@ static enum corun_status perform(struct host_options *options, bool pairs)
     struct work *work = ARENA_NEW(options->command.arena, struct work);
     enum corun_status status = work ? host_load(options) : CORUN_MEMORY;
     if (!status)
-        status = host_load_policies(options, options->policies, &work->policies);
+        status = host_load_policies(options, &work->policies);
     if (!status)
         status = outputs_open(options->outputs, 2, options->command.list);
     if (status)

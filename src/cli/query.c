@@ -174,10 +174,9 @@ static int print_rows(struct query_options *query, sqlite3_stmt *statement, enum
     return code;
 }
 
-/* Opens and reads a little: mistakes about the file show here. */
-static int open_to_read(const char *name, int flags, sqlite3 **database)
+/* Reads a little of what was opened with that code: mistakes about the file show here. */
+static int try_to_read(int code, sqlite3 *const *database)
 {
-    int code = sqlite3_open_v2(name, database, SQLITE_OPEN_READONLY | flags, NULL);
     if (code)
         return code;
     sqlite3_busy_timeout(*database, 10000);
@@ -208,7 +207,7 @@ static char *immutable_name(const char *path)
  */
 static int open_file(const char *path, sqlite3 **database)
 {
-    int code = open_to_read(path, 0, database);
+    int code = try_to_read(store_open_file(path, SQLITE_OPEN_READONLY, database), database);
     if ((code & 0xff) != SQLITE_CANTOPEN && (code & 0xff) != SQLITE_READONLY)
         return code;
     size_t bytes = strlen(path) + sizeof "-wal";
@@ -220,7 +219,7 @@ static int open_file(const char *path, sqlite3 **database)
     }
     if (unchanging) {
         sqlite3_close(*database);
-        code = open_to_read(name, SQLITE_OPEN_URI, database);
+        code = try_to_read(sqlite3_open_v2(name, database, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL), database);
     }
     free(log);
     free(name);

@@ -135,12 +135,12 @@ static enum corun_status find_kind(struct share_options *share, struct wire_link
 /* One that was started in the line before is there in a moment. Who starts programs himself is told at once. */
 static int reach_daemon(const struct share_options *share, struct wire_link *link)
 {
-    int problem = wire_connect(link, share->path);
+    int problem = daemon_connect(link, share->path);
     for (uint64_t waited = 0;
          (problem == ENOENT || problem == ECONNREFUSED) && !share->environment && waited < PATIENCE_NS;
          waited += NAP_NS) {
         (void)nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-        problem = wire_connect(link, share->path);
+        problem = daemon_connect(link, share->path);
     }
     return problem;
 }

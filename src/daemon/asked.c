@@ -154,11 +154,10 @@ static enum corun_status give_goal(struct session *client, const struct wire_goa
 /* A program's own: what is wrong is a note, since the program may not expect any. */
 static void own_goal(struct session *session, const struct wire_goal *goal)
 {
-    const struct wire_message note = {.status = CORUN_OK};
     const char *problem = session->joined ? goal_problem(session, goal->goal, goal->value) : "it has not joined";
     enum corun_status status = problem ? CORUN_ARGUMENT : give_goal(session, goal);
     if (problem && session->joined)
-        session_send(session, WIRE_MESSAGE, &note, problem, (uint32_t)strlen(problem));
+        session_note(session, problem);
     session_done(session, status);
 }
 

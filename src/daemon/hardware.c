@@ -615,8 +615,7 @@ static enum corun_status open_socket(struct hardware *hardware, struct corun_dia
     if (hardware->socket >= 0)
         return CORUN_OK;
     return corun_report(list, CORUN_FILE, (struct corun_place){settings->path, 0, 0},
-                        "no clients can be served there: %s",
-                        errno == EADDRINUSE ? "a daemon serves there already" : strerror(errno));
+                        "no clients can be served there: %s", listen_problem(errno));
 }
 
 /* `begun_ns`: when another corund began it; 0: none did. */
@@ -673,11 +672,10 @@ enum corun_status hardware_run(struct hardware_settings *settings, struct corun_
         serve(hardware);
     stop(hardware);
     hardware_journal_close(hardware->journal);
-    if (hardware->socket >= 0) {
+    if (hardware->socket >= 0 && hardware->handed_over)
         close(hardware->socket);
-        if (!hardware->handed_over)
-            (void)unlink(settings->path);
-    }
+    else if (hardware->socket >= 0)
+        listen_end(hardware->socket, settings->path);
     free(hardware);
     return status;
 }

@@ -11,12 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BACKLOG 128
+#define LOCK_TRIES 100u
 #define FIRST_HANDED_OVER 3
 #define PEER_PROCESS 77 /* SO_PEERPIDFD, of Linux 6.5 */
 
@@ -34,25 +37,76 @@ static int make_listener(const struct sockaddr_un *address, bool open)
     return good ? listener : -1;
 }
 
-/* A socket that nobody listens at is left over from a daemon that was killed. */
+/*
+ * One daemon at a time looks at what lies in that folder and changes it: a socket that another one has just made must not be taken for one that was left
+ * over. The lock is the folder's own, and whoever may read that can hold it, so nobody is waited for long. -1: not locked.
+ */
+static int lock_folder(const char *path)
+{
+    const struct timespec pause = {.tv_nsec = 10000000};
+    const char *end = strrchr(path, '/');
+    char *folder = end ? strndup(path, end > path ? (size_t)(end - path) : 1) : strdup(".");
+    int locked = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    free(folder);
+    for (unsigned int i = 0; i < LOCK_TRIES && locked >= 0 && flock(locked, LOCK_EX | LOCK_NB) != 0; i++)
+        (void)nanosleep(&pause, NULL);
+    return locked;
+}
+
+static void unlock_folder(int locked)
+{
+    if (locked >= 0)
+        close(locked);
+}
+
+/*
+ * A socket that nobody listens at is left over from a daemon that was killed, and goes; anything else stays. What is there then, as an error number; 0:
+ * nothing.
+ */
+static int clear_path(const char *path)
+{
+    struct stat found;
+    struct wire_link probe;
+    if (lstat(path, &found) != 0)
+        return errno == ENOENT ? 0 : errno;
+    if (!S_ISSOCK(found.st_mode))
+        return ENOTSOCK;
+    int problem = wire_connect(&probe, path);
+    wire_close(&probe);
+    if (problem != ECONNREFUSED)
+        return EADDRINUSE;
+    return unlink(path) != 0 && errno != ENOENT ? errno : 0;
+}
+
 int listen_at(const char *path, bool open)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct wire_link probe;
     if (strlen(path) >= sizeof address.sun_path) {
         errno = ENAMETOOLONG;
         return -1;
     }
     memcpy(address.sun_path, path, strlen(path) + 1);
-    int problem = wire_connect(&probe, path);
-    wire_close(&probe);
-    if (!problem) {
-        errno = EADDRINUSE;
-        return -1;
-    }
-    if (problem == ECONNREFUSED)
-        (void)unlink(path);
-    return make_listener(&address, open);
+    int locked = lock_folder(path), problem = clear_path(path);
+    int listener = problem ? -1 : make_listener(&address, open);
+    problem = problem ? problem : errno;
+    unlock_folder(locked);
+    errno = problem;
+    return listener;
+}
+
+const char *listen_problem(int error)
+{
+    return error == EADDRINUSE ? "a daemon serves there already"
+           : error == ENOTSOCK ? "what lies there is no socket, and stays"
+                               : strerror(error);
+}
+
+void listen_end(int listener, const char *path)
+{
+    int locked = lock_folder(path);
+    close(listener);
+    (void)clear_path(path);
+    unlock_folder(locked);
 }
 
 static bool is_number_of(const char *variable, uint64_t wanted)

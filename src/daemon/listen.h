@@ -5,8 +5,15 @@
 
 #include "daemon/limits.h"
 
-/* Others than the daemon's own user can connect only if `open`. -1 with errno; EADDRINUSE: a daemon serves there. */
+/*
+ * Others than the daemon's own user can connect only if `open`. -1 with errno; EADDRINUSE: a daemon serves there; ENOTSOCK: something else than a socket
+ * lies there.
+ */
 int listen_at(const char *path, bool open);
+/* What such an error number says. */
+const char *listen_problem(int error);
+/* The end of a socket of listen_at: it is closed, and leaves its path, unless another daemon has put its own there. */
+void listen_end(int listener, const char *path);
 /*
  * The socket that systemd has handed over (sd_listen_fds(3): LISTEN_PID, LISTEN_FDS), whose path goes into `path`; -1: none. The environment does not
  * have it afterwards. -2: what was handed over is no such socket.

@@ -245,6 +245,8 @@ bool arrival_waits(const struct session *session, const struct wire_frame *frame
 bool node_place_is_empty(const struct node *node, uint32_t place);
 void session_refuse(struct session *session, enum corun_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Text for who runs the program, beside the answer. */
+void session_note(struct session *session, const char *text);
 /* DONE, with how it went. */
 void session_done(struct session *session, enum corun_status status);
 /* turns.c: does what can be done now, of what others notice. True: there is more. */

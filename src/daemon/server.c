@@ -514,8 +514,15 @@ static enum corun_status open_socket(struct server *server, struct corun_diagnos
     if (server->socket >= 0)
         return CORUN_OK;
     return corun_report(list, CORUN_FILE, (struct corun_place){settings->path, 0, 0},
-                        "no clients can be served there: %s",
-                        errno == EADDRINUSE ? "a daemon serves there already" : strerror(errno));
+                        "no clients can be served there: %s", listen_problem(errno));
+}
+
+static void end_socket(struct server *server)
+{
+    if (server->settings->handed_over)
+        close(server->socket); /* whoever has it starts the next daemon with it */
+    else if (server->socket >= 0)
+        listen_end(server->socket, server->settings->path);
 }
 
 /* ---- taking over from another one ---- */
@@ -572,8 +579,10 @@ enum corun_status server_run(struct node *node, struct server_settings *settings
     if (status != CORUN_OK)
         return status;
     (void)upgrade_file(server.file);
-    if (uv_loop_init(&server.loop) != 0)
+    if (uv_loop_init(&server.loop) != 0) {
+        end_socket(&server);
         return CORUN_MEMORY;
+    }
     if (takes_over)
         status = take_over(&server, list);
     if (status == CORUN_OK && !start(&server))
@@ -592,8 +601,6 @@ enum corun_status server_run(struct node *node, struct server_settings *settings
     stop(&server);
     if (server.reserve >= 0)
         close(server.reserve);
-    close(server.socket);
-    if (!settings->handed_over) /* else whoever has it starts the next daemon with it */
-        (void)unlink(settings->path);
+    end_socket(&server);
     return status;
 }

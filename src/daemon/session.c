@@ -115,6 +115,12 @@ void session_send(struct session *session, enum wire_type type, const void *body
         session->broken = true;
 }
 
+void session_note(struct session *session, const char *text)
+{
+    const struct wire_message note = {.status = CORUN_OK};
+    session_send(session, WIRE_MESSAGE, &note, text, (uint32_t)strlen(text));
+}
+
 void session_done(struct session *session, enum corun_status status)
 {
     const struct wire_done body = {status};
@@ -264,13 +270,14 @@ static void make_context(struct session *session)
         return;
     }
     if (!allowance_has_context(session)) {
-        static const char text[] = "this user may not have more programs on the GPU at a time";
-        const struct wire_message note = {.status = CORUN_OK};
-        session_send(session, WIRE_MESSAGE, &note, text, (uint32_t)sizeof text - 1);
+        session_note(session, "this user may not have more programs on the GPU at a time");
         place(session, CORUN_LIMIT, 0);
         return;
     }
     enum corun_status status = space_create(session, &space);
+    if (status != CORUN_OK)
+        session_note(session, status == CORUN_LIMIT ? "the GPU has as many programs at a time as it can have"
+                                                    : "corund has no memory for another program");
     if (space) {
         session->takes_part = true;
         session->file = space->file;

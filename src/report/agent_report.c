@@ -31,6 +31,13 @@ static void head(const struct agent_report *report, FILE *stream)
             means->ways, means->counters, means->bandwidth, means->priority);
 }
 
+/* Of who has ended otherwise than a program that has done its work: its row says no more than that it did little. */
+static void failures(const char *name, uint32_t count, FILE *stream)
+{
+    if (count)
+        fprintf(stream, "%s: %u %s ended with an error\n", name, count, count == 1 ? "program" : "programs");
+}
+
 static void foot(const struct agent_report *report, FILE *stream)
 {
     const struct agent_outcome *outcome = report->outcome;
@@ -44,6 +51,10 @@ static void foot(const struct agent_report *report, FILE *stream)
                 outcome->first_failure);
     if (outcome->refused)
         fprintf(stream, "%" PRIu64 " connections ended for what they said, or were not let in\n", outcome->refused);
+    for (uint32_t s = 0; s < outcome->service_count; s++)
+        failures(outcome->service_names[s], outcome->services[s].failures, stream);
+    for (uint32_t b = 0; b < outcome->batch_count; b++)
+        failures(outcome->batch_names[b], outcome->batches[b].failures, stream);
 }
 
 static void service_row(struct columns *columns, const struct agent_outcome *outcome, uint32_t s)

@@ -101,7 +101,8 @@ void table_set_goal(struct columns *columns, uint32_t met, const struct corun_ca
     if (application->result.status != CORUN_OK)
         columns_set(columns, met, PAINT_BAD, "stopped: %s", corun_status_name(application->result.status));
     else if (application->goal_outcome == CORUN_GOAL_MET)
-        columns_set(columns, met, PAINT_GOOD, "yes, %.1f %% above", fabs(distance));
+        columns_set(columns, met, PAINT_GOOD, fabs(distance) < 1e6 ? "yes, %.1f %% above" : "yes, %.3g %% above",
+                    fabs(distance));
     else if (application->goal_outcome == CORUN_GOAL_OUT_OF_REACH)
         columns_set(columns, met, PAINT_BAD, "out of reach: %.1f %% short, %.1f %% of it in the best epoch",
                     fabs(distance), application->result.best_epoch_ipc / application->goal_ipc * 100);

@@ -10,6 +10,9 @@
 #define DEFAULT_INSTANCES 100u
 #define MOST_INSTANCES 1000000u
 #define DEFAULT_SLICING_COST 0.02
+/* Launches a second: a million that come by the lowest one are still counted in ticks of 64 bits. */
+#define LEAST_RATE 1e-2
+#define MOST_RATE 1e12
 
 static enum corun_status set_arrivals(const char *value, struct corun_diagnostics *list, struct serve_request *request)
 {
@@ -19,10 +22,11 @@ static enum corun_status set_arrivals(const char *value, struct corun_diagnostic
     if (!strcmp(value, "all"))
         return CORUN_OK;
     if (!strncmp(value, word, strlen(word)) && number_parse_real(value + strlen(word), &load->rate_per_second) &&
-        !strchr(value, '%') && load->rate_per_second > 0 && load->rate_per_second <= 1e12)
+        !strchr(value, '%') && load->rate_per_second >= LEAST_RATE && load->rate_per_second <= MOST_RATE)
         return CORUN_OK;
     return corun_report(list, CORUN_USAGE, CORUN_NOWHERE,
-                        "--arrivals: expected all or poisson:RATE, a rate above 0 a second, found `%s`", value);
+                        "--arrivals: expected all or poisson:RATE, from %g to %g a second, found `%s`", LEAST_RATE,
+                        MOST_RATE, value);
 }
 
 static enum corun_status set_instances(const char *value, struct corun_diagnostics *list, struct serve_request *request)

@@ -75,6 +75,10 @@ static enum corun_status resolve(const char *specification, const char *data_dir
     char *name = strdup(specification + (is_trace(specification) ? strlen(TRACE_PREFIX) : 0));
     if (!name)
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
+    if (is_trace(specification) && !*name) {
+        free(name);
+        return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "'%s' names no folder", specification);
+    }
     if (is_trace(specification)) {
         *path = name;
         return CORUN_OK;

@@ -675,6 +675,7 @@ class Mistakes(InFolder):
                 (("-s", "words", "-p", "emo"), NOT_FOUND, "did you mean 'emu'?"), (("-s", "words", "-p", "static-opt"), ARGUMENT, "static-opt:instances=N"),
                 (("-s", "words:goal=x"), USAGE, "goal is not among"), (("-s", "words", "-t", "long"), USAGE, "`long` is no time"),
                 (("-s", "words", "--cores", "x"), USAGE, "`x` is no list of processors"), (("-s", "words", "--cores", "1023"), ARGUMENT, "not among those"),
+                (("-b", "mill sleep 1", "-t", "1s", "--warmup", "1s"), ARGUMENT, "a warm-up of 1 s leaves nothing of the 1 s of the run"),
                 (("-s", "words", "--confine", "rope"), USAGE, "cpuset or affinity"), (("-b", "mill /nonexistent/program"), NOT_FOUND, "/nonexistent/program: No such file"),
                 (("-b", "mill:pid=999999"), ARGUMENT, "process 999999 cannot be taken"), (("-s", "words:goal=1s,model=no.json", "-p", "emu"), NOT_FOUND, "no.json"),
                 (("bad.yaml",), SYNTAX, "bad.yaml:3:5: unknown key 'gaol'; did you mean 'goal'?"), (("no.yaml",), NOT_FOUND, "no.yaml"), (("a.yaml", "b.yaml"), USAGE, "one too many"),
@@ -690,6 +691,13 @@ class Mistakes(InFolder):
         self.socket.write_text("mine", encoding="utf-8")
         self.corun("run", "-s", "words", "--socket", self.socket, status=FILE)
         self.assertEqual(self.socket.read_text(encoding="utf-8"), "mine")
+
+    def test_programs_that_fail_are_told_of(self):
+        words = ("run", "--time", "300ms", "--socket", self.socket, "-b", "mill sh -c 'exit 3'", "-b", "other sleep 9")
+        lines = self.corun(*words).stdout.splitlines()
+        self.assertEqual([line for line in lines if "ended with an error" in line], ["mill: 1 program ended with an error"])
+        lines = self.corun("run", "--socket", self.socket, "-s", "words sh -c 'kill -9 $$'").stdout.splitlines()
+        self.assertEqual(lines[-1], "words: 1 program ended with an error")
 
     def test_a_plan(self):
         (self.folder / "plan.yaml").write_text("policy: os\nduration: 1s\nwarmup: 100ms\nbatch:\n  - name: mill\n    instances: 2\n    command: [sleep, 100]\n", encoding="utf-8")

@@ -2,6 +2,7 @@
 /* Results files: what replaces what, merging, and files that go away. */
 #include "campaign/store.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <sqlite3.h>
 #include <stdarg.h>
@@ -195,6 +196,21 @@ static void names_that_sqlite_would_forget(void **state)
     assert_null(store);
 }
 
+static void names_that_sqlite_would_take_apart(void **state)
+{
+    static const char name[] = "file:results.db?mode=memory";
+    struct place *place = *state;
+    struct store *store;
+    int before = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(before >= 0);
+    assert_int_equal(chdir(place->directory), 0);
+    assert_int_equal(store_open(name, STORE_SHARED, place->list, &store), CORUN_OK);
+    store_close(store);
+    assert_int_equal(unlink(name), 0);
+    assert_int_equal(fchdir(before), 0);
+    close(before);
+}
+
 static void merging_takes_what_is_better(void **state)
 {
     struct place *place = *state;
@@ -245,6 +261,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(results_of_other_commands_have_rows, begin, end),
         cmocka_unit_test_setup_teardown(a_file_that_goes_away_is_noticed, begin, end),
         cmocka_unit_test_setup_teardown(names_that_sqlite_would_forget, begin, end),
+        cmocka_unit_test_setup_teardown(names_that_sqlite_would_take_apart, begin, end),
         cmocka_unit_test_setup_teardown(merging_takes_what_is_better, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -633,6 +633,12 @@ class Query(Campaign):
     def query(self, *arguments, status=OK):
         return self.corun("query", "-r", "results.db", *arguments, status=status)
 
+    def test_a_name_that_sqlite_would_take_apart(self):
+        name = "file:other.db?mode=memory"
+        self.run_campaign()
+        (self.folder / "results.db").rename(self.folder / name)
+        self.assertEqual(self.corun("query", "--csv", "-r", name, "SELECT count(*) FROM cases").stdout, "count(*)\n15\n")
+
     def test_only_reads(self):
         self.run_campaign()
         before = sorted(path.name for path in self.folder.iterdir() if not path.name.startswith("results.db-"))

@@ -447,6 +447,15 @@ class Checkpoints(Saved):
         self.assertTrue(json.loads((self.folder / "term.json").read_text())["interrupted"])
         self.assertEqual(self.run_case(case, "--resume", "term.ck", cycles=cycles), self.run_case(case, cycles=cycles))
 
+    def test_a_cycle_that_does_not_come_is_told_of(self):
+        """There is no file then, which the next command would go on from; one that has passed already is no mistake."""
+        case = ("run", "-q", "--no-baselines", "--cycles", "10K", "sgemm@small")
+        text = "late.ck: warning: no state of cycle 11000 was saved: the run ended at cycle 10000"
+        self.assertIn(text, self.corun(*case, "--checkpoint", "late.ck@11K").stderr)
+        self.assertFalse((self.folder / "late.ck").exists())
+        self.assertEqual(self.corun(*case, "--checkpoint", "soon.ck@4K").stderr, "")
+        self.assertEqual(self.corun(*case, "--checkpoint", "soon.ck@4K", "--resume", "soon.ck").stderr, "")
+
     def refused(self, status, text, *arguments, cycles=CYCLES):
         done = self.corun("run", "-q", "--no-baselines", "--cycles", str(cycles), *arguments, status=status)
         self.assertIn(text, done.stderr)

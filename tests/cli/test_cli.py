@@ -1026,6 +1026,13 @@ class Predict(Command):
     def test_latencies_alone(self):
         self.assertNotIn("alone:", self.predict().stdout)
 
+    def test_small_thread_blocks(self):
+        """The warps of an SM are as many thread blocks of one size as they need to be."""
+        for most, points in ((256, [1, 2, 4, 8]), (128, [1, 2, 4, 8]), (96, [1, 2, 4, 6]), (32, [1, 2, 4, 8])):
+            self.run_command("predict", "--gpu", f"gtx980:sms=1,threads_per_sm=256,threads_per_tb={most}", "-q", "-j", "p.json")
+            latency = json.loads((self.folder / "p.json").read_text())["latency"]
+            self.assertEqual([point[0] for point in latency["coalesced"]["points"]], points)
+
     def test_wrong_usage(self):
         self.fails(USAGE, ["--cycles"], "predict", "-c", "0", "./work.yaml")
         self.fails(NOT_FOUND, ["no-such"], "predict", "-g", self.GPU, "no-such")

@@ -47,6 +47,13 @@ class Host(unittest.TestCase):
             self.assertLess(case["busiest_memory_load"], 1)
         self.assertEqual(results["host"]["cores"], 12)
 
+    def test_policies_that_are_given_one_by_one(self):
+        together, apart = (self.results("simulate", "-s", SERVICE, "-b", BATCH, *policies, *SMALL)["cases"]
+                           for policies in (("-p", "os,emu:margin=0.3,cache=off,heracles"),
+                                            ("--policy", "os", "--policy", "emu:margin=0.3,cache=off", "-p", "heracles")))
+        self.assertEqual([case["policy"] for case in apart], ["os", "emu:margin=0.3,cache=off", "heracles"])
+        self.assertEqual(apart, together)
+
     def test_the_same_digits_for_any_number_of_threads(self):
         texts = []
         for jobs in ("1", "2", "5"):
@@ -182,6 +189,8 @@ class Host(unittest.TestCase):
                 (("simulate",), USAGE, "nothing is to be simulated"),
                 (("simulat",), USAGE, "did you mean `simulate`?"),
                 ((), USAGE, "which COMMAND?"),
+                (("simulate", "-s", SERVICE, *["-p", "os"] * 17), USAGE, "more than 16 policies"),
+                (("simulate", "-s", SERVICE, "-p", "os,os", *["-p", "os"] * 15), USAGE, "more than 16 policies"),
                 (("simulate", "-s", SERVICE, "-p", "emo"), NOT_FOUND, "a host has no policy 'emo'; did you mean 'emu'?"),
                 (("simulate", "-s", SERVICE, "-p", "emu:margins=1"), ARGUMENT, "did you mean 'margin'?"),
                 (("simulate", "-s", SERVICE, "-p", "emu:margin=2"), ARGUMENT, "margin of policy emu is a number from 0 to 0.99, not '2'"),

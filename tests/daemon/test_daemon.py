@@ -1391,6 +1391,51 @@ class Tools(Daemon):
         self.assertEqual(self.end(process)[0], 0)
         self.stop_daemon()
 
+    def test_what_lies_at_the_socket(self):
+        """A file or folder there stays what it is, and so does the socket of a later corund when an earlier one ends."""
+        for make, kind in ((lambda: self.socket.write_text("precious"), pathlib.Path.is_file), (self.socket.mkdir, pathlib.Path.is_dir)):
+            make()
+            done = self.ask("daemon", "--simulate", "gtx980")
+            self.assertEqual(done.returncode, 13)
+            self.assertIn("what lies there is no socket, and stays", done.stderr)
+            self.assertTrue(kind(self.socket))
+            self.socket.rename(self.folder / kind.__name__)
+        self.assertEqual((self.folder / "is_file").read_text(), "precious")
+        first = self.start_daemon()
+        self.socket.unlink()
+        self.start_daemon()
+        first.terminate()
+        self.assertEqual(first.wait(20), 0)
+        self.assertEqual(self.ask("ps").returncode, 0)
+        self.stop_daemon()
+
+    def test_started_at_once(self):
+        """Of several that find the same socket of a killed one, one serves there."""
+        for _ in range(5):
+            with socket.socket(socket.AF_UNIX) as left:
+                left.bind(str(self.socket))
+            # Each is waited for: pylint: disable=consider-using-with
+            daemons = [subprocess.Popen([CORUN.parent / "corund", "--simulate", "gtx980"], env=self.environment, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(4)]
+            self.addCleanup(lambda these=daemons: [daemon.kill() for daemon in these])
+            self.wait_for(lambda these=daemons: sum(daemon.poll() is not None for daemon in these) == 3)
+            self.assertEqual(self.ask("ps").returncode, 0)
+            for daemon in daemons:
+                daemon.terminate()
+            self.assertEqual(sorted(daemon.wait(20) for daemon in daemons), [0, 13, 13, 13])
+            self.assertFalse(self.socket.exists())
+
+    def test_more_programs_than_a_gpu_has(self):
+        """The one beyond them is told why it gets no context."""
+        self.start_daemon("--expect", "never")  # time does not begin, and nobody ends
+        programs = [self.share(PROGRAMS / "vector_add") for _ in range(15)]
+        self.wait_for(lambda: len(self.clients()) == 15)
+        status, _, said = self.run_shared(PROGRAMS / "vector_add")
+        self.assertNotEqual(status, 0)
+        self.assertIn(b"the GPU has as many programs at a time as it can have", said)
+        self.stop_daemon()
+        self.assertNotIn(0, [self.end(program)[0] for program in programs])
+
     def test_mistakes(self):
         self.assertEqual(self.ask("ps").returncode, 5)
         self.assertEqual(self.ask("share", "--", PROGRAMS / "vector_add").returncode, 5)

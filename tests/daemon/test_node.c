@@ -702,9 +702,12 @@ static void test_limits(void **state)
     struct wire_none none = {0};
     struct wire_place place = {0};
     struct wire_done done = {0};
+    struct wire_message note;
     for (uint32_t i = 0; i <= CORUN_MAX_APPLICATIONS; i++) {
         say(session, WIRE_CONTEXT, &none, NULL, 0);
         work(rig);
+        if (i == CORUN_MAX_APPLICATIONS) /* why not */
+            assert_true(hear(session, WIRE_MESSAGE, &note));
         assert_true(hear(session, WIRE_PLACE, &place));
         assert_int_equal(place.status, i < CORUN_MAX_APPLICATIONS ? CORUN_OK : CORUN_LIMIT);
     }

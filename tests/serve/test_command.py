@@ -194,6 +194,7 @@ class Queue(unittest.TestCase):
         rows = [
             ([], USAGE, "a kernel is missing"),
             (["-a", "poisson:0", "tea"], USAGE, "poisson:RATE"),
+            (["-a", "poisson:1e-300", "tea"], USAGE, "from 0.01 to 1e+12 a second"),
             (["-a", "sometimes", "tea"], USAGE, "`sometimes`"),
             (["-t", "both", "tea"], USAGE, "`both`"),
             (["-n", "0", "tea"], USAGE, "--instances"),
