@@ -72,7 +72,7 @@ bench-launches: build ## what a launch of a CUDA program costs, in 100 000 of th
 	bench/launches.py $(BUILD)
 
 bench-split-kinds: build ## how well meet divides kinds of tasks that examples/split has not
-	cmake --build $(BUILD) --parallel $(JOBS) --target $(addprefix bench_split_,buffers convolution kmeans pricing rotation)
+	cmake --build $(BUILD) --parallel $(JOBS) --target $(addprefix bench_split_,buffers convolution kmeans pricing rotation uneven)
 	bench/split/kinds.py $(BUILD)
 
 fidelity: build ## how near the simulated GPUs are to real ones: the tables of docs/fidelity.md

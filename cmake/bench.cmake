@@ -29,7 +29,7 @@ target_link_libraries(bench_hardware_goals PRIVATE corun_client)
 target_include_directories(bench_hardware_approximations PRIVATE include src)
 
 # Kinds of tasks that examples/split has not, with the same frame; bench/split/kinds.py divides them. The tests run them in small, so they are in `all`.
-set(CORUN_SPLIT_KINDS buffers convolution kmeans pricing rotation)
+set(CORUN_SPLIT_KINDS buffers convolution kmeans pricing rotation uneven)
 set(CORUN_SPLIT_KINDS_FOLDER ${CMAKE_BINARY_DIR}/bench/split)
 foreach(name IN LISTS CORUN_SPLIT_KINDS)
   set(source ${CMAKE_SOURCE_DIR}/bench/split/${name})

@@ -27,7 +27,8 @@ ROWS = [("pricing --size=1000000", (M2090, V100), 3.9e-8),
         ("buffers --size=500000 --tell=0 --buffers=4", (V100,), 1.521e-7),
         ("buffers --size=500000 --tell=0 --buffers=8", (V100,), 1.521e-7),
         ("rotation --size=300000 --turns=32 --rounds=10", (V100,), 8.5e-8),
-        ("rotation --size=300000 --turns=32 --rounds=10 --kept=1", (V100,), 8.5e-8)]
+        ("rotation --size=300000 --turns=32 --rounds=10 --kept=1", (V100,), 8.5e-8),
+        *((f"uneven --size=131072 --least=40 --shape={shape}", (M2090,), each) for shape in range(1, 6) for each in (1e-7, 1e-8))]
 
 
 def run(build, program, gpu, settings):

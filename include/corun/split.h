@@ -93,6 +93,11 @@ struct corun_split_task {
      */
     double gpu_blocks;
     uint32_t gpu_block_threads;
+    /*
+     * Where the parameter `cpu_seconds` gives the CPU's time beside simulated GPUs, and iterations differ: how much work [begin, end) is, in mean iterations of the task.
+     * NULL: they do not. Strategies do not see it.
+     */
+    double (*work)(void *user, uint64_t begin, uint64_t end);
 };
 
 void *corun_split_gpu_stream(const struct corun_split_gpu *gpu); /* a CUstream */
@@ -172,6 +177,8 @@ struct corun_split_view {
     double expected
         [CORUN_SPLIT_MAX_DEVICES]; /* seconds that what `learned` gives it should take, by the last run; 0: not known */
     double
+        lately; /* iterations per second that the CPU has done of late, a sixteenth of the run or more; 0: not known */
+    double
         asks; /* of the CPU's function in the part that it computes: seconds from one question whether it is needed to the next; 0: it has not asked */
     double usual; /* seconds of the shortest run since the split was learned; 0: not known */
     double spent,
@@ -201,6 +208,8 @@ struct corun_split_decision {
      * has nothing else to do. If they are more than what is left, they are taken off the end of what the CPU has not begun; there may be less.
      */
     bool feed;
+    /* Mask of GPUs whose results need not gather: they go back now, where none is on its way. */
+    uint32_t deliver;
     /* The idle CPU computes the foremost iterations that are under way on a GPU. Who is first has computed them. */
     bool race;
     bool trial; /* of these, one granule only */

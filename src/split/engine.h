@@ -6,6 +6,7 @@
 #include "corun/split.h"
 
 #include "split/executor.h"
+#include "split/progress.h"
 #include "split/ranges.h"
 
 struct driver;
@@ -78,6 +79,8 @@ struct corun_split {
     uint32_t raced_device,
         raced_step; /* the CPU computes what this part of a GPU has not; raced_device CPU: it does not */
     struct device_account accounts[CORUN_SPLIT_MAX_DEVICES];
+    struct progress progress; /* of the CPU */
+    double left_to_cpu; /* when what a GPU had computed was left to the CPU for the first time; 0: never in this run */
     struct corun_split_result result;
 
     /* from run to run */
@@ -105,6 +108,21 @@ struct corun_split {
     double usual;         /* the shortest run since the split was learned */
 };
 
+/* The part of a device that is at `place` of what is under way there. */
+static inline struct corun_split_part *part_of(struct corun_split *split, uint32_t device, uint32_t place)
+{
+    return &split->steps.data[split->lines[device].steps[place]].part[device];
+}
+
+static inline bool is_busy(const struct corun_split *split, uint32_t device)
+{
+    return split->lines[device].count > 0;
+}
+
+/* What a strategy sees; notes what the CPU has done until now. */
+void view_fill(struct corun_split *split, struct corun_split_view *view);
+/* So many iterations of the CPU tell its rate, whatever its threads have begun and not done. */
+double view_enough(const struct corun_split *split);
 enum corun_status run_task(struct corun_split *split, struct corun_diagnostics *diagnostics);
 /* After a run: what its times say about the next one. */
 void learn(struct corun_split *split);

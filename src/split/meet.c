@@ -21,13 +21,18 @@
 
 #define CPU 0u
 
-enum { LATE = 2 };     /* who needs so many times what an earlier run, or the shortest part, has taken is late */
-enum { WAVES = 2 };    /* times what occupies a GPU: what is computed, and as much behind it */
+enum { LATE = 2 };          /* who needs so many times what an earlier run, or the shortest part, has taken is late */
+enum { WAVES = 2 };         /* times what occupies a GPU: what is computed, and as much behind it */
+enum { SHORT = 64 };        /* what takes so small a fraction of the time that has passed may be lost */
+enum { MOST_PIECES = 256 }; /* of what a GPU is to get yet */
+enum { GROWTH = 4 }; /* times what a GPU has done is the most that it is given next, for what comes may be heavier */
+static const double UNEVEN = 1.5; /* rates so many times apart are of iterations that differ */
 enum { HANDING = 20 }; /* a further piece of a GPU takes at least so many times what the host needs to enqueue it */
 
 /* What a strategy can tell of a device's work in this run. */
 struct record {
     uint64_t under_way, given; /* iterations */
+    double done;               /* of those that have ended */
     uint32_t ended, last;      /* parts; the step of the last one */
     bool raced;                /* something under way is needed by nobody any more */
     double rate;               /* iterations per second, of all its parts together */
@@ -55,10 +60,31 @@ static double rate_beside_others(const struct corun_split_view *view, uint32_t d
     return own->seconds > 0 ? sum / own->seconds : 0;
 }
 
+/* Iterations differ where a rate of late is far from that of the whole run; then the former says more of what comes next. */
+static double rate_of_late(double rate, double lately)
+{
+    return lately > 0 && (lately > UNEVEN * rate || UNEVEN * lately < rate) ? lately : rate;
+}
+
+/* Iterations per second of the parts that have begun since then; 0: none of them has ended. */
+static double gpu_lately(const struct corun_split_view *view, uint32_t device, double since)
+{
+    double begin = INFINITY, end = 0, done = 0;
+    for (uint32_t i = 0; i < view->step_count; i++) {
+        const struct corun_split_part *part = &view->steps[i].part[device];
+        if (part->busy || !part->done || !(part->seconds > 0) || start_of(part) < since)
+            continue;
+        begin = fmin(begin, start_of(part));
+        end = fmax(end, part->ended);
+        done += (double)part->done;
+    }
+    return done > 0 ? done / (end - begin) : 0;
+}
+
 static struct record record_of(const struct corun_split_view *view, uint32_t device)
 {
     struct record record = {.shortest = INFINITY};
-    double first = INFINITY, done = 0;
+    double first = INFINITY;
     for (uint32_t i = 0; i < view->step_count; i++) {
         const struct corun_split_part *part = &view->steps[i].part[device];
         record.given += part->end - part->begin;
@@ -71,12 +97,13 @@ static struct record record_of(const struct corun_split_view *view, uint32_t dev
         first = fmin(first, start_of(part));
         record.last_end = fmax(record.last_end, part->ended);
         record.shortest = fmin(record.shortest, part->seconds);
-        done += (double)part->done;
+        record.done += (double)part->done;
         record.last = i;
         record.ended++;
     }
     if (record.ended)
-        record.rate = fmax(done / (record.last_end - first), rate_beside_others(view, device, record.last));
+        record.rate = fmax(record.done / (record.last_end - first), rate_beside_others(view, device, record.last));
+    record.rate = rate_of_late(record.rate, gpu_lately(view, device, (first + record.last_end) / 2));
     return record;
 }
 
@@ -88,7 +115,7 @@ static double cpu_rate(const struct corun_split_view *view)
         done += (double)view->steps[i].part[CPU].done;
         seconds += view->steps[i].part[CPU].done ? view->steps[i].part[CPU].seconds : 0;
     }
-    return seconds > 0 ? done / seconds : 0;
+    return seconds > 0 ? rate_of_late(done / seconds, view->lately) : 0;
 }
 
 /* Seconds for which the CPU has computed a granule that it has not ended: a granule takes longer. */
@@ -188,7 +215,9 @@ static double first_part(const struct corun_split_view *view, uint32_t device, c
     if (all <= most) /* not in pieces: a small last one would begin when all others end */
         return fmin(small_piece(view, device, all / gpus), all / gpus - given);
     double wanted = fmin(fmax(waves, all / 8), all / gpus);
-    double part = fmin(wanted / 4, wanted - given);
+    /* The first piece tells soon how fast the GPU is; those behind it are quarters, too, unless these move so little that a copy is mostly latency. */
+    double worth = given > 0 ? (double)view->piece[device] / 4 : 0;
+    double part = fmin(fmax(wanted / 4, worth), wanted - given);
     if (view->handing[device] > 0) /* the second piece keeps the GPU busy while the host hears of the first */
         part = fmin(given > 0 ? wanted : wanted / 3, wanted - given);
     return smaller_if_known(part, view->piece[device]);
@@ -364,24 +393,30 @@ static double last_part(const struct corun_split_view *view, const struct line *
 }
 
 /*
- * Each part has copies of its own, and each copy a latency. A part that was moved longer than it was computed is too small, unless all are: a piece is no smaller than the
- * smallest that is known not to be, or else moves copy_bytes. 0: nothing says so.
+ * Each part has copies of its own, and each copy a latency. A part that was moved longer than it was computed is too small, unless all are: a piece is no smaller than what is
+ * computed as long as the largest of these was moved, nor than the smallest that is known not to be one of them, unless it moves copy_bytes. 0: nothing says so.
  */
 static double least_of_copies(const struct corun_split_view *view, uint32_t device)
 {
-    uint64_t moved = 0,
-             computed = view->piece[device]; /* the largest of the former, the smallest of the latter beyond it */
+    const struct corun_split_part *moved = NULL; /* the largest of the former */
+    double least = (double)view->piece[device];
     for (uint32_t i = 0; i < view->step_count; i++) {
         const struct corun_split_part *part = &view->steps[i].part[device];
-        if (part->done > moved && part->copy_seconds > part->seconds / 2)
-            moved = part->done;
+        if (part->copy_seconds > part->seconds / 2 && (!moved || part->done > moved->done))
+            moved = part;
     }
-    for (uint32_t i = 0; i < view->step_count && moved; i++) {
+    if (!moved)
+        return 0;
+    double computing = moved->seconds - moved->copy_seconds,
+           enough = 2 * (double)moved->done * moved->copy_seconds / computing;
+    least = computing > 0 && (!(least > 0) || enough < least) ? enough : least;
+    for (uint32_t i = 0; i < view->step_count; i++) {
         const struct corun_split_part *part = &view->steps[i].part[device];
-        if (part->done > moved && part->copy_seconds <= part->seconds / 2 && (!computed || part->done < computed))
-            computed = part->done;
+        if (part->done > moved->done && part->copy_seconds <= part->seconds / 2 &&
+            (!(least > 0) || (double)part->done < least))
+            least = (double)part->done;
     }
-    return moved ? (double)computed : 0;
+    return least;
 }
 
 /*
@@ -407,6 +442,15 @@ static double least_of_fixed(const struct corun_split_view *view, uint32_t devic
     double each = (large->seconds - small->seconds) / (double)(large->done - small->done);
     double fixed = small->seconds - each * (double)small->done;
     return each > 0 && fixed > 0 ? HANDING * fixed / each : 0;
+}
+
+/*
+ * Nothing tells how much occupies a GPU: twice the last part, if that has hardly taken longer than the shortest. 0: it has.
+ */
+static double doubled_part(const struct corun_split_view *view, uint32_t device, const struct record *record)
+{
+    const struct corun_split_part *last = &view->steps[record->last].part[device];
+    return view->full[device] || last->seconds > 2 * record->shortest ? 0 : 2 * (double)last->done;
 }
 
 /* So that a GPU and all others end together. */
@@ -452,7 +496,9 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
     double fixed = smaller_if_known(least_of_fixed(view, device), view->piece[device]);
     double copies = fmax(least_of_copies(view, device), fixed);
     double piece = fmax(fmax(waves / 4, copies), shortest_piece * record->rate);
-    double least = fmax(fmax(waves / 8, copies), HANDING * view->handing[device] * record->rate);
+    double least = fmax(fmax(waves / 8, copies), fmax(balanced / MOST_PIECES, doubled_part(view, device, record)));
+    least = fmax(fmin(least, GROWTH * record->done), HANDING * view->handing[device] * record->rate);
+    least = fmax(least, (double)view->granularity);
     return fmin(balanced, fmax(least, fmin(balanced / 2, piece)));
 }
 
@@ -628,7 +674,7 @@ static void race_or_hold(const struct corun_split_view *view, const struct corun
         decision->trial = !(rate > 0);
         return;
     }
-    if (!(view->now < late) || (rate > 0 && view->now + needed / rate < gpus.latest))
+    if (granule <= view->now / SHORT || !(view->now < late) || (rate > 0 && view->now + needed / rate < gpus.latest))
         return;
     if ((own && give_up_in_time(view, gpus.earliest, late, decision)) || !(rate > 0) || isinf(late))
         return;
@@ -665,6 +711,40 @@ static uint32_t relief_of(const struct corun_split_view *view, struct corun_spli
     return 0;
 }
 
+/*
+ * An idle GPU has got nothing of what is open, for the CPU should have done that first: somebody looks again when half of it should be done, or the granules that
+ * the CPU has begun. Iterations may be heavier there than the CPU's so far. 0: there is nothing to look for.
+ */
+static double look_again(const struct corun_split_view *view, uint64_t open)
+{
+    double rate = cpu_rate(view), granules = (double)view->granularity * fmax(1, view->threads);
+    bool idle = false;
+    for (uint32_t d = 1; d < view->device_count; d++)
+        idle = idle || (view->usable[d] && !view->queued[d] && !view->stale[d] && record_of(view, d).ended);
+    if (!idle || !(rate > 0) || !view->busy[CPU])
+        return 0;
+    return view->now + fmax(fmax((double)open / 2, granules) / rate, 1e-6 * view->parameters->chunk_us);
+}
+
+/*
+ * What a GPU has computed goes back beside other work, as long as there is enough of that even if the GPUs are as fast as they can be: a copy that is under way when all is
+ * computed would be in the way of the last one.
+ */
+static uint32_t deliveries(const struct corun_split_view *view, uint64_t open)
+{
+    double left = (double)open, rate = view->busy[CPU] ? cpu_rate(view) : 0;
+    uint32_t mask = 0;
+    for (uint32_t d = 1; d < view->device_count; d++) {
+        struct record record = record_of(view, d);
+        left += (double)record.under_way;
+        rate += record.ended ? highest_rate(view, d, &record) : 0;
+    }
+    for (uint32_t d = 1; d < view->device_count; d++)
+        if (view->latency[d] > 0 && left > view->latency[d] * rate)
+            mask |= 1u << d;
+    return mask;
+}
+
 void strategy_meet(const struct corun_split_view *view, struct corun_split_decision *decision)
 {
     if (!strategy_busy(view) && strategy_give_only(view, decision))
@@ -688,7 +768,10 @@ void strategy_meet(const struct corun_split_view *view, struct corun_split_decis
         race_or_hold(view, own, decision);
     if (own && !races)
         decision->relief = relief_of(view, decision, open);
+    if (own && !races && !given && !decision->relief && !(decision->wake > 0))
+        decision->wake = look_again(view, open);
     strategy_fetch(view, decision);
+    decision->deliver = deliveries(view, open);
     decision->feed = true;
     decision->again = given > 0 || decision->relief;
     bool learned = false;

@@ -25,16 +25,6 @@ static double now(struct corun_split *split)
     return split->executor->operations->now(split->executor);
 }
 
-static struct corun_split_part *part_of(struct corun_split *split, uint32_t device, uint32_t place)
-{
-    return &split->steps.data[split->lines[device].steps[place]].part[device];
-}
-
-static bool is_busy(const struct corun_split *split, uint32_t device)
-{
-    return split->lines[device].count > 0;
-}
-
 /* Whether a device still computes or delivers anything that is needed. */
 static bool is_needed(struct corun_split *split, uint32_t device)
 {
@@ -63,57 +53,6 @@ static void leave_deliveries(struct deliveries *deliveries)
     deliveries->count--;
     memmove(deliveries->ranges, deliveries->ranges + 1, deliveries->count * sizeof deliveries->ranges[0]);
     memmove(deliveries->starts, deliveries->starts + 1, deliveries->count * sizeof deliveries->starts[0]);
-}
-
-static void fill_view(struct corun_split *split, struct corun_split_view *view)
-{
-    *view = (struct corun_split_view){.iterations = split->result.iterations,
-                                      .left = ranges_total(&split->left),
-                                      .granularity = split->task.granularity,
-                                      .now = now(split),
-                                      .threads = split->threads,
-                                      .device_count = split->device_count,
-                                      .step_count = (uint32_t)split->steps.count,
-                                      .steps = split->steps.data,
-                                      .learned = split->knows ? split->learned : NULL,
-                                      .parameters = &split->parameters,
-                                      .user = split->strategy_user};
-    view->keeps = split->keeps;
-    view->block = split->task.gpu_blocks > 0 ? (uint64_t)(1 / split->task.gpu_blocks + 0.5) : 0;
-    view->spent = split->spent;
-    view->wasted = split->wasted;
-    view->may_race = split->may_race;
-    view->usual = split->knows ? split->usual : 0;
-    view->asks = is_busy(split, CPU) ? split->executor->operations->asks(split->executor) : 0;
-    for (uint32_t d = 0; d < split->device_count; d++) {
-        const struct corun_split_gpu *gpu = d && !split->rates ? split->gpus[d - 1] : NULL;
-        view->usable[d] = split->usable[d];
-        view->busy[d] = is_busy(split, d);
-        view->queued[d] = split->lines[d].count;
-        view->most[d] = gpu ? MOST_PARTS : split->rates && split->rates[d].most ? split->rates[d].most : 1;
-        view->stale[d] = split->executor->operations->stale(split->executor, d) > 0;
-        view->handing[d] = split->handing[d];
-        view->moving[d] = split->moves[d].each;
-        view->moving_start[d] = split->moves[d].start;
-        view->held[d] = split->held[d];
-        view->setup[d] = split->setup[d];
-        view->expected[d] = split->knows ? split->expected[d] : 0;
-        view->fetches[d] = split->fetches[d];
-        view->fetched_at[d] = split->fetched_at[d];
-        view->given[d] = split->given[d];
-        view->delivery[d] = split->deliveries[d].seconds > 0 ? split->deliveries[d].seconds : split->latency[d];
-        view->flat[d] = split->rates ? split->rates[d].flat : gpu ? gpu_flat(gpu) : 0;
-        view->full[d] = gpu ? gpu_full(gpu) : 0;
-        view->piece[d] = gpu ? gpu_piece(gpu) : 0;
-        view->again[d] = gpu ? gpu_again(gpu) : 0;
-        view->returning[d] = split->returning[d];
-        view->latency[d] = split->latency[d];
-        for (uint32_t i = 0; i < split->lines[d].count; i++)
-            part_of(split, d, i)->seconds = view->now - split->steps.data[split->lines[d].steps[i]].start;
-        if (is_busy(split, d))
-            part_of(split, d, 0)->done =
-                split->executor->operations->progress(split->executor, d, &part_of(split, d, 0)->seconds);
-    }
 }
 
 static enum corun_status check(struct corun_split *split, const struct asking *asked,
@@ -369,15 +308,24 @@ static double cpu_seconds(struct corun_split *split, uint64_t iterations)
         done += part->busy ? done_by_cpu(split) : part->done;
         seconds += part->busy ? time - split->steps.data[i].start : part->done ? part->seconds : 0;
     }
-    double rounds = ceil((double)iterations / (double)round);
-    return done ? rounds * (double)round * seconds / (double)done : INFINITY;
+    double rounds = ceil((double)iterations / (double)round), each = done ? seconds / (double)done : INFINITY;
+    double lately = progress_rate(&split->progress, seconds, (double)done, view_enough(split));
+    return rounds * (double)round * (lately > 0 ? fmax(each, 1 / lately) : each);
 }
 
-/* The CPU computes everything before any result of a GPU can arrive. */
+/*
+ * The CPU computes everything before any result of a GPU can arrive. That saves a copy's latency at most, and costs what the GPU has computed if iterations are heavier
+ * than those that told the CPU's rate: it has to be more than a fiftieth of the run, and is believed once.
+ */
 static bool is_sooner_on_cpu(struct corun_split *split, uint32_t device)
 {
-    return split->latency[device] > 0 && split->usable[CPU] && split->may_race &&
-           cpu_seconds(split, open_iterations(split)) < split->latency[device];
+    double latency = split->latency[device], time = now(split);
+    bool believed = split->left_to_cpu > 0 && time > split->left_to_cpu + latency;
+    bool sooner = !believed && latency > time / 50 && split->usable[CPU] && split->may_race &&
+                  cpu_seconds(split, open_iterations(split)) < latency;
+    if (sooner && !(split->left_to_cpu > 0))
+        split->left_to_cpu = time;
+    return sooner;
 }
 
 /* A GPU has computed a part that the CPU is computing, too, and has done before the results could be here. */
@@ -501,10 +449,10 @@ static enum corun_status note_delivery(struct corun_split *split, const struct e
 }
 
 /*
- * Results go back when enough of them have gathered, or their GPU has nothing else to do; or nothing is on its way back, where other parts may be moving
+ * Results go back when enough of them have gathered, or their GPU has nothing else to do, or the strategy says so; or nothing is on its way back, where other parts may be moving
  * `kept` bytes, which takes longer than the way back.
  */
-static void begin_deliveries(struct corun_split *split)
+static void begin_deliveries(struct corun_split *split, const struct corun_split_decision *decision)
 {
     for (uint32_t d = 1; d < split->device_count; d++) {
         struct ranges *computed = &split->computed[d];
@@ -516,7 +464,8 @@ static void begin_deliveries(struct corun_split *split)
             continue;
         struct range first = computed->list.data[0];
         bool moves = split->keeps && split->ahead && !back->count;
-        if (!idle && !moves &&
+        bool wanted = decision->deliver >> d & 1u && !back->count;
+        if (!idle && !moves && !wanted &&
             bytes_written(&split->task, first.begin, first.end) < GATHERED * split->parameters.copy_bytes)
             continue;
         (void)ranges_take(computed, first.end - first.begin, false);
@@ -597,7 +546,7 @@ static enum corun_status ask(struct corun_split *split, struct asking *asked, st
     double before = clock_thread_seconds();
     if (!leave_to_cpu(split))
         return CORUN_MEMORY;
-    fill_view(split, &asked->view);
+    view_fill(split, &asked->view);
     asked->decision = (struct corun_split_decision){.variance = -1};
     split->strategy(&asked->view, &asked->decision);
     enum corun_status status = check(split, asked, diagnostics);
@@ -615,7 +564,7 @@ static enum corun_status ask(struct corun_split *split, struct asking *asked, st
         (void)(gives_up ? split->executor->operations->stop : split->executor->operations->recall)(split->executor);
     }
     if (status == CORUN_OK) {
-        begin_deliveries(split);
+        begin_deliveries(split, &asked->decision);
         begin_fetches(split, &asked->decision);
     }
     split->result.deciding_seconds += clock_thread_seconds() - before;
@@ -735,6 +684,8 @@ enum corun_status run_task(struct corun_split *split, struct corun_diagnostics *
         split->fetched_at[d] = fmax(0, split->fetched_at[d] - result->seconds);
     find_held(split);
     memset(split->patient_until, 0, sizeof split->patient_until);
+    split->progress.count = 0;
+    split->left_to_cpu = 0;
     split->raced_device = CPU;
     result->run++;
     result->reused = false;

@@ -254,7 +254,7 @@ static uint64_t stop_by_table(struct virtual *v, struct place *place)
     uint64_t done = done_by_table(v, place, passed);
     double ends = place->start + fmin(table_seconds(v, CPU, place->begin, place->begin + begun_by_table(v, place)),
                                       asks * ceil(passed / asks));
-    if (place->recalled || place->event.status != CORUN_OK)
+    if (place->event.status != CORUN_OK || place->event.time <= v->now)
         return place->event.part.done;
     place->event.part.done = done;
     place->event.part.seconds = ends - place->start;
@@ -277,14 +277,41 @@ static uint64_t recall(struct executor *executor)
     return place->event.part.done;
 }
 
+/* Where a parameter says how long a mean iteration takes the CPU. */
+static double rated_seconds(const struct virtual *v, uint64_t begin, uint64_t end)
+{
+    const struct corun_split_task *task = &v->split->task;
+    double work = task->work && end > begin ? task->work(task->user, begin, end) : (double)(end - begin);
+    return v->split->parameters.cpu_seconds / fmax(1, v->split->threads) * work;
+}
+
+/* The most whole granules from `begin` on, up to `end`, that the CPU completes in a time by that parameter. */
+static uint64_t rated_granules(const struct virtual *v, uint64_t begin, uint64_t end, double seconds)
+{
+    uint64_t granularity = v->split->task.granularity, low = 0, high = (end - begin) / granularity;
+    double each = rated_seconds(v, begin, begin + granularity), granules = floor(seconds / each * (1 + 1e-9));
+    if (!v->split->task.work)
+        return granules < (double)high ? (uint64_t)granules : high;
+    while (low < high) {
+        uint64_t middle = low + (high - low + 1) / 2;
+        if (rated_seconds(v, begin, begin + middle * granularity) <= seconds * (1 + 1e-9))
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
 /* What the measured CPU has completed by now; it has begun more. */
 static uint64_t completed(const struct virtual *v, const struct place *place)
 {
-    double each = v->split->parameters.cpu_seconds / v->split->threads, granule = (double)v->split->task.granularity;
-    if (!(each > 0))
+    if (!(v->split->parameters.cpu_seconds > 0))
         return place->before;
-    double granules = floor((v->now - place->start) / (each * granule) * (1 + 1e-9));
-    return granules * granule < (double)place->done ? (uint64_t)granules * v->split->task.granularity : place->done;
+    uint64_t end = place->begin + place->done;
+    double passed = v->now - place->start, all = rated_seconds(v, place->begin, end);
+    if (passed * (1 + 1e-9) >= all)
+        return place->done;
+    return rated_granules(v, place->begin, end, passed) * v->split->task.granularity;
 }
 
 /*
@@ -371,12 +398,14 @@ static uint32_t stale(struct executor *executor, uint32_t device)
 static struct team_result run_by_rate(struct virtual *v, struct place *place, double limit)
 {
     uint64_t begin = place->begin + place->done, granularity = v->split->task.granularity, end = place->end;
-    double each = v->split->parameters.cpu_seconds / v->split->threads;
-    double granules = limit > 0 ? fmax(1, ceil(limit / (each * (double)granularity) * (1 - 1e-9))) : INFINITY;
-    if (granules * (double)granularity < (double)(end - begin))
-        end = begin + (uint64_t)granules * granularity;
+    if (limit > 0) {
+        uint64_t granules = rated_granules(v, begin, end, limit);
+        if (!granules || rated_seconds(v, begin, begin + granules * granularity) < limit * (1 - 1e-9))
+            granules++;
+        end = granules < (end - begin + granularity - 1) / granularity ? begin + granules * granularity : end;
+    }
     struct team_result result = split_team_run(v->split->team, begin, end, 0, false);
-    result.seconds = each * (double)result.done;
+    result.seconds = rated_seconds(v, begin, begin + result.done);
     return result;
 }
 
@@ -453,13 +482,12 @@ static void consider(struct place *place, struct place **next, double *time)
 static double end_of_cpu(const struct virtual *v)
 {
     const struct place *place = &v->desks[CPU].parts[0];
-    double each = v->split->parameters.cpu_seconds / fmax(1, v->split->threads);
-    if (v->split->rates || !v->desks[CPU].count || !(each > 0))
+    if (v->split->rates || !v->desks[CPU].count || !(v->split->parameters.cpu_seconds > 0))
         return INFINITY;
     if (place->known)
         return place->event.time;
-    double left = place->recalled ? 0 : (double)(place->end - place->begin - place->done);
-    return fmax(v->now, place->start + place->seconds + each * left);
+    double left = place->recalled ? 0 : rated_seconds(v, place->begin + place->done, place->end);
+    return fmax(v->now, place->start + place->seconds + left);
 }
 
 /* What ends first, at `time` or before; NULL: nothing does. */
