@@ -494,11 +494,12 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
     }
     double shortest_piece = fmax(1e-6 * view->parameters->chunk_us, HANDING * view->handing[device]);
     double fixed = smaller_if_known(least_of_fixed(view, device), view->piece[device]);
-    double copies = fmax(least_of_copies(view, device), fixed);
-    double piece = fmax(fmax(waves / 4, copies), shortest_piece * record->rate);
-    double least = fmax(fmax(waves / 8, copies), fmax(balanced / MOST_PIECES, doubled_part(view, device, record)));
-    least = fmax(fmin(least, GROWTH * record->done), HANDING * view->handing[device] * record->rate);
-    least = fmax(least, (double)view->granularity);
+    double copies = least_of_copies(view, device), host = HANDING * view->handing[device] * record->rate;
+    double piece = fmax(fmax(waves / 4, fmax(copies, fixed)), shortest_piece * record->rate);
+    double least = fmax(fixed, fmax(balanced / MOST_PIECES, doubled_part(view, device, record)));
+    /* Thread blocks that do not occupy the GPU run side by side, and what is mostly moved takes as long as its bytes do: these need not grow slowly. */
+    double sure = fmax(fmax(waves / 8, copies), fmax(host, (double)view->granularity));
+    least = fmax(fmin(least, GROWTH * record->done), sure);
     return fmin(balanced, fmax(least, fmin(balanced / 2, piece)));
 }
 
@@ -674,7 +675,8 @@ static void race_or_hold(const struct corun_split_view *view, const struct corun
         decision->trial = !(rate > 0);
         return;
     }
-    if (granule <= view->now / SHORT || !(view->now < late) || (rate > 0 && view->now + needed / rate < gpus.latest))
+    if ((!view->keeps && granule <= view->now / SHORT) || !(view->now < late) ||
+        (rate > 0 && view->now + needed / rate < gpus.latest))
         return;
     if ((own && give_up_in_time(view, gpus.earliest, late, decision)) || !(rate > 0) || isinf(late))
         return;
