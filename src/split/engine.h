@@ -120,9 +120,9 @@ static inline bool is_busy(const struct corun_split *split, uint32_t device)
 }
 
 /* What a strategy sees; notes what the CPU has done until now. */
-void view_fill(struct corun_split *split, struct corun_split_view *view);
+void split_view_fill(struct corun_split *split, struct corun_split_view *view);
 /* So many iterations of the CPU tell its rate, whatever its threads have begun and not done. */
-double view_enough(const struct corun_split *split);
+double split_view_enough(const struct corun_split *split);
 enum corun_status run_task(struct corun_split *split, struct corun_diagnostics *diagnostics);
 /* After a run: what its times say about the next one. */
 void learn(struct corun_split *split);

@@ -6,7 +6,6 @@
 #include "split/engine.h"
 
 #include "split/clock.h"
-#include "split/gpu.h"
 #include "split/repeat.h"
 
 #include <assert.h>
@@ -309,7 +308,7 @@ static double cpu_seconds(struct corun_split *split, uint64_t iterations)
         seconds += part->busy ? time - split->steps.data[i].start : part->done ? part->seconds : 0;
     }
     double rounds = ceil((double)iterations / (double)round), each = done ? seconds / (double)done : INFINITY;
-    double lately = progress_rate(&split->progress, seconds, (double)done, view_enough(split));
+    double lately = progress_rate(&split->progress, seconds, (double)done, split_view_enough(split));
     return rounds * (double)round * (lately > 0 ? fmax(each, 1 / lately) : each);
 }
 
@@ -546,7 +545,7 @@ static enum corun_status ask(struct corun_split *split, struct asking *asked, st
     double before = clock_thread_seconds();
     if (!leave_to_cpu(split))
         return CORUN_MEMORY;
-    view_fill(split, &asked->view);
+    split_view_fill(split, &asked->view);
     asked->decision = (struct corun_split_decision){.variance = -1};
     split->strategy(&asked->view, &asked->decision);
     enum corun_status status = check(split, asked, diagnostics);

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-double view_enough(const struct corun_split *split)
+double split_view_enough(const struct corun_split *split)
 {
     return 4.0 * (double)split->task.granularity * fmax(1, split->threads);
 }
@@ -19,12 +19,12 @@ static double cpu_lately(struct corun_split *split)
         seconds += part->seconds;
         done += (double)part->done;
     }
-    double rate = progress_rate(&split->progress, seconds, done, view_enough(split));
+    double rate = progress_rate(&split->progress, seconds, done, split_view_enough(split));
     progress_note(&split->progress, seconds, done);
     return rate;
 }
 
-void view_fill(struct corun_split *split, struct corun_split_view *view)
+void split_view_fill(struct corun_split *split, struct corun_split_view *view)
 {
     *view = (struct corun_split_view){.iterations = split->result.iterations,
                                       .left = ranges_total(&split->left),
