@@ -175,7 +175,8 @@ struct corun_limits {
 /*
  * Runs until a limit is reached or every application has left or stopped. An application that faults, deadlocks or is caught by the
  * watchdog is stopped and the others continue: its status is in its results and a diagnostic has the message. Returns OK unless
- * the run as a whole could not continue (POLICY, also for what the policy does at its end; MEMORY), LIMIT if a launch can never fit an SM.
+ * the run as a whole could not continue (POLICY, also for what the policy does at its end, and where it starves for ever whose instructions the run waits
+ * for, WATCHDOG if that is without a policy; MEMORY), LIMIT if a launch can never fit an SM.
  */
 enum corun_status corun_gpu_run(struct corun_gpu *gpu, const struct corun_limits *limits,
                                 struct corun_diagnostics *list);

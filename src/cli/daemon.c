@@ -152,7 +152,6 @@ static enum corun_status run_daemon(void *user)
     struct daemon_setup *daemon = user;
     struct node *node = NULL;
     char version[HANDOVER_TEXT_BYTES];
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not become longer is as a disk that is full */
     enum corun_status status = daemon_read(daemon);
     if (status == CORUN_OK && daemon_is_hardware(daemon)) {
         status = daemon_run_hardware(daemon);

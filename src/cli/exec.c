@@ -181,6 +181,7 @@ static void set_together(struct exec_options *exec, struct argp_state *state)
     together->profile = program->profile;
     region_set(program, state, &exec->command);
     struct program first = {.functional = program->functional,
+                            .timed_kernel = program->timed_kernel,
                             .region = program->region,
                             .patience = program->patience,
                             .name = program->name,
@@ -401,6 +402,8 @@ static enum corun_status run_in_folder(struct exec_options *exec, struct program
     bool has_run = status == CORUN_OK;
     if (has_run)
         status = program_records_read(exec->folder, exec->command.arena, exec->command.list, record);
+    if (has_run && status == CORUN_OK)
+        region_judge(&exec->program, record, 0, record->processes, exec->command.list);
     program_folder_remove(exec->folder);
     guard_end(&exec->program.guard);
     enum corun_status reported =
@@ -432,11 +435,14 @@ static enum corun_status judge(const struct exec_options *exec, const struct pro
 
 /* ---- several programs ---- */
 
-/* The status is that of the first one that has not ended well. */
-static void note_ends(struct exec_options *exec, const struct program_sharing *sharing)
+/* The status is that of the first one that has not ended well; what could not be timed is told of. */
+static void note_ends(struct exec_options *exec, const struct program_record *record,
+                      const struct program_sharing *sharing)
 {
     for (uint32_t i = 0; i < sharing->count; i++) {
         const struct program_share *share = &sharing->programs[i];
+        region_judge(&exec->together.programs.data[i], record, share->first_process, share->processes,
+                     exec->command.list);
         if (!share->exit_status)
             continue;
         (void)corun_report(exec->command.list, CORUN_OK, CORUN_NOWHERE, "%s has ended with status %d", share->row.name,
@@ -453,7 +459,7 @@ static enum corun_status run_together(struct exec_options *exec, struct program_
     struct together *together = &exec->together;
     struct program_sharing sharing = {0};
     enum corun_status status = together_run(together, record, &sharing);
-    note_ends(exec, &sharing);
+    note_ends(exec, record, &sharing);
     enum corun_status reported = sharing.count ? report(exec, record, &sharing) : CORUN_OK;
     status = status == CORUN_OK ? reported : status;
     if (status == CORUN_OK && together->out_of_time)

@@ -81,8 +81,12 @@ static enum corun_status print_table(const struct predictor *predictor, struct a
         for (uint32_t t = 0; t < PREDICTOR_TARGETS; t++) {
             enum predictor_target target = (enum predictor_target)t;
             bool chosen = predictor_chosen(predictor, target) == (enum predictor_kind)kind;
-            columns_set(columns, 1 + t, chosen ? PAINT_GOOD : PAINT_NONE, "%s%.4f", chosen ? "* " : "",
-                        predictor_r2(predictor, (enum predictor_kind)kind, target));
+            const char *mark = chosen ? "* " : "";
+            if (predictor_has_r2(predictor, target))
+                columns_set(columns, 1 + t, chosen ? PAINT_GOOD : PAINT_NONE, "%s%.4f", mark,
+                            predictor_r2(predictor, (enum predictor_kind)kind, target));
+            else /* those to judge by are all alike */
+                columns_set(columns, 1 + t, chosen ? PAINT_GOOD : PAINT_NONE, "%snot defined", mark);
         }
     }
     fprintf(stream, "%zu samples to learn from, %zu to judge by; * is what predictions take\n\n", learned, held_out);

@@ -69,6 +69,23 @@ static void keep_standard_streams(void)
     }
 }
 
+static void pass_over(int number)
+{
+    (void)number;
+}
+
+/*
+ * A file that may not become longer is as a disk that is full: a failed write, which says where. Not SIG_IGN: programs that we start would have that, too,
+ * and a handler ends with exec.
+ */
+static void bear_file_limits(void)
+{
+    struct sigaction before, action = {.sa_handler = pass_over, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    if (sigaction(SIGXFSZ, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+        (void)sigaction(SIGXFSZ, &action, NULL);
+}
+
 int command_dispatch(const char *name, int argc, char **argv)
 {
     const char *names[COMMAND_COUNT];
@@ -93,7 +110,8 @@ int main(int argc, char **argv)
 {
     keep_standard_streams();
     signal(SIGPIPE, SIG_IGN); /* a pipe that nobody reads any more is a failed write, found by output_guard */
-    setlocale(LC_CTYPE, "");  /* numbers stay as they are in every locale */
+    bear_file_limits();
+    setlocale(LC_CTYPE, ""); /* numbers stay as they are in every locale */
     output_guard();
     argp_err_exit_status = corun_status_exit(CORUN_USAGE);
     const char *slash = argc ? strrchr(argv[0], '/') : NULL;

@@ -91,6 +91,30 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     return 0;
 }
 
+/*
+ * A value as text. What would end before its end, bytes and texts with a zero in them, is written as SQL has it: X'00FF', in *made, which is the caller's to
+ * free. NULL when out of memory, and of NULL.
+ */
+static const char *value_text(sqlite3_stmt *statement, int column, char **made)
+{
+    int type = sqlite3_column_type(statement, column);
+    const char *text = type == SQLITE_BLOB ? NULL : (const char *)sqlite3_column_text(statement, column);
+    const uint8_t *data = type == SQLITE_BLOB ? sqlite3_column_blob(statement, column) : (const uint8_t *)text;
+    size_t bytes = (size_t)sqlite3_column_bytes(statement, column);
+    *made = NULL;
+    if (type == SQLITE_NULL || (text && strlen(text) == bytes))
+        return text;
+    if (((bytes || type != SQLITE_BLOB) && !data) || !(*made = malloc(2 * bytes + sizeof "X''")))
+        return NULL;
+    char *end = stpcpy(*made, "X'");
+    for (size_t i = 0; i < bytes; i++) {
+        *end++ = "0123456789ABCDEF"[data[i] >> 4];
+        *end++ = "0123456789ABCDEF"[data[i] & 15];
+    }
+    memcpy(end, "'", sizeof "'");
+    return *made;
+}
+
 static void print_csv_field(const char *text)
 {
     if (!strpbrk(text, ",\"\r\n")) {
@@ -106,27 +130,40 @@ static void print_csv_field(const char *text)
     putchar('"');
 }
 
-static void print_csv_row(sqlite3_stmt *statement, int count, bool heading)
+/* False when out of memory. */
+static bool print_csv_row(sqlite3_stmt *statement, int count, bool heading)
 {
     for (int c = 0; c < count; c++) {
-        const char *text =
-            heading ? sqlite3_column_name(statement, c) : (const char *)sqlite3_column_text(statement, c);
+        char *made = NULL;
+        const char *text = heading ? sqlite3_column_name(statement, c) : value_text(statement, c, &made);
         if (c)
             putchar(',');
+        if (!text && !heading && sqlite3_column_type(statement, c) != SQLITE_NULL)
+            return false;
         print_csv_field(text ? text : "");
+        free(made);
     }
     fputs("\r\n", stdout);
+    return true;
 }
 
-static void add_row(struct columns *columns, sqlite3_stmt *statement, int count)
+/* False when out of memory. */
+static bool add_row(struct columns *columns, sqlite3_stmt *statement, int count)
 {
     columns_row(columns);
     for (int c = 0; c < count; c++) {
-        if (sqlite3_column_type(statement, c) == SQLITE_FLOAT)
+        int type = sqlite3_column_type(statement, c);
+        char *made = NULL;
+        const char *text = type == SQLITE_FLOAT || type == SQLITE_NULL ? "" : value_text(statement, c, &made);
+        if (!text)
+            return false;
+        if (type == SQLITE_FLOAT)
             columns_set(columns, (uint32_t)c, PAINT_NONE, "%.6g", sqlite3_column_double(statement, c));
-        else if (sqlite3_column_type(statement, c) != SQLITE_NULL)
-            columns_set(columns, (uint32_t)c, PAINT_NONE, "%s", (const char *)sqlite3_column_text(statement, c));
+        else
+            columns_set(columns, (uint32_t)c, PAINT_NONE, "%s", text);
+        free(made);
     }
+    return true;
 }
 
 /* Numbers flush right, texts flush left, as the first row has them. */
@@ -156,12 +193,12 @@ static int print_rows(struct query_options *query, sqlite3_stmt *statement, enum
     struct columns *columns =
         query->csv ? NULL : begin_table(query->command.arena, statement, count, code == SQLITE_ROW);
     if (query->csv)
-        print_csv_row(statement, count, true);
+        (void)print_csv_row(statement, count, true);
     for (uint32_t rows = 0; code == SQLITE_ROW; code = sqlite3_step(statement)) {
-        if (query->csv)
-            print_csv_row(statement, count, false);
-        else if (rows++ < ROWS_MAX)
-            add_row(columns, statement, count);
+        if (query->csv || rows++ < ROWS_MAX)
+            *status = (query->csv ? print_csv_row(statement, count, false) : add_row(columns, statement, count))
+                          ? CORUN_OK
+                          : CORUN_MEMORY;
         else
             *status = corun_report(query->command.list, CORUN_USAGE, CORUN_NOWHERE,
                                    "more than %u rows do not fit a table: take --csv, or LIMIT", ROWS_MAX);

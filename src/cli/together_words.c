@@ -15,13 +15,39 @@ static const struct argp_option options[] = {
 struct part {
     struct together *together;
     struct program program;
+    FILE *errors;
+    bool hinted;
 };
+
+/* A line of argp, the last of which says where there is help: for the whole command only, whatever program the mistake is in. */
+static ssize_t tell_mistake(void *user, const char *line, size_t bytes)
+{
+    static const char hint[] = "Try `";
+    bool *hinted = user, is_hint = bytes >= sizeof hint && !strncmp(line, hint, strlen(hint));
+    if (is_hint && !*hinted)
+        fputs("Try `corun exec --help' or `corun exec --usage' for more information.\n", stderr);
+    else if (!*hinted)
+        (void)fwrite(line, 1, bytes, stderr);
+    *hinted |= is_hint;
+    return (ssize_t)bytes;
+}
+
+/* NULL when out of memory. */
+static FILE *open_errors(bool *hinted)
+{
+    FILE *errors = fopencookie(hinted, "w", (cookie_io_functions_t){.write = tell_mistake});
+    if (errors)
+        (void)setvbuf(errors, NULL, _IOLBF, BUFSIZ);
+    return errors;
+}
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct part *part = state->input;
-    if (key == ARGP_KEY_INIT)
+    if (key == ARGP_KEY_INIT) {
+        state->err_stream = part->errors;
         return 0;
+    }
     return share_option(key, value, state, part->together->command, &part->program) ||
                    region_option(key, value, state, &part->program)
                ? 0
@@ -54,18 +80,22 @@ static void parse_part(struct together *together, char **words, size_t count)
     static const struct argp argp = {.options = options, .parser = parse_option};
     char *title = arena_format(together->command->arena, "corun exec: program %zu", together->programs.count + 1);
     char **line = ARENA_ARRAY(together->command->arena, char *, count + 2);
-    struct part part = {.together = together};
-    if (!title || !line) {
+    struct part part = {
+        .together = together,
+    };
+    part.errors = open_errors(&part.hinted);
+    if (!title || !line || !part.errors) {
         command_keep(together->command, CORUN_MEMORY);
         return;
     }
     line[0] = title;
     memcpy(line + 1, words, count * sizeof *words);
-    struct argp_state state = {.root_argp = &argp, .name = title, .err_stream = stderr, .out_stream = stdout};
+    struct argp_state state = {.root_argp = &argp, .name = title, .err_stream = part.errors, .out_stream = stdout};
     if (argp_parse(&argp, (int)count + 1, line, ARGP_IN_ORDER | ARGP_NO_HELP, NULL, &part) == 0) {
         region_set(&part.program, &state, together->command);
         add(together, &part.program, &state);
     }
+    fclose(part.errors);
 }
 
 /* Of its file, with a number where that is another one's. */

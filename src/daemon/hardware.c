@@ -647,6 +647,9 @@ static void serve(struct hardware *hardware)
 enum corun_status hardware_run(struct hardware_settings *settings, struct corun_diagnostics *list)
 {
     static const struct limits none = {.count = 0};
+    enum corun_status status = listen_check_room(list);
+    if (status != CORUN_OK)
+        return status;
     struct hardware *hardware = calloc(1, sizeof *hardware);
     if (!hardware || uv_loop_init(&hardware->loop) != 0) {
         free(hardware);
@@ -659,7 +662,7 @@ enum corun_status hardware_run(struct hardware_settings *settings, struct corun_
     (void)upgrade_file(hardware->file);
     bool takes_over = upgrade_takes_over();
     uint64_t journal_begun_ns = 0;
-    enum corun_status status = takes_over ? hardware_take_over(hardware, &journal_begun_ns, list) : CORUN_OK;
+    status = takes_over ? hardware_take_over(hardware, &journal_begun_ns, list) : CORUN_OK;
     for (uint32_t i = 0; i < settings->gpu_count; i++)
         (void)add_gpu(hardware, &settings->gpus[i]);
     if (status == CORUN_OK)

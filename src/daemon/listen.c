@@ -21,7 +21,8 @@
 #define BACKLOG 128
 #define LOCK_TRIES 100u
 #define FIRST_HANDED_OVER 3
-#define PEER_PROCESS 77 /* SO_PEERPIDFD, of Linux 6.5 */
+#define LOOP_DESCRIPTORS 6 /* of libuv: epoll, an event, and two pipes for signals */
+#define PEER_PROCESS 77    /* SO_PEERPIDFD, of Linux 6.5 */
 
 static int make_listener(const struct sockaddr_un *address, bool open)
 {
@@ -158,6 +159,25 @@ int listen_accept(int listener, int *reserve)
     if (*reserve < 0)
         *reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
     return socket;
+}
+
+enum corun_status listen_check_room(struct corun_diagnostics *list)
+{
+    int taken[LOOP_DESCRIPTORS + 1], count = 0, problem = 0;
+    while (!problem && count < LOOP_DESCRIPTORS + 1) {
+        int one = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (one >= 0)
+            taken[count++] = one;
+        else
+            problem = errno;
+    }
+    int missing = LOOP_DESCRIPTORS + 1 - count;
+    while (count)
+        close(taken[--count]);
+    return problem ? corun_report(list, CORUN_FILE, CORUN_NOWHERE,
+                                  "no clients can be served: %s; descriptors that are lacking (ulimit -n): at least %d",
+                                  strerror(problem), missing)
+                   : CORUN_OK;
 }
 
 /*

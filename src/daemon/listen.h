@@ -3,6 +3,7 @@
 #ifndef CORUN_DAEMON_LISTEN_H
 #define CORUN_DAEMON_LISTEN_H
 
+#include "corun/status.h"
 #include "daemon/limits.h"
 
 /*
@@ -24,6 +25,11 @@ int listen_handed_over(char *path, size_t bytes);
  * descriptor: else it would stay in front of the door, and the loop would turn for nothing else.
  */
 int listen_accept(int listener, int *reserve);
+/*
+ * Whether the loop that serves, and a first client, have the descriptors that they need: libuv ends the process where they lack. FILE with a message
+ * otherwise.
+ */
+enum corun_status listen_check_room(struct corun_diagnostics *list);
 /* Who has connected, as the kernel says. */
 bool listen_peer(int socket, struct peer *peer);
 /* Somebody who may not come is told so, if that fits, and is gone. */

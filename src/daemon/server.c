@@ -579,9 +579,12 @@ enum corun_status server_run(struct node *node, struct server_settings *settings
     if (status != CORUN_OK)
         return status;
     (void)upgrade_file(server.file);
-    if (uv_loop_init(&server.loop) != 0) {
+    status = listen_check_room(list);
+    if (status == CORUN_OK && uv_loop_init(&server.loop) != 0)
+        status = CORUN_MEMORY;
+    if (status != CORUN_OK) {
         end_socket(&server);
-        return CORUN_MEMORY;
+        return status;
     }
     if (takes_over)
         status = take_over(&server, list);

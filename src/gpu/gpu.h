@@ -160,7 +160,10 @@ struct corun_gpu {
     const struct corun_allowances *allowances; /* the governor's, from the start of the run on */
     uint64_t allowances_cycle;                 /* when they were last written */
     struct corun_partition *partitions_given;  /* [s][a] that have been followed */
-    uint64_t no_tb_since, no_quota_since;
+    uint64_t no_tb_since, no_quota_since, starved_since;
+    uint32_t starved,
+        starved_runs
+            [CORUN_MAX_APPLICATIONS]; /* for whom alone the run goes on (a mask); runs of each, at starved_since */
 
     /* the run */
     struct corun_limits limits;

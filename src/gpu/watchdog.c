@@ -21,6 +21,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define PATIENCE_WITH_LONG_RUNS 20u /* times that of the watchdog */
+
 struct watched_warp {
     uint64_t state;               /* as remembered */
     uint64_t thread_instructions; /* issued until then */
@@ -124,25 +126,35 @@ static enum corun_status look_closer(struct corun_gpu *gpu, uint32_t index)
     return CORUN_OK;
 }
 
-/* Has it issued nothing since the last look, with warps that wait for quota? */
-static bool starves(struct corun_gpu *gpu, uint32_t index)
+/* What a look at all applications has found. */
+struct look {
+    bool moves;       /* one has thread blocks on SMs, and they wait for something else than quota */
+    uint32_t starved; /* those that have issued nothing since the last look, for want of a place or of quota: a mask */
+};
+
+static bool waits_for_quota(const struct corun_gpu *gpu, uint32_t index)
 {
-    struct application *application = &gpu->applications[index];
-    uint64_t before = application->watched_instructions;
-    application->watched_instructions = application_thread_instructions(gpu, index);
     bool blocked = false;
     for (uint32_t s = 0; s < gpu->config.sms; s++)
         blocked |= (gpu->sms[s]->quota_spent & gpu->sms[s]->application_warps[index]) != 0;
-    return blocked && application->watched_instructions == before;
+    return blocked;
 }
 
-/* *moves: it has thread blocks on SMs, and they wait for something else than quota. */
-static enum corun_status watch_application(struct corun_gpu *gpu, uint32_t index, bool *moves)
+static bool waits_for_place(const struct application *application)
+{
+    const struct launch *launch = application->running;
+    while (launch && launch->next_tb >= launch->tbs && !launch->returned.count)
+        launch = launch->next;
+    return launch || application->preempted_count;
+}
+
+static enum corun_status watch_application(struct corun_gpu *gpu, uint32_t index, struct look *look)
 {
     struct application *application = &gpu->applications[index];
-    uint64_t before = application->progress_cycle;
-    bool resident = false;
-    bool starving = starves(gpu, index);
+    uint64_t before = application->progress_cycle, issued = application_thread_instructions(gpu, index);
+    bool resident = false, still = issued == application->watched_instructions;
+    bool starving = still && waits_for_quota(gpu, index);
+    application->watched_instructions = issued;
     if (starving) /* that is the policy's doing */
         application->progress_cycle = gpu->now;
     for (uint32_t s = 0; s < gpu->config.sms; s++) {
@@ -153,7 +165,9 @@ static enum corun_status watch_application(struct corun_gpu *gpu, uint32_t index
     }
     if (!resident || !application->running)
         application->progress_cycle = gpu->now;
-    *moves |= resident && !starving;
+    look->moves |= resident && !starving;
+    if (starving || (still && !resident && waits_for_place(application)))
+        look->starved |= 1u << index;
     if (application->progress_cycle != before)
         watchdog_forget(application);
     return gpu->now - application->progress_cycle > gpu->watchdog ? look_closer(gpu, index) : CORUN_OK;
@@ -180,13 +194,71 @@ static enum corun_status watch_clusters(struct corun_gpu *gpu, uint64_t patience
     return CORUN_OK;
 }
 
+/*
+ * Of those that starve, those for whom alone the run goes on: all others have done what it waits for, and nobody is to come. A run whose end does not wait
+ * for instructions ends by itself, or others leave it.
+ */
+static uint32_t waited_for(const struct corun_gpu *gpu, uint32_t starved)
+{
+    uint32_t unfinished = 0;
+    if (gpu->limits.cycles || !gpu->limits.thread_instructions)
+        return 0;
+    for (uint32_t a = 0; a < gpu->application_count; a++) {
+        const struct application *application = &gpu->applications[a];
+        if (application->state == CORUN_APPLICATION_ABSENT)
+            return 0;
+        if (application->state == CORUN_APPLICATION_RUNNING && !application->reached_cycle)
+            unfinished |= 1u << a;
+    }
+    return (unfinished & ~starved) == 0 ? unfinished : 0;
+}
+
+/* Whether each of the others has been through two of its runs since then, from the first launch to the last, and all that lies between them. */
+static bool have_come_round(const struct corun_gpu *gpu, uint32_t starved)
+{
+    bool all = true;
+    for (uint32_t a = 0; a < gpu->application_count; a++) {
+        const struct application *application = &gpu->applications[a];
+        bool left = application->state == CORUN_APPLICATION_LEFT;
+        all &= left || (starved >> a & 1) || application->runs >= gpu->starved_runs[a] + 2;
+    }
+    return all;
+}
+
+/*
+ * A policy may starve an application for as long as the others are measured. Once the run waits for such applications alone, they get time to be let in: two
+ * runs of each other application, or as long as nobody who is in a run waits for one.
+ */
+static enum corun_status watch_starved(struct corun_gpu *gpu, uint32_t starved, uint64_t patience)
+{
+    starved = waited_for(gpu, starved);
+    if (!starved || starved != gpu->starved) {
+        gpu->starved = starved;
+        gpu->starved_since = gpu->now;
+        for (uint32_t a = 0; a < gpu->application_count; a++)
+            gpu->starved_runs[a] = gpu->applications[a].runs;
+        return CORUN_OK;
+    }
+    uint64_t waited = gpu->now - gpu->starved_since;
+    if (waited <= patience || (waited / PATIENCE_WITH_LONG_RUNS <= patience && !have_come_round(gpu, starved)))
+        return CORUN_OK;
+    const struct corun_policy *policy = governor_policy(gpu->governor);
+    return corun_report(
+        gpu->list, policy ? CORUN_POLICY : CORUN_WATCHDOG, CORUN_NOWHERE,
+        "%s%s has let %s issue nothing for %llu cycles; all others have the instructions that are asked "
+        "for, so the run would not end",
+        policy ? "policy " : "no policy", policy ? policy->name : "",
+        KERNEL_NAME(gpu->applications[lowest_bit(starved)].name), (unsigned long long)waited);
+}
+
 enum corun_status watchdog_look(struct corun_gpu *gpu)
 {
-    bool running = false, resident = false, moves = false;
+    bool running = false, resident = false;
+    struct look look = {0};
     enum corun_status status = CORUN_OK;
     for (uint32_t a = 0; a < gpu->application_count && status == CORUN_OK; a++)
         if (gpu->applications[a].state == CORUN_APPLICATION_RUNNING) {
-            status = watch_application(gpu, a, &moves);
+            status = watch_application(gpu, a, &look);
             running |= gpu->applications[a].running != NULL;
         }
     if (status != CORUN_OK)
@@ -199,6 +271,8 @@ enum corun_status watchdog_look(struct corun_gpu *gpu)
     if (patience < gpu->watchdog)
         patience = gpu->watchdog;
     status = watch_clusters(gpu, patience);
+    if (status == CORUN_OK)
+        status = watch_starved(gpu, look.starved, patience);
     if (status != CORUN_OK)
         return status;
     const struct corun_policy *policy = governor_policy(gpu->governor);
@@ -208,7 +282,7 @@ enum corun_status watchdog_look(struct corun_gpu *gpu)
         return corun_report(gpu->list, CORUN_POLICY, CORUN_NOWHERE,
                             "policy %s has let no application run for %llu cycles", policy->name,
                             (unsigned long long)patience);
-    if (!running || !resident || moves)
+    if (!running || !resident || look.moves)
         gpu->no_quota_since = gpu->now;
     else if (policy && gpu->now - gpu->no_quota_since > patience)
         return corun_report(gpu->list, CORUN_POLICY, CORUN_NOWHERE,

@@ -44,6 +44,7 @@ struct predictor {
     double y_mean[PREDICTOR_TARGETS], y_deviation[PREDICTOR_TARGETS], y_least[PREDICTOR_TARGETS];
     size_t learned, held_out;
     double r2[PREDICTOR_KIND_COUNT][PREDICTOR_TARGETS];
+    bool alike[PREDICTOR_TARGETS]; /* all samples to judge by, when it was trained: r2 is 1 or 0 then, right or not */
     struct knn knn;
     struct linear linear[PREDICTOR_TARGETS], sgd[PREDICTOR_TARGETS];
     struct network network[PREDICTOR_TARGETS];

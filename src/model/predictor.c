@@ -7,6 +7,7 @@
 
 #define HELD_OUT_OF 5u /* every fifth sample after they were shuffled */
 #define LEAST_PART 0.01
+#define ROUNDING 1e-24 /* part of the square of a mean: a variance below it is none */
 
 static const char *const words[] = {
 #define PREDICTOR_KIND_WORD(name, word, meaning) word,
@@ -140,6 +141,7 @@ static void judge(struct predictor *predictor, const struct predictor_sample *sa
             mean += samples[i].measured[t] / (double)count;
         for (size_t i = 0; i < count; i++)
             all += (samples[i].measured[t] - mean) * (samples[i].measured[t] - mean);
+        predictor->alike[t] = all <= ROUNDING * mean * mean * (double)count;
         for (uint32_t kind = 0; kind < PREDICTOR_KIND_COUNT; kind++) {
             double off = 0, predicted[PREDICTOR_TARGETS];
             for (size_t i = 0; i < count; i++) {
@@ -147,8 +149,7 @@ static void judge(struct predictor *predictor, const struct predictor_sample *sa
                                   samples[i].ways, predicted);
                 off += (predicted[t] - samples[i].measured[t]) * (predicted[t] - samples[i].measured[t]);
             }
-            /* samples that are all alike: right, or not */
-            predictor->r2[kind][t] = all > 0 ? 1 - off / all : off > 1e-12 * mean * mean ? 0 : 1;
+            predictor->r2[kind][t] = !predictor->alike[t] ? 1 - off / all : off > 1e-12 * mean * mean ? 0 : 1;
         }
     }
 }
@@ -213,6 +214,11 @@ double predictor_r2(const struct predictor *predictor, enum predictor_kind kind,
 {
     return kind < PREDICTOR_KIND_COUNT ? predictor->r2[kind][target]
                                        : predictor->r2[predictor_chosen(predictor, target)][target];
+}
+
+bool predictor_has_r2(const struct predictor *predictor, enum predictor_target target)
+{
+    return !predictor->alike[target];
 }
 
 enum predictor_kind predictor_chosen(const struct predictor *predictor, enum predictor_target target)

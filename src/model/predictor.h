@@ -69,8 +69,13 @@ void predictor_destroy(struct predictor *predictor);
 void predictor_set_work(struct predictor *predictor, enum predictor_work work);
 enum predictor_work predictor_work(const struct predictor *predictor);
 
-/* Coefficient of determination on the samples that were held out: 1 is perfect, 0 no better than their mean; may be below 0. */
+/*
+ * Coefficient of determination on the samples that were held out: 1 is perfect, 0 no better than their mean; may be below 0. Where they are all alike it is
+ * not defined, and this is 1 of a kind that is right, else 0.
+ */
 double predictor_r2(const struct predictor *predictor, enum predictor_kind kind, enum predictor_target target);
+/* Whether it is defined, of a predictor that has been trained, not read. */
+bool predictor_has_r2(const struct predictor *predictor, enum predictor_target target);
 /*
  * The kind of the greatest R² but for SVM, which goes through all its vectors for each prediction: the thesis rules it out for that
  * (section 5.4.1.2), and bench_predictors says what it costs here.

@@ -639,6 +639,13 @@ class Query(Campaign):
         (self.folder / "results.db").rename(self.folder / name)
         self.assertEqual(self.corun("query", "--csv", "-r", name, "SELECT count(*) FROM cases").stdout, "count(*)\n15\n")
 
+    def test_bytes(self):
+        """What has a zero in it is not cut off there."""
+        self.run_campaign()
+        text = "SELECT x'00ff' AS a, x'' AS b, x'41' AS c, char(65, 0, 66) AS d, 'e' AS e, NULL AS f"
+        self.assertEqual(self.query("--csv", text).stdout, "a,b,c,d,e,f\nX'00FF',X'',X'41',X'410042',e,\n")
+        self.assertEqual(self.query(text).stdout.splitlines()[2].split(), ["X'00FF'", "X''", "X'41'", "X'410042'", "e"])
+
     def test_only_reads(self):
         self.run_campaign()
         before = sorted(path.name for path in self.folder.iterdir() if not path.name.startswith("results.db-"))

@@ -131,6 +131,17 @@ class Host(unittest.TestCase):
         other = self.corun("train", "-q", "s.csv", "-o", "-", "--seed", "2", "--name", "regex").stdout
         self.assertEqual(json.loads(other)["predictor"]["name"], "regex")
 
+    def test_nothing_to_judge_by(self):
+        """Samples without variance: there is no R2, whatever rounding makes of it; the other target keeps its own."""
+        folder = pathlib.Path(self.folder.name)
+        lines = self.samples().splitlines()
+        (folder / "s.csv").write_text("\n".join([lines[0], *(line.rsplit(",", 1)[0] + ",0.1" for line in lines[1:])]) + "\n", encoding="utf-8")
+        rows = [line.split() for line in self.corun("train", "s.csv").stdout.splitlines()[4:]]
+        self.assertEqual(len(rows), 5)
+        for row in rows:
+            self.assertEqual(row[-2:], ["not", "defined"])
+            self.assertRegex(row[-3 - (row[-3] == "*")], r"^-?[0-9]\.[0-9]{4}$")
+
     def test_samples_of_a_service(self):
         """What `simulate` learns from: every number of cores, eight numbers of ways; twelve are faster than one."""
         text = self.corun("samples", SERVICE, "--sizes", "3").stdout

@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -163,6 +164,8 @@ class Exec(unittest.TestCase):
         self.assertEqual([kernel for kernel, _ in self.timed("--launch=3-4")], ["advance", "turn"])
         self.assertEqual([kernel for kernel, _ in self.timed("--launch=2", "--profiled")], ["turn"])
         self.assertEqual(self.timed("--kernel", "tur"), [])
+        self.assertEqual(run("-q", "--kernel", "tur", "--", program("profiled")).stderr,
+                         f"corun: warning: {program('profiled')} has launched no kernel `tur` (--kernel); it has launched others: advance, turn\n")
         self.assertEqual([kernel for kernel, _ in self.timed("--kernel", "_Z4turnILi7EEvPiPKi")], ["turn"] * 10)
 
     def test_sampled(self):
@@ -291,6 +294,13 @@ class Exec(unittest.TestCase):
             self.assertIn("not all that the program launched could be recorded", done.stderr)
             known.append(len(json.loads(done.stdout)["launches"]))
         self.assertEqual((known[0], known == sorted(known), known[2] > 0), (0, True, True), known)
+
+    def test_signals_are_those_of_a_shell(self):
+        """What corun does about signals for itself is not handed down, as that a file which may not become longer is no end."""
+        done = run("-q", "--", "cat", "/proc/self/status")
+        bits = {line.split(":")[0]: int(line.split()[1], 16) for line in done.stdout.splitlines() if line.startswith(("SigIgn", "SigCgt"))}
+        for number in (signal.SIGXFSZ, signal.SIGPIPE):
+            self.assertEqual([bits[name] >> number - 1 & 1 for name in ("SigIgn", "SigCgt")], [0, 0], number)
 
     def test_a_process_that_ends_with_exit(self):
         """_exit, which libraries do not see: what a child had launched until then is known as that of its parent."""

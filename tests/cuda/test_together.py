@@ -272,6 +272,12 @@ const struct corun_policy corun_policy = {.version = CORUN_POLICY_VERSION, .name
         self.assertEqual(names[:1], ["heat: gtx980, device 0 of process 0"])
         self.assertIn("reduction: gtx980, device 0 of process 1", names)
 
+    def test_a_kernel_that_is_not_there(self):
+        done = self.run_all("-q", "--policy", "even", "--kernel", "advanced", "--", program("profiled"), ":", "--kernel", "x", "--", "true", ":",
+                            "--kernel", "turn", "--", program("profiled"))
+        self.assertEqual((done[0], done[2]), (0, "corun: warning: profiled has launched no kernel `advanced` (--kernel); it has launched others: "
+                                              "advance, turn\ncorun: warning: true has launched no kernel `x` (--kernel), and no other\n"))
+
     def test_mistakes(self):
         add = program("vector_add")
         for words, status, text in ((("--policy", "even", "--", add, ":"), 2, "program 2: a program is missing"),
@@ -302,6 +308,9 @@ const struct corun_policy corun_policy = {.version = CORUN_POLICY_VERSION, .name
                 done = self.run_all(*words)
                 self.assertEqual(done[0], status, done)
                 self.assertIn(text, done[2])
+                if "program 2: " in text:
+                    self.assertIn("Try `corun exec --help' or `corun exec --usage' for more information.\n", done[2])
+                    self.assertEqual(done[2].count("\n"), 2, done[2])
         # Without a policy a colon is an argument as any other.
         self.assertEqual(self.run_all("-q", "--", "echo", ":", "--goal")[1], ": --goal\n")
 

@@ -1466,6 +1466,15 @@ class Configuration(Daemon):
         self.daemon = daemon
         self.assertIn(str(self.socket), daemon.stdout.readline())
 
+    def test_too_few_descriptors(self):
+        """libuv would end the process; beyond a dozen there is a first client, and then more of them."""
+        for most in range(5, 11):
+            done = subprocess.run([CORUN.parent / "corund", "--simulate", "gtx980", "--policy", "even"], env=self.environment, capture_output=True,
+                                  text=True, timeout=20, check=False, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)))  # pylint: disable=cell-var-from-loop
+            self.assertEqual((done.returncode, done.stderr), (13, "corun: no clients can be served: Too many open files; descriptors that are lacking "
+                                                              f"(ulimit -n): at least {11 - most}\n"))
+            self.assertFalse(self.socket.exists())
+
     def test_check(self):
         """What is wrong is said with its place; what is right in one line."""
         done = self.ask("daemon", "--check", self.write("simulate: gtx980:sms=4\npolicy: smqos\nlimits:\n  - {user: root, clients: 1}\n"))
