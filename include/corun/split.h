@@ -183,6 +183,7 @@ struct corun_split_view {
     double usual; /* seconds of the shortest run since the split was learned; 0: not known */
     double spent,
         wasted; /* seconds of all runs; of these, what they took longer than the CPU alone would have, less what others took less */
+    bool reads;    /* parts read bytes of their own, which are moved before each */
     bool keeps;    /* parts read bytes of `kept` buffers, which the next run finds where they are */
     bool may_race; /* what GPUs have not computed may be computed by the CPU as well: no buffer is READ_WRITE */
     uint32_t step_count;

@@ -66,19 +66,19 @@ static double rate_of_late(double rate, double lately)
     return lately > 0 && (lately > UNEVEN * rate || UNEVEN * lately < rate) ? lately : rate;
 }
 
-/* Iterations per second of the parts that have begun since then; 0: none of them has ended. */
-static double gpu_lately(const struct corun_split_view *view, uint32_t device, double since)
+/* Iterations per second of the parts that have ended since the last one that had by then; 0: none had. */
+static double gpu_lately(const struct corun_split_view *view, uint32_t device, double then)
 {
-    double begin = INFINITY, end = 0, done = 0;
+    double begin = 0, end = 0, done = 0;
     for (uint32_t i = 0; i < view->step_count; i++) {
         const struct corun_split_part *part = &view->steps[i].part[device];
-        if (part->busy || !part->done || !(part->seconds > 0) || start_of(part) < since)
+        if (part->busy || !part->done || !(part->seconds > 0))
             continue;
-        begin = fmin(begin, start_of(part));
+        begin = part->ended <= then ? fmax(begin, part->ended) : begin;
         end = fmax(end, part->ended);
-        done += (double)part->done;
+        done += part->ended > then ? (double)part->done : 0;
     }
-    return done > 0 ? done / (end - begin) : 0;
+    return begin > 0 && end > begin ? done / (end - begin) : 0;
 }
 
 static struct record record_of(const struct corun_split_view *view, uint32_t device)
@@ -216,7 +216,7 @@ static double first_part(const struct corun_split_view *view, uint32_t device, c
         return fmin(small_piece(view, device, all / gpus), all / gpus - given);
     double wanted = fmin(fmax(waves, all / 8), all / gpus);
     /* The first piece tells soon how fast the GPU is; those behind it are quarters, too, unless these move so little that a copy is mostly latency. */
-    double worth = given > 0 ? (double)view->piece[device] / 4 : 0;
+    double worth = given > 0 && view->reads ? (double)view->piece[device] / 4 : 0;
     double part = fmin(fmax(wanted / 4, worth), wanted - given);
     if (view->handing[device] > 0) /* the second piece keeps the GPU busy while the host hears of the first */
         part = fmin(given > 0 ? wanted : wanted / 3, wanted - given);
