@@ -463,9 +463,11 @@ static void begin_deliveries(struct corun_split *split, const struct corun_split
             continue;
         struct range first = computed->list.data[0];
         bool moves = split->keeps && split->ahead && !back->count;
-        bool wanted = decision->deliver >> d & 1u && !back->count;
-        if (!idle && !moves && !wanted &&
-            bytes_written(&split->task, first.begin, first.end) < GATHERED * split->parameters.copy_bytes)
+        double bytes = (double)bytes_written(&split->task, first.begin, first.end),
+               most = GATHERED * split->parameters.copy_bytes;
+        bool tiny = bytes > 0 && bytes < most / 4; /* a later copy takes hardly longer for it */
+        bool wanted = decision->deliver >> d & 1u && !back->count && (!tiny || split->raced_device != CPU);
+        if (!idle && !moves && !wanted && bytes < most)
             continue;
         (void)ranges_take(computed, first.end - first.begin, false);
         back->starts[back->count] = now(split);
