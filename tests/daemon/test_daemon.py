@@ -59,7 +59,11 @@ TELLS_TIMES = {"cuda_bulk_copies", "cuda_driver_threads"}
 
 
 def without_places(text):
-    """Addresses lie elsewhere where others came before, and its clock goes on."""
+    """
+    Addresses lie elsewhere where others came before, and its clock goes on. A kernel has one note, of the load that the GPU comes to first: which of two
+    warps that is depends on what is left in caches and DRAM rows.
+    """
+    text = re.sub(rb"\.ptx:[0-9]+: note: (kernel \S+ loads)[^\n]*", rb".ptx:N: note: \1", text)
     return re.sub(rb"0x[0-9a-f]+", b"X", re.sub(rb"(cycle|for) [0-9]+", rb"\1 N", text))
 
 
