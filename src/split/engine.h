@@ -57,6 +57,7 @@ struct corun_split {
     uint32_t threads, gpu_count, device_count;
     char *names[CORUN_SPLIT_MAX_DEVICES];
     bool has_cpu;
+    bool reads;    /* parts read bytes of their own */
     bool keeps;    /* parts read bytes of `kept` buffers */
     bool may_race; /* no buffer is READ_WRITE */
     bool *pinned;  /* per buffer */

@@ -107,9 +107,11 @@ static enum corun_status copy_task(struct corun_split *split, const struct corun
     split->may_race = true;
     for (uint32_t i = 0; i < task->buffer_count; i++)
         split->may_race = split->may_race && task->buffers[i].access != CORUN_SPLIT_READ_WRITE;
-    for (uint32_t i = 0; i < task->buffer_count; i++)
-        split->keeps = split->keeps || (task->buffers[i].kept && task->buffers[i].access != CORUN_SPLIT_WRITE &&
-                                        !buffer_is_whole(&task->buffers[i]));
+    for (uint32_t i = 0; i < task->buffer_count; i++) {
+        bool reads = task->buffers[i].access != CORUN_SPLIT_WRITE && !buffer_is_whole(&task->buffers[i]);
+        split->reads = split->reads || reads;
+        split->keeps = split->keeps || (reads && task->buffers[i].kept);
+    }
     if (buffers && task->buffer_count)
         memcpy(buffers, task->buffers, task->buffer_count * sizeof *buffers);
     return buffers ? CORUN_OK : CORUN_MEMORY;

@@ -38,10 +38,7 @@ void split_view_fill(struct corun_split *split, struct corun_split_view *view)
                                       .parameters = &split->parameters,
                                       .user = split->strategy_user};
     view->keeps = split->keeps;
-    for (uint32_t b = 0; b < split->task.buffer_count; b++) {
-        const struct corun_split_buffer *buffer = &split->task.buffers[b];
-        view->reads |= buffer->access != CORUN_SPLIT_WRITE && (buffer->iteration_bytes || buffer->range);
-    }
+    view->reads = split->reads;
     view->block = split->task.gpu_blocks > 0 ? (uint64_t)(1 / split->task.gpu_blocks + 0.5) : 0;
     view->spent = split->spent;
     view->wasted = split->wasted;
