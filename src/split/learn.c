@@ -94,10 +94,41 @@ static double moving_seconds(const struct corun_split *split, const double *shar
     return most;
 }
 
+/* Before a GPU's iterations are the CPU's: it is the last that is given any. */
+static uint32_t beside_cpu(const struct corun_split *split, const double *share)
+{
+    uint32_t device = CPU;
+    double granule = (double)split->task.granularity / (double)split->result.iterations;
+    for (uint32_t d = 1; d < split->device_count; d++)
+        if (split->usable[d] && fmax(share[d], split->learned[d]) >= granule)
+            device = d;
+    return device;
+}
+
 /*
- * Whether a split at once is worth what has to be moved for it: the next round would wait for the CPU by more than twice as long (what the copies take is an
- * estimate, and behind the CPU's parts they cost nothing).
+ * Beside the iterations that it has, the GPU next to the CPU's gets as many as it can move in and compute until the CPU has done the rest, up to its `share`: so nobody
+ * waits for them. Each run after that begins with more on the GPU. The time that the CPU saves has to be worth the latency of a copy, twice, which delays what is
+ * moved behind the CPU's parts.
  */
+static void add_arriving(struct corun_split *split, const double *share, double cpu_rate, double gpu_rate)
+{
+    uint32_t d = beside_cpu(split, share);
+    const struct moves *moves = &split->moves[d];
+    double all = (double)split->result.iterations, granule = (double)split->task.granularity;
+    if (d == CPU || !(cpu_rate > 0) || !(gpu_rate > 0) || !(moves->each > 0))
+        return;
+    double start = fmax(moves->start, split->latency[d]),
+           arrives = fmax(0, split->fetched_at[d] - split->result.seconds) + split->setup[d] + start;
+    double seconds = split->learned[CPU] * all / cpu_rate - arrives;
+    double more = seconds / (moves->each + 1 / gpu_rate + 1 / cpu_rate);
+    more = floor(fmin(more, (share[d] - split->learned[d]) * all) / granule) * granule;
+    if (!(more / cpu_rate > 2 * start) || !(more > 0))
+        return;
+    split->learned[d] += more / all;
+    split->learned[CPU] = fmax(0, split->learned[CPU] - more / all);
+}
+
+/* Whether everything for the GPUs is worth what has to be moved for it: the next round would wait for the CPU by more than twice as long. */
 static bool gains_more_than_it_moves(const struct corun_split *split, const double *share, double cpu_rate,
                                      double together)
 {
@@ -270,8 +301,11 @@ void learn(struct corun_split *split)
             memset(split->learned, 0, sizeof split->learned);
         if (!split->knows || late || has_exceeded(split))
             correct_freely(split, share);
-        if ((learned_now || !(share[CPU] > 0)) && gains_more_than_it_moves(split, share, cpu_rate, together))
+        uint32_t d = beside_cpu(split, share);
+        if (!(share[CPU] > 0) && gains_more_than_it_moves(split, share, cpu_rate, together))
             memcpy(split->learned, share, sizeof share);
+        else
+            add_arriving(split, share, cpu_rate, share[d] * sum);
     } else if (learned_now || tries || (late && split->lost >= moving_seconds(split, share))) {
         memcpy(split->learned, share, sizeof share);
         split->lost = 0;

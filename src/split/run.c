@@ -7,6 +7,7 @@
 
 #include "split/clock.h"
 #include "split/repeat.h"
+#include "split/strategy.h"
 
 #include <assert.h>
 #include <math.h>
@@ -509,17 +510,8 @@ static uint64_t first_held(const struct corun_split *split, uint32_t device)
     return first;
 }
 
-/* When a GPU has what every part of this run needs; 0 if it has no part in this run. */
-static double set_up_at(const struct corun_split *split, uint32_t device)
-{
-    for (size_t i = 0; i < split->steps.count; i++)
-        if (split->steps.data[i].part[device].busy || split->steps.data[i].part[device].seconds > 0)
-            return fmax(split->fetched_at[device], split->steps.data[i].start) + split->setup[device];
-    return 0;
-}
-
-/* GPUs move in what is before that. */
-static void begin_fetches(struct corun_split *split, struct corun_split_decision *decision)
+/* GPUs move in what is before that, when their lines are free. */
+static void begin_fetches(struct corun_split *split, struct corun_split_decision *decision, const double *line_free)
 {
     for (uint32_t d = 1; d < split->device_count; d++) {
         if (!decision->fetch[d])
@@ -529,14 +521,14 @@ static void begin_fetches(struct corun_split *split, struct corun_split_decision
         begin += ragged ? split->task.granularity - ragged : 0;
         if (begin >= end || split->fetches[d] || !split->usable[d])
             continue;
-        double free = fmax(now(split), set_up_at(split, d));
         split->fetches[d] = split->executor->operations->fetch(split->executor, d, begin, end);
         double seconds = split->moves[d].start + split->moves[d].each * (double)(end - begin);
         if (split->fetches[d])
             split->fetch_late[d] = 0.01 * seconds;
         else
             split->fetch_late[d] *= 2; /* it may be late by as much again */
-        split->fetched_at[d] = split->fetches[d] ? free + seconds : now(split) + split->fetch_late[d];
+        split->fetched_at[d] =
+            split->fetches[d] ? fmax(now(split), line_free[d]) + seconds : now(split) + split->fetch_late[d];
         if (!split->fetches[d])
             decision->wake = decision->wake > 0 ? fmin(decision->wake, split->fetched_at[d]) : split->fetched_at[d];
     }
@@ -552,6 +544,9 @@ static enum corun_status ask(struct corun_split *split, struct asking *asked, st
     split->strategy(&asked->view, &asked->decision);
     enum corun_status status = check(split, asked, diagnostics);
     size_t steps = split->steps.count;
+    double line_free[CORUN_SPLIT_MAX_DEVICES] = {0};
+    for (uint32_t d = 1; d < split->device_count; d++)
+        line_free[d] = strategy_line_free(&asked->view, &asked->decision, d);
     if (status == CORUN_OK)
         status = begin_step(split, &asked->decision);
     if (status == CORUN_OK && asked->decision.race)
@@ -566,7 +561,7 @@ static enum corun_status ask(struct corun_split *split, struct asking *asked, st
     }
     if (status == CORUN_OK) {
         begin_deliveries(split, &asked->decision);
-        begin_fetches(split, &asked->decision);
+        begin_fetches(split, &asked->decision, line_free);
     }
     split->result.deciding_seconds += clock_thread_seconds() - before;
     return status;

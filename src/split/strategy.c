@@ -206,14 +206,20 @@ static bool borders_on_cpu(const struct corun_split_view *view, uint32_t device)
     return true;
 }
 
-/* When a GPU has what every part of this run needs; now, if it has no part in this run. */
-static double set_up_at(const struct corun_split_view *view, const struct corun_split_decision *decision,
-                        uint32_t device)
+double strategy_line_free(const struct corun_split_view *view, const struct corun_split_decision *decision,
+                          uint32_t device)
 {
-    for (uint32_t i = 0; i < view->step_count; i++)
-        if (view->steps[i].part[device].busy || view->steps[i].part[device].seconds > 0)
-            return fmax(view->fetched_at[device], view->steps[i].start) + view->setup[device];
-    return view->now + (decision->parts[device] ? view->setup[device] : 0);
+    double at = 0, given = (double)decision->parts[device], held = (double)view->held[device];
+    for (uint32_t i = view->step_count; i-- > 0;) {
+        const struct corun_split_part *part = &view->steps[i].part[device];
+        if (part->busy || part->seconds > 0)
+            at = fmax(view->fetched_at[device], view->steps[i].start) + view->setup[device];
+        given += (double)(part->end - part->begin);
+    }
+    if (!(at > 0))
+        at = view->now + (given > 0 ? view->setup[device] : 0);
+    return at + (view->learned && given > held && view->moving[device] > 0 ? strategy_moving(view, device, given - held)
+                                                                           : 0);
 }
 
 /*
@@ -224,7 +230,7 @@ static double count_to_fetch(const struct corun_split_view *view, const struct c
                              uint32_t device, double seconds, uint64_t cpu_part, double cpu_rate)
 {
     double each = view->moving[device], gpu = view->expected[device] + view->delivery[device];
-    double busy = fmax(0, set_up_at(view, decision, device) - view->now);
+    double busy = fmax(0, strategy_line_free(view, decision, device) - view->now);
     double left = seconds - busy - view->moving_start[device];
     if (!(each > 0)) /* a first time tells */
         return left > 0 ? (double)view->piece[device] : 0;

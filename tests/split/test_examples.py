@@ -132,6 +132,20 @@ class Examples(unittest.TestCase):
         for strategy in "cap", "meet":
             self.assertLess(sum(seconds[strategy]), 0.95 * sum(seconds[f"{strategy},ahead=0"]), seconds)
 
+    @unittest.skipUnless(PROGRAM == "cg", "one program tells it for all")
+    def test_rounds_compute_what_arrives(self):
+        """Where rows move about as fast as the CPU computes, the second round has on the GPU what the first one had, and what arrives in time besides."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "record"
+            done = subprocess.run([CORUN, "exec", "-q", "--gpu", "quadro-v100", "--", FOLDER / PROGRAM, "--size=2048", "--rounds=3"], stdout=subprocess.PIPE, check=False,
+                                  text=True, env=dict(os.environ, CORUN_SPLIT="threads=1,cpu_seconds=3e-7", CORUN_SPLIT_RECORD=str(path)))
+            rounds = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        self.assertEqual(len(rounds), 3, done.stdout)
+        times, rows = [one["seconds"] for one in rounds], [one["devices"][1]["iterations"] for one in rounds]
+        self.assertLess(times[1], 0.8 * times[0], times)
+        self.assertLess(times[2], 0.8 * times[1], times)
+        self.assertGreater(rows[1], 1.5 * rows[0], rows)
+
     def test_wrong_result(self):
         """A kernel that computes nothing is found out; so is one that is missing."""
         with tempfile.TemporaryDirectory() as folder:
