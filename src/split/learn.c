@@ -115,7 +115,7 @@ static void add_arriving(struct corun_split *split, const double *share, double 
     uint32_t d = beside_cpu(split, share);
     const struct moves *moves = &split->moves[d];
     double all = (double)split->result.iterations, granule = (double)split->task.granularity;
-    if (d == CPU || !(cpu_rate > 0) || !(gpu_rate > 0) || !(moves->each > 0))
+    if (d == CPU || !(cpu_rate > 0) || !(gpu_rate > 0))
         return;
     double start = fmax(moves->start, split->latency[d]),
            arrives = fmax(0, split->fetched_at[d] - split->result.seconds) + split->setup[d] + start;

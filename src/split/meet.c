@@ -477,7 +477,8 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
                     equal_piece(open - begun, (uint64_t)(piece > 0 ? fmax(piece, least) : 0)));
     }
     double balanced = balanced_part(&line, shared, others, 0), unheld = strategy_unheld(view, device, balanced);
-    if (unheld > 0) { /* it has to be moved before */
+    if (unheld > 0) { /* it has to be moved before, behind what others need */
+        line.fixed = fmax(line.fixed, strategy_line_free(view, device, 0) - view->now);
         line.fixed += strategy_moving(view, device, unheld);
         balanced = isinf(line.fixed) ? 0 : balanced_part(&line, shared, others, 0);
         if (balanced < (double)view->granularity)

@@ -206,10 +206,9 @@ static bool borders_on_cpu(const struct corun_split_view *view, uint32_t device)
     return true;
 }
 
-double strategy_line_free(const struct corun_split_view *view, const struct corun_split_decision *decision,
-                          uint32_t device)
+double strategy_line_free(const struct corun_split_view *view, uint32_t device, uint64_t more)
 {
-    double at = 0, given = (double)decision->parts[device], held = (double)view->held[device];
+    double at = 0, given = (double)more, held = (double)view->held[device];
     for (uint32_t i = view->step_count; i-- > 0;) {
         const struct corun_split_part *part = &view->steps[i].part[device];
         if (part->busy || part->seconds > 0)
@@ -230,7 +229,7 @@ static double count_to_fetch(const struct corun_split_view *view, const struct c
                              uint32_t device, double seconds, uint64_t cpu_part, double cpu_rate)
 {
     double each = view->moving[device], gpu = view->expected[device] + view->delivery[device];
-    double busy = fmax(0, strategy_line_free(view, decision, device) - view->now);
+    double busy = fmax(0, strategy_line_free(view, device, decision->parts[device]) - view->now);
     double left = seconds - busy - view->moving_start[device];
     if (!(each > 0)) /* a first time tells */
         return left > 0 ? (double)view->piece[device] : 0;

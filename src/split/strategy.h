@@ -38,9 +38,8 @@ double strategy_moving(const struct corun_split_view *view, uint32_t device, dou
  * and the next round can begin with a larger share of it at no cost.
  */
 void strategy_fetch(const struct corun_split_view *view, struct corun_split_decision *decision);
-/* When a GPU has what the parts of this run need, and its line can fetch; now, if it has no part in this run. */
-double strategy_line_free(const struct corun_split_view *view, const struct corun_split_decision *decision,
-                          uint32_t device);
+/* When a GPU has what the parts of this run need, `more` iterations included, and its line is free; now, if it has no part in this run. */
+double strategy_line_free(const struct corun_split_view *view, uint32_t device, uint64_t more);
 /* The part that the CPU computes; NULL if it does not. */
 const struct corun_split_part *strategy_cpu_part(const struct corun_split_view *view);
 bool strategy_busy(const struct corun_split_view *view);
