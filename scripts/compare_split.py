@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: MIT
 """Writes a page with the figures of CAP (Wang, thesis, SJTU 2017, chapter 4), the paper's numbers beside ours.
 
-    compare_split.py CORUN NAME GPU THREADS [--only SECTION,...] [--cache DIR] PROGRAM[@SECONDS]=COMMAND... > NAME.md
+    compare_split.py CORUN NAME GPU THREADS [--only SECTION,...] [--sample] [--cache DIR] PROGRAM[@SECONDS]=COMMAND... > NAME.md
 
 GPU is a simulated one, or `native`. Each COMMAND is a program that uses corun/split.h; PROGRAM is its name in the thesis (cg, jacobi, mc,
 mm, nbody, nns) or any other, for which the paper has no number. SECONDS is what an iteration takes a CPU thread beside a simulated GPU
 (cpu_seconds): then every number of the page is exact, the same at each run; without it the CPU is measured, again and again.
 Every program runs with each strategy, with cap as the thesis has it (patience=1e9,extrapolate=0,fill=0,ahead=0), without each of its additions, with first
 steps of 1/64 and 1/256, with fixed shares, and beside CPUs of other speeds; with --only, what these sections need (gains, goals, ratios, speeds,
-speedups, additions, imbalances, variances, first_steps, rates). Runs are kept in the cache, by program, GPU and settings: a page that was
+speedups, additions, imbalances, variances, first_steps, rates). With --sample, long launches are timed in part (docs/sampling.md). Runs are kept in the cache, by program, GPU and settings: a page that was
 interrupted continues where it was, and whoever changes a program or the library begins with an empty one.
 """
 import hashlib
@@ -43,10 +43,10 @@ def model_version(corun):
 
 
 def run(corun, gpu, command, settings):
-    """The rounds of a run with these settings (CORUN_SPLIT)."""
+    """The rounds of a run with these settings (CORUN_SPLIT). `gpu`: words of `corun exec`."""
     with tempfile.TemporaryDirectory() as folder:
         record = os.path.join(folder, "record")
-        words = command if gpu == "native" else [corun, "exec", "--quiet", "--gpu", gpu, "--", *command]
+        words = command if gpu == ["native"] else [corun, "exec", "--quiet", "--gpu", *gpu, "--", *command]
         done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
                               env=dict(os.environ, CORUN_SPLIT=settings, CORUN_SPLIT_RECORD=record))
         if done.returncode:
@@ -64,7 +64,7 @@ class Program:
 
     def settled(self, settings):
         if settings not in self.known:
-            key = hashlib.sha256(json.dumps([self.gpu, os.path.basename(self.command[0]), *self.command[1:], settings]).encode()).hexdigest()
+            key = hashlib.sha256(json.dumps([*self.gpu, os.path.basename(self.command[0]), *self.command[1:], settings]).encode()).hexdigest()
             path = self.cache and os.path.join(self.cache, key + ".json")
             if path and os.path.exists(path):
                 with open(path, encoding="utf-8") as file:
@@ -281,6 +281,8 @@ def option(arguments, name):
 def main():
     arguments = sys.argv[1:]
     cache, only = option(arguments, "--cache"), option(arguments, "--only")
+    sample = ["--sample"] if "--sample" in arguments else []
+    arguments = [word for word in arguments if word not in sample]
     if len(arguments) < 5:
         sys.exit(__doc__)
     if cache:
@@ -292,16 +294,19 @@ def main():
         name, _, command = word.partition("=")
         name, _, each = name.partition("@")
         command = shlex.split(command)
-        results[name] = Program(corun, gpu, threads, command, float(each or 0), cache)
+        results[name] = Program(corun, [gpu, *sample], threads, command, float(each or 0), cache)
         words.append(f"{name}{'@' + each if each else ''}={shlex.quote(shlex.join([os.path.basename(command[0]), *command[1:]]))}")
         times += [f"{name} {float(each) * 1e9:g} ns"] if each else []
     first = next(iter(results.values()))["cap"][0]
     print(f"# {page}: CAP on the {'simulated ' if first['clock'] == 'simulated' else ''}{first['devices'][1]['name']}\n")
-    print(f"* made by: `scripts/compare_split.py corun {page} {gpu} {threads} {'--only ' + only + ' ' if only else ''}{' '.join(words)}`")
+    print(f"* made by: `scripts/compare_split.py corun {page} {gpu} {threads} {'--only ' + only + ' ' if only else ''}"
+          f"{'--sample ' if sample else ''}{' '.join(words)}`")
     how = "its parts in simulated time" if first["clock"] == "simulated" else "wall time"
     print(f"* CPU: {first['devices'][0]['name']}, threads: {threads}; ratios depend on it. GPU: {first['devices'][1]['name']}; {how}")
     if first["clock"] == "simulated":
         print(f"* timing model: version {model_version(corun)}")
+    if sample:
+        print("* long launches are [timed in part](../sampling.md)")
     if times:
         print(f"* time of an iteration on a thread of that CPU, measured before, the best of several runs: {', '.join(times)}. So all that follows is exact")
     print("* paper: Wang, thesis, SJTU 2017, chapter 4, on a Xeon E5620 (one thread) and a Tesla M2090; only table 4-3 has numbers. Thesis' CAP is "
