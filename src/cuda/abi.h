@@ -126,7 +126,16 @@ struct abi_launch_attribute {
         unsigned cluster[3];
     } value;
 };
-enum { LAUNCH_COOPERATIVE = 2, LAUNCH_CLUSTER = 4, LAUNCH_CLUSTER_POLICY = 5, LAUNCH_PRIORITY = 8 };
+enum {
+    LAUNCH_ACCESS_POLICY = 1,
+    LAUNCH_COOPERATIVE,
+    LAUNCH_SYNCHRONIZATION,
+    LAUNCH_CLUSTER,
+    LAUNCH_CLUSTER_POLICY,
+    LAUNCH_PRIORITY = 8,
+    LAUNCH_MEMORY_DOMAIN_MAP,
+    LAUNCH_MEMORY_DOMAIN
+};
 
 /* cudaLaunchKernelExC */
 struct abi_launch_config {

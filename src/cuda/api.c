@@ -32,6 +32,8 @@
 static int pack(const struct api_launch *launch, const struct corun_kernel_info *info, uint8_t *block)
 {
     uint32_t count = function_parameter_count(launch->function);
+    if (launch->arguments && launch->extra)
+        return CUDA_ERROR_INVALID_VALUE;
     if (launch->arguments) {
         for (uint32_t i = 0; i < count; i++) {
             if (!launch->arguments[i])
@@ -331,6 +333,10 @@ int api_record(struct call *call, struct event *event, void *handle)
 int api_wait_event_in(struct process *process, struct event *event, struct stream *stream)
 {
     interprocess_follow(event);
+    if (graph_refuse_join(process, stream->context, event->capture)) {
+        say("not supported: a capture of streams of several devices or contexts");
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
     struct graph *captured = graph_being_captured(stream->context, event->capture);
     if (!stream->capture && captured) {
         /* The stream joins the capture that the event is part of. */
@@ -375,7 +381,8 @@ int api_call_host(struct call *call, void *handle, abi_host_function function, a
 
 int api_elapsed(const struct event *start, const struct event *end, float *milliseconds)
 {
-    if ((start->flags | end->flags) & EVENT_DISABLE_TIMING || !start->recorded || !end->recorded)
+    if ((start->flags | end->flags) & EVENT_DISABLE_TIMING || !start->recorded || !end->recorded ||
+        start->context->device != end->context->device)
         return CUDA_ERROR_INVALID_HANDLE;
     if (start->reached.completed < start->recorded || end->reached.completed < end->recorded)
         return CUDA_ERROR_NOT_READY;

@@ -165,6 +165,24 @@ int array_part(const struct array *array, struct abi_position at, struct abi_ext
     return CUDA_SUCCESS;
 }
 
+struct array *array_of_side(struct process *process, const struct copy_side *side, struct abi_position *at)
+{
+    for (size_t i = 0; side->context && i < process->objects.capacity; i++) {
+        const struct object *object = process->objects.entries[i].value;
+        struct array *array = process->objects.entries[i].value;
+        if (!object || object->kind != OBJECT_ARRAY || array->context != side->context)
+            continue;
+        const uint64_t offset = side->address - array->address;
+        if (offset >= array->slice_bytes * at_least_one(array->extent.depth) || side->pitch != array->pitch)
+            continue;
+        const uint64_t in_slice = offset % array->slice_bytes;
+        *at = (struct abi_position){in_slice % array->pitch / array->element_bytes, in_slice / array->pitch,
+                                    offset / array->slice_bytes};
+        return array;
+    }
+    return NULL;
+}
+
 int array_describe(const struct array *array, struct corun_texture *texture)
 {
     *texture = (struct corun_texture){.address = array->address,

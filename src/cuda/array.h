@@ -13,6 +13,7 @@
 
 struct call;
 struct context;
+struct copy;
 struct copy_side;
 struct process;
 
@@ -55,7 +56,10 @@ void array_side(const struct array *array, size_t x_bytes, size_t y, size_t z, s
 int array_part(const struct array *array, struct abi_position at, struct abi_extent extent, struct copy_side *side);
 /* Where rows and texels lie, without how they are read. */
 int array_describe(const struct array *array, struct corun_texture *texture);
-/* cudaMemcpy3D where an array takes part. */
+/* The array that is one side of a copy, and the texel that it begins with; NULL: that side is other memory. */
+struct array *array_of_side(struct process *process, const struct copy_side *side, struct abi_position *at);
+/* What is copied by cudaMemcpy3D where an array takes part; it may be nothing. */
+int array_copy_of(struct call *call, const struct abi_copy_3d *p, struct copy *copy);
 int array_copy_3d(struct call *call, const struct abi_copy_3d *p, void *stream, bool wait);
 int channel_describe(const struct abi_channel *channel, struct corun_texture *texture);
 

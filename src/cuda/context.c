@@ -8,6 +8,7 @@
 #include "cuda/engine.h"
 #include "cuda/graph_memory.h"
 #include "cuda/green.h"
+#include "cuda/image.h"
 #include "cuda/machine.h"
 #include "cuda/mipmap.h"
 #include "cuda/module.h"
@@ -136,6 +137,7 @@ void cuda_context_destroy(struct process *process, struct context *context)
         struct stream *stream = context->streams.data[context->streams.count - 1];
         stream_free(process, stream);
     }
+    image_hand_over_managed(process, context);
     for (size_t i = 0; i < process->ranges.count;) {
         if (process->ranges.data[i].context == context)
             ranges_remove(process, process->ranges.data[i].address);

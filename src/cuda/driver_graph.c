@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Nodes of graphs in the driver API, where its description is not that of the runtime API: kernels and copies. */
 #include "cuda/abi.h"
+#include "cuda/array.h"
 #include "cuda/call.h"
 #include "cuda/copy.h"
 #include "cuda/driver_api.h"
@@ -58,6 +59,26 @@ ENTRY(int, cuGraphExecKernelNodeSetParams_v2, void *executable, void *handle,
     return corun_cudaGraphExecKernelNodeSetParams(executable, handle, &node);
 }
 
+/* Arrays are shown in place of their memory. */
+static void show_arrays(struct call *call, const struct copy *copy, struct abi_driver_copy_3d *values)
+{
+    struct abi_position at;
+    struct array *array = array_of_side(call->process, &copy->to, &at);
+    if (array) {
+        values->to_type = MEMORY_ARRAY;
+        values->to_array = array;
+        values->to_x = at.x * array->element_bytes, values->to_y = at.y, values->to_z = at.z;
+        values->to_device = values->to_pitch = values->to_height = 0;
+    }
+    array = array_of_side(call->process, &copy->from, &at);
+    if (array) {
+        values->from_type = MEMORY_ARRAY;
+        values->from_array = array;
+        values->from_x = at.x * array->element_bytes, values->from_y = at.y, values->from_z = at.z;
+        values->from_device = values->from_pitch = values->from_height = 0;
+    }
+}
+
 ENTRY(int, cuGraphMemcpyNodeGetParams, void *handle, struct abi_driver_copy_3d *values)
 {
     struct call call;
@@ -78,6 +99,7 @@ ENTRY(int, cuGraphMemcpyNodeGetParams, void *handle, struct abi_driver_copy_3d *
                                               .width_bytes = copy->width_bytes,
                                               .height = copy->height,
                                               .depth = copy->depth};
+        show_arrays(&call, copy, values);
     }
     return call_end(&call);
 }

@@ -440,6 +440,19 @@ struct graph *graph_being_captured(const struct context *context, uint64_t id)
     return NULL;
 }
 
+bool graph_refuse_join(const struct process *process, const struct context *context, uint64_t id)
+{
+    for (size_t c = 0; id && c < process->contexts.count; c++) {
+        const struct context *other = process->contexts.data[c];
+        for (size_t i = 0; other != context && i < other->streams.count; i++)
+            if (other->streams.data[i]->capture && other->streams.data[i]->capture->id == id) {
+                (void)graph_spoil_capture(other->streams.data[i]);
+                return true;
+            }
+    }
+    return false;
+}
+
 int graph_refuse_unsafe(const struct process *process, const struct thread_state *thread)
 {
     int error = CUDA_SUCCESS;

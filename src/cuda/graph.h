@@ -85,6 +85,8 @@ int graph_capture_launch(struct process *process, struct stream *stream, struct 
 int graph_capture_memory(struct process *process, struct stream *stream, struct graph_memory *memory, bool frees);
 /* The graph of that number, if a stream of the context is still being captured into it; else NULL. */
 struct graph *graph_being_captured(const struct context *context, uint64_t id);
+/* Is a stream of another context being captured into the graph of that number? It would be joined by one of this context, which is not there: it is spoilt. */
+bool graph_refuse_join(const struct process *process, const struct context *context, uint64_t id);
 /* enum cudaStreamCaptureMode, of captures and of threads. */
 enum { CAPTURE_GLOBAL, CAPTURE_THREAD_LOCAL, CAPTURE_RELAXED };
 /*

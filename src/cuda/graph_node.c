@@ -4,6 +4,7 @@
 
 #include "cuda/abi.h"
 #include "cuda/api.h"
+#include "cuda/array.h"
 #include "cuda/call.h"
 #include "cuda/context.h"
 #include "cuda/copy.h"
@@ -53,8 +54,12 @@ int graph_node_set_kernel(struct call *call, const struct abi_kernel_node *node,
 
 int graph_node_set_copy(struct call *call, const struct abi_copy_3d *p, struct copy *copy)
 {
-    if (!p || p->from_array || p->to_array)
-        return p ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+    if (!p)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (p->from_array || p->to_array) {
+        int error = array_copy_of(call, p, copy);
+        return error == CUDA_SUCCESS ? copy_prepare(copy) : error;
+    }
     size_t to_slice = p->to.pitch * p->to.height, from_slice = p->from.pitch * p->from.height;
     *copy = (struct copy){.width_bytes = p->extent.width, .height = p->extent.height, .depth = p->extent.depth};
     int error = api_copy_sides(call,

@@ -18,6 +18,7 @@
 #include "cuda/process.h"
 #include "cuda/ptx_link.h"
 #include "cuda/ranges.h"
+#include "isa/memory.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -72,25 +73,107 @@ static int load_linked(struct process *process, struct context *context, const c
     return error;
 }
 
-static void set_managed(struct process *process, struct context *context, const struct image *image,
-                        const struct module *module)
+static size_t index_of(const struct process *process, const struct image *image)
+{
+    size_t index = 0;
+    while (index < process->images.count && process->images.data[index] != image)
+        index++;
+    return index;
+}
+
+/* A managed variable in a context: where kernels have it, and where the host; NULL: nowhere. */
+struct managed {
+    struct context *context;
+    uint64_t address, bytes;
+    void *host;
+};
+
+static struct managed find_managed(const struct process *process, struct context *context,
+                                   const struct image_variable *variable)
+{
+    const size_t index = index_of(process, variable->image);
+    const struct module *module = index < context->image_modules.count ? context->image_modules.data[index] : NULL;
+    struct managed found = {.context = context};
+    if (module)
+        found.address = corun_module_instance_variable(module->loaded, variable->name, &found.bytes);
+    if (found.address)
+        found.host = corun_memory_pointer(context->memory, found.address, found.bytes);
+    return found;
+}
+
+static void *host_of_managed(const struct image_variable *variable)
+{
+    return *(void *const *)variable->host;
+}
+
+/* In the context in whose memory it lies, if that is still there. */
+static struct managed find_owner(const struct process *process, const struct image_variable *variable)
+{
+    const struct range *range = ranges_find(process, (uint64_t)(uintptr_t)host_of_managed(variable));
+    struct managed found = {0};
+    if (range && range->kind == RANGE_MANAGED)
+        found = find_managed(process, range->context, variable);
+    return found.host == host_of_managed(variable) ? found : (struct managed){0};
+}
+
+/* In another context, which shares it. */
+static struct managed find_heir(const struct process *process, const struct context *owner,
+                                const struct image_variable *variable)
+{
+    for (size_t i = 0; i < process->contexts.count; i++) {
+        struct context *context = process->contexts.data[i];
+        if (context == owner || context->destroyed)
+            continue;
+        struct managed found = find_managed(process, context, variable);
+        if (found.host && found.host == host_of_managed(variable))
+            return found;
+    }
+    return (struct managed){0};
+}
+
+/* A pointer that the host takes of it is good on devices, too. */
+static bool keep_managed(struct process *process, const struct managed *managed)
+{
+    const uint64_t same = (uint64_t)(uintptr_t)managed->host;
+    if (corun_memory_adopt(managed->context->memory, same, managed->host, managed->bytes) != CORUN_OK)
+        return false;
+    (void)ranges_add(process, (struct range){same, managed->bytes, RANGE_MANAGED, 0, managed->context, {0}, NULL});
+    return true;
+}
+
+/* There is one for all devices: it lies in the memory of the context that was the first to load it, and others share that. */
+static void set_managed(struct process *process, struct context *context, const struct image *image)
 {
     for (size_t i = 0; i < process->variables.count; i++) {
         const struct image_variable *variable = &process->variables.data[i];
-        uint64_t bytes, address;
         if (variable->image != image || !variable->managed)
             continue;
-        address = corun_module_instance_variable(module->loaded, variable->name, &bytes);
-        void *host = address ? corun_memory_pointer(context->memory, address, bytes) : NULL;
-        if (!host)
+        const struct managed mine = find_managed(process, context, variable), owned = find_owner(process, variable);
+        if (!mine.host)
             continue;
-        /* A pointer that the host takes of it is good on the device, too. */
-        uint64_t same = (uint64_t)(uintptr_t)host;
-        if (corun_memory_adopt(context->memory, same, host, bytes) == CORUN_OK) {
-            (void)ranges_add(process, (struct range){same, bytes, RANGE_MANAGED, 0, context, {0}, NULL});
-            capture_adopt(process, context, same, bytes, address);
-        }
-        *(void **)(uintptr_t)variable->host = host;
+        if (owned.host && owned.context != context &&
+            memory_share(context->memory, mine.address, owned.context->memory, owned.address))
+            continue;
+        if (keep_managed(process, &mine))
+            capture_adopt(process, context, (uint64_t)(uintptr_t)mine.host, mine.bytes, mine.address);
+        *(void **)(uintptr_t)variable->host = mine.host;
+    }
+}
+
+void image_hand_over_managed(struct process *process, struct context *context)
+{
+    for (size_t i = 0; i < process->variables.count; i++) {
+        const struct image_variable *variable = &process->variables.data[i];
+        if (!variable->managed || variable->image->unregistered)
+            continue;
+        const struct managed owned = find_owner(process, variable), heir = find_heir(process, context, variable);
+        if (!owned.context || owned.context != context || !heir.host)
+            continue;
+        const uint64_t same = (uint64_t)(uintptr_t)owned.host;
+        ranges_remove(process, same);
+        (void)corun_memory_free(context->memory, same);
+        memory_follow(heir.context->memory, heir.address, context->memory, owned.address);
+        (void)keep_managed(process, &heir);
     }
 }
 
@@ -133,7 +216,7 @@ static int load_once(struct process *process, struct context *context, const str
         *module = object_find(process, library, OBJECT_MODULE);
         assert(*module);
         context->image_modules.data[index] = *module;
-        set_managed(process, context, image, *module);
+        set_managed(process, context, image);
     }
     pthread_mutex_unlock(&process->loading_lock);
     return error;
@@ -141,9 +224,7 @@ static int load_once(struct process *process, struct context *context, const str
 
 int module_of_image(struct process *process, struct context *context, const struct image *image, struct module **module)
 {
-    size_t index = 0;
-    while (index < process->images.count && process->images.data[index] != image)
-        index++;
+    const size_t index = index_of(process, image);
     while (context->image_modules.count <= index)
         if (!vector_push(&context->image_modules, (struct module *)NULL))
             return CUDA_ERROR_OUT_OF_MEMORY;

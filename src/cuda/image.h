@@ -53,6 +53,8 @@ int image_load(struct process *process, struct context *context, const struct fa
 /* The driver loads it when it is first asked for (driver_calls.h): the lock is let go. */
 int module_of_image(struct process *process, struct context *context, const struct image *image,
                     struct module **module);
+/* Before a context is destroyed: its managed variables that other contexts have as well become one of theirs. */
+void image_hand_over_managed(struct process *process, struct context *context);
 /* The name of the function that was registered with a host stub; NULL if there is none. */
 const char *function_name_of_host(const struct process *process, const void *host);
 /* Of a host stub, in a context: loads the module where that has not been done. */

@@ -259,21 +259,29 @@ static int side_3d(struct call *call, const void *handle, struct abi_position at
     return error;
 }
 
-int array_copy_3d(struct call *call, const struct abi_copy_3d *p, void *stream, bool wait)
+int array_copy_of(struct call *call, const struct abi_copy_3d *p, struct copy *copy)
 {
     const struct array *any = array_find(call->process, p->to_array ? p->to_array : p->from_array);
-    if (!any)
+    const struct array *other = p->to_array && p->from_array ? array_find(call->process, p->from_array) : any;
+    if (!any || !other)
         return CUDA_ERROR_INVALID_HANDLE;
-    struct copy copy = {
+    if (any->element_bytes != other->element_bytes)
+        return CUDA_ERROR_INVALID_VALUE;
+    *copy = (struct copy){
         .width_bytes = p->extent.width * any->element_bytes, .height = p->extent.height, .depth = p->extent.depth};
-    if (!copy_bytes(&copy))
+    if (!copy_bytes(copy))
         return CUDA_SUCCESS;
     int error =
-        side_3d(call, p->to_array, p->to_position, &p->to, p->kind == COPY_DEVICE_TO_DEVICE, p->extent, &copy.to);
+        side_3d(call, p->to_array, p->to_position, &p->to, p->kind == COPY_DEVICE_TO_DEVICE, p->extent, &copy->to);
     if (error == CUDA_SUCCESS)
         error = side_3d(call, p->from_array, p->from_position, &p->from, p->kind == COPY_DEVICE_TO_DEVICE, p->extent,
-                        &copy.from);
-    if (error == CUDA_SUCCESS)
-        error = check_kind(p->kind, p->to_array != NULL, p->from_array != NULL, &copy);
-    return error == CUDA_SUCCESS ? api_copy(call, &copy, stream, wait) : error;
+                        &copy->from);
+    return error == CUDA_SUCCESS ? check_kind(p->kind, p->to_array != NULL, p->from_array != NULL, copy) : error;
+}
+
+int array_copy_3d(struct call *call, const struct abi_copy_3d *p, void *stream, bool wait)
+{
+    struct copy copy;
+    int error = array_copy_of(call, p, &copy);
+    return error == CUDA_SUCCESS && copy_bytes(&copy) ? api_copy(call, &copy, stream, wait) : error;
 }

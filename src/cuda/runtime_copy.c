@@ -168,10 +168,18 @@ ENTRY(int, cudaMemcpy3DAsync, const struct abi_copy_3d *p, void *stream)
 
 static int copy_3d_peer(const struct abi_copy_3d_peer *p, void *stream, bool wait)
 {
-    if (!p || p->from_array || p->to_array)
-        return thread_get()->last_error = p ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
-    return copy_boxes(&p->to, p->to_position, &p->from, p->from_position, p->extent, COPY_DEVICE_TO_DEVICE, stream,
-                      wait);
+    if (!p)
+        return thread_get()->last_error = CUDA_ERROR_INVALID_VALUE;
+    /* Memory says whose it is. */
+    const struct abi_copy_3d same = {.from_array = p->from_array,
+                                     .from_position = p->from_position,
+                                     .from = p->from,
+                                     .to_array = p->to_array,
+                                     .to_position = p->to_position,
+                                     .to = p->to,
+                                     .extent = p->extent,
+                                     .kind = COPY_DEVICE_TO_DEVICE};
+    return copy_3d(&same, stream, wait);
 }
 
 ENTRY(int, cudaMemcpy3DPeer, const struct abi_copy_3d_peer *p)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Nodes of graphs in the runtime API: what one does, told as it was described, and changed. */
 #include "cuda/abi.h"
+#include "cuda/array.h"
 #include "cuda/call.h"
 #include "cuda/copy.h"
 #include "cuda/graph.h"
@@ -85,6 +86,18 @@ ENTRY(int, cudaGraphKernelNodeCopyAttributes, void *to, void *from)
     return runtime_end(&call);
 }
 
+/* An array is shown in place of its memory. Bytes of what the extent counts. */
+static size_t show_array(struct call *call, const struct copy_side *side, void **handle, struct abi_position *at,
+                         struct abi_pitched *memory)
+{
+    struct array *array = array_of_side(call->process, side, at);
+    *handle = array;
+    if (!array)
+        return 1;
+    *memory = (struct abi_pitched){0};
+    return array->element_bytes;
+}
+
 ENTRY(int, cudaGraphMemcpyNodeGetParams, void *handle, struct abi_copy_3d *values)
 {
     struct call call;
@@ -97,6 +110,9 @@ ENTRY(int, cudaGraphMemcpyNodeGetParams, void *handle, struct abi_copy_3d *value
                                        .extent = {copy->width_bytes, copy->height, copy->depth},
                                        .kind = to ? (from ? COPY_DEVICE_TO_DEVICE : COPY_HOST_TO_DEVICE)
                                                   : (from ? COPY_DEVICE_TO_HOST : COPY_HOST_TO_HOST)};
+        size_t of_to = show_array(&call, &copy->to, &values->to_array, &values->to_position, &values->to);
+        size_t of_from = show_array(&call, &copy->from, &values->from_array, &values->from_position, &values->from);
+        values->extent.width /= values->to_array ? of_to : of_from;
     }
     return runtime_end(&call);
 }

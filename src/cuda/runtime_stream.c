@@ -153,25 +153,54 @@ ENTRY(int, cudaStreamGetDevice, void *handle, int *device)
     return runtime_end(&call);
 }
 
-/* Attributes are hints here: priority counts, the rest changes nothing. */
+/*
+ * Attributes are hints here: priority counts, the rest changes nothing. An attribute's bytes are all that is read or written: the values of CUDA 11 are shorter than
+ * those that came later.
+ */
+static void *find_attribute(struct call *call, struct stream *stream, int attribute, size_t *bytes)
+{
+    struct stream_attributes *kept = &stream->attributes;
+    switch (attribute) {
+    case LAUNCH_ACCESS_POLICY:
+        *bytes = sizeof kept->access_policy;
+        return kept->access_policy;
+    case LAUNCH_SYNCHRONIZATION:
+        *bytes = sizeof kept->synchronization;
+        return &kept->synchronization;
+    case LAUNCH_PRIORITY:
+        *bytes = sizeof stream->queue.priority;
+        return &stream->queue.priority;
+    case LAUNCH_MEMORY_DOMAIN_MAP:
+        *bytes = sizeof kept->memory_domain_map;
+        return kept->memory_domain_map;
+    case LAUNCH_MEMORY_DOMAIN:
+        *bytes = sizeof kept->memory_domain;
+        return &kept->memory_domain;
+    default:
+        call->error = CUDA_ERROR_INVALID_VALUE;
+        return NULL;
+    }
+}
+
 ENTRY(int, cudaStreamSetAttribute, void *handle, int attribute, const void *value)
 {
     struct call call;
     struct stream *stream = begin_with_stream(&call, handle, value);
-    if (stream && attribute == LAUNCH_PRIORITY)
-        stream->queue.priority = *(const int *)value;
+    size_t bytes;
+    void *place = stream ? find_attribute(&call, stream, attribute, &bytes) : NULL;
+    if (place)
+        memcpy(place, value, bytes);
     return runtime_end(&call);
 }
 
 ENTRY(int, cudaStreamGetAttribute, void *handle, int attribute, void *value)
 {
     struct call call;
-    const struct stream *stream = begin_with_stream(&call, handle, value);
-    if (stream) {
-        memset(value, 0, 64);
-        if (attribute == LAUNCH_PRIORITY)
-            *(int *)value = stream->queue.priority;
-    }
+    struct stream *stream = begin_with_stream(&call, handle, value);
+    size_t bytes;
+    const void *place = stream ? find_attribute(&call, stream, attribute, &bytes) : NULL;
+    if (place)
+        memcpy(value, place, bytes);
     return runtime_end(&call);
 }
 
@@ -181,8 +210,10 @@ ENTRY(int, cudaStreamCopyAttributes, void *to, void *from)
     struct stream *target = begin_with_stream(&call, to, &to), *source = NULL;
     if (target) {
         call.error = stream_of_handle(&call, from, &source);
-        if (call.error == CUDA_SUCCESS)
+        if (call.error == CUDA_SUCCESS) {
             target->queue.priority = source->queue.priority;
+            target->attributes = source->attributes;
+        }
     }
     return runtime_end(&call);
 }

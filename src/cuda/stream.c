@@ -34,7 +34,9 @@ struct stream *stream_create(struct process *process, struct context *context, u
                               .context = context,
                               .queue = {.blocking = !(flags & STREAM_NON_BLOCKING), .priority = priority},
                               .flags = flags,
-                              .id = ++process->next_stream_id};
+                              .id = ++process->next_stream_id,
+                              .attributes = {.synchronization = 1, /* cudaSyncPolicyAuto */
+                                             .memory_domain_map = {0, 1}}};
     if (!vector_push(&context->streams, stream)) {
         free(stream);
         return NULL;

@@ -17,6 +17,13 @@ struct shared_counts;
 struct task;
 struct thread_state;
 
+/* Attributes that are kept for the program as it set them, and do nothing here. */
+struct stream_attributes {
+    unsigned char access_policy[32]; /* struct cudaAccessPolicyWindow */
+    int synchronization, memory_domain;
+    unsigned char memory_domain_map[2];
+};
+
 struct stream {
     struct object object;
     struct context *context;
@@ -24,6 +31,7 @@ struct stream {
     struct stream_queue queue;
     unsigned flags;
     uint64_t id;
+    struct stream_attributes attributes;
     bool destroyed;
     struct graph *capture;
     VECTOR(struct graph_node *) capture_front;          /* what the next captured node depends on */

@@ -9,7 +9,8 @@
  * where all of them come together, unless the barrier is .aligned: to one of these, a whole warp is to come.
  *
  * Where a part is still missing then, the result is undefined on a GPU, or the GPU counts what is not counted here (threads of a warp at two
- * barriers); the warp counts as having come, and it is told. So it is from the first part on with GPUs before Volta.
+ * barriers); the warp counts as having come, and it is told. So it is from the first part on with GPUs before Volta, unless paths of the warp have had
+ * turns (turns.h): these bring a part to a barrier which such a GPU brings there with the others.
  */
 #include "base/kernel_name.h"
 #include "isa/executor.h"
@@ -144,7 +145,7 @@ bool barrier_lets_go(struct corun_warp *warp)
 static bool counts_threads(const struct corun_warp *warp)
 {
     const uint32_t capability = warp->tb->launch->instance->compute_capability;
-    return !capability || capability >= 70;
+    return !capability || capability >= 70 || warp->turns.taken;
 }
 
 /* A part of a warp is at a barrier: others run. False: there is nobody who could. */

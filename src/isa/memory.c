@@ -335,6 +335,36 @@ uint64_t memory_address_of(const struct corun_memory *memory, const void *host, 
     return 0;
 }
 
+static struct allocation *allocation_at(const struct corun_memory *memory, uint64_t address)
+{
+    size_t i = find_below(memory, address);
+    return i != SIZE_MAX && memory->allocations.data[i].address == address ? &memory->allocations.data[i] : NULL;
+}
+
+bool memory_share(struct corun_memory *memory, uint64_t address, const struct corun_memory *other, uint64_t there)
+{
+    struct allocation *mine = allocation_at(memory, address), *theirs = allocation_at(other, there);
+    if (!mine || !theirs || mine->storage != STORAGE_OWN || memory->backing.storage || other->backing.storage ||
+        mine->bytes != theirs->bytes)
+        return false;
+    host_free(mine);
+    memory->allocated_bytes -= mine->bytes;
+    mine->storage = STORAGE_ADOPTED;
+    mine->host = theirs->host;
+    memory->generation++;
+    return true;
+}
+
+void memory_follow(struct corun_memory *memory, uint64_t address, struct corun_memory *other, uint64_t there)
+{
+    struct allocation *mine = allocation_at(memory, address), *theirs = allocation_at(other, there);
+    assert(mine && theirs && mine->host == theirs->host && mine->storage == STORAGE_ADOPTED);
+    mine->storage = theirs->storage;
+    theirs->storage = STORAGE_ADOPTED;
+    memory->allocated_bytes += mine->bytes;
+    other->allocated_bytes -= theirs->bytes;
+}
+
 bool memory_name(struct corun_memory *memory, uint64_t address, const char *format, ...)
 {
     size_t i = find_below(memory, address);

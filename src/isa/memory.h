@@ -56,6 +56,13 @@ uint8_t *memory_find_unguarded(const struct corun_memory *memory, struct memory_
                                uint64_t bytes);
 /* The allocation at `address` lies in a file of at least as many bytes from now on, from the file's start. False: it cannot. */
 bool memory_move_to_file(struct corun_memory *memory, uint64_t address, int file);
+/*
+ * The allocation at `address` has from now on the bytes of another memory's at `there`, which keeps them and is to outlive this, or to be
+ * followed: memory_follow. False where that cannot be: one has its storage with another process, or they are not of the same size.
+ */
+bool memory_share(struct corun_memory *memory, uint64_t address, const struct corun_memory *other, uint64_t there);
+/* The bytes that it shares so are this memory's own from now on, and the other one's are only shared. */
+void memory_follow(struct corun_memory *memory, uint64_t address, struct corun_memory *other, uint64_t there);
 /* The allocation at `address` is guarded from now on. */
 void memory_guard(struct corun_memory *memory, uint64_t address);
 

@@ -26,6 +26,7 @@
 #define SLICE_PARAMETER "corun_slice"
 #define SLICE_PARAMETER_ALIGN 16u
 #define SLICE_MOST_BLOCKS INT32_MAX /* of one slice: CUDA's limit for x */
+#define SLICE_MOST_ROWS 65535u      /* CUDA's limit for y and for z */
 
 /* Filled by slice_arguments_set. */
 struct slice_arguments {
@@ -45,6 +46,13 @@ enum corun_status slice_module(const struct ptx_module *source, struct corun_dia
 static inline uint64_t slice_total(const uint32_t grid[3])
 {
     return (uint64_t)grid[0] * grid[1] * grid[2];
+}
+
+/* May a launch have this grid? One that may not is nobody's to take apart: its parts would be good, and the program is to hear that it is not. */
+static inline bool slice_grid_is_good(const uint32_t grid[3])
+{
+    return slice_total(grid) && grid[0] <= SLICE_MOST_BLOCKS && grid[1] <= SLICE_MOST_ROWS &&
+           grid[2] <= SLICE_MOST_ROWS;
 }
 
 /*

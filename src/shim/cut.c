@@ -21,7 +21,7 @@ static int make(const struct launch *launch, void *function, const unsigned grid
 {
     govern_begin(governed, kernel, (uint64_t)grid[0] * grid[1] * grid[2]);
     int error = launch->real(function, grid[0], grid[1], grid[2], launch->block[0], launch->block[1], launch->block[2],
-                             launch->shared_bytes, launch->stream, parameters, parameters ? NULL : launch->extra);
+                             launch->shared_bytes, launch->stream, parameters, launch->extra);
     govern_end(governed, error);
     return error;
 }
@@ -32,7 +32,7 @@ static uint64_t slice_blocks(const struct launch *launch, struct kernel *kernel,
     uint64_t block_ps = atomic_load(&kernel->block_ps),
              threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
     if (!block_ps || total * block_ps / 1000 <= bound_ns || kernel->whole || threads > 1024 || launch->extra ||
-        launch->grid[0] > SLICE_MOST_BLOCKS)
+        !slice_grid_is_good(launch->grid))
         return total;
     uint32_t wave = kernel_rewritten(kernel, (uint32_t)threads, launch->shared_bytes);
     if (!wave || kernel->parameters >= LAUNCH_MOST_PARAMETERS || (kernel->parameters && !launch->parameters))

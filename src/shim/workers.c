@@ -171,7 +171,7 @@ static struct kernel *find_shape(const struct launch *launch, struct governed *g
 {
     uint64_t total = slice_total(launch->grid),
              threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
-    if (!total || total > WORKERS_MOST_BLOCKS || !threads || threads > 1024 || launch->extra)
+    if (!slice_grid_is_good(launch->grid) || total > WORKERS_MOST_BLOCKS || !threads || threads > 1024 || launch->extra)
         return NULL;
     struct kernel *kernel = find_workers(launch, governed, (uint32_t)threads);
     if (kernel && (kernel->parameters >= LAUNCH_MOST_PARAMETERS || (kernel->parameters && !launch->parameters))) {

@@ -21,13 +21,15 @@
 
 #define HEAD ".version 7.0\n.target sm_75\n.address_size 64\n"
 /* A kernel of one parameter: a pointer in %out; %t is tid.x. */
-#define KERNEL(body) \
-    HEAD ".visible .entry k(.param .u64 p)\n{\n" \
-         ".reg .pred %p<8>;\n.reg .b16 %h<8>;\n.reg .b32 %r<32>;\n.reg .f32 %f<16>;\n.reg .b64 %rd<32>;\n.reg .f64 " \
-         "%fd<16>;\n" \
-         ".reg .b64 %out, %mine;\n.reg .b32 %t;\n" \
-         "ld.param.u64 %out, [p];\ncvta.to.global.u64 %out, %out;\nmov.u32 %t, %tid.x;\n" \
-         "mul.wide.u32 %mine, %t, 4;\nadd.u64 %mine, %out, %mine;\n" body "\nret;\n}\n"
+#define KERNEL(body) HEAD BODY(body)
+/* The same, for behind functions. */
+#define BODY(body) \
+    ".visible .entry k(.param .u64 p)\n{\n" \
+    ".reg .pred %p<8>;\n.reg .b16 %h<8>;\n.reg .b32 %r<32>;\n.reg .f32 %f<16>;\n.reg .b64 %rd<32>;\n.reg .f64 " \
+    "%fd<16>;\n" \
+    ".reg .b64 %out, %mine;\n.reg .b32 %t;\n" \
+    "ld.param.u64 %out, [p];\ncvta.to.global.u64 %out, %out;\nmov.u32 %t, %tid.x;\n" \
+    "mul.wide.u32 %mine, %t, 4;\nadd.u64 %mine, %out, %mine;\n" body "\nret;\n}\n"
 
 struct runner {
     struct corun_diagnostics *list;

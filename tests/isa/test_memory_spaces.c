@@ -2,6 +2,8 @@
 /* Loads, stores and atomics of every space, and what happens when they go wrong. */
 #include "runner.h"
 
+#include "isa/memory.h"
+
 static void test_vectors_and_narrow_types(void **state)
 {
     (void)state;
@@ -631,6 +633,36 @@ static void test_memory_interface(void **state)
     corun_memory_destroy(memory);
 }
 
+/* Two memories have the same bytes, each at its own address; they stay when the one that had them first has gone. */
+static void test_shared_storage(void **state)
+{
+    (void)state;
+    struct corun_memory *first = corun_memory_create(0), *second = corun_memory_create(1);
+    uint64_t there, here, other;
+    uint32_t value = 7;
+    assert_int_equal(corun_memory_allocate(first, 4, &there), CORUN_OK);
+    assert_int_equal(corun_memory_allocate(second, 4, &here), CORUN_OK);
+    assert_int_equal(corun_memory_allocate(second, 8, &other), CORUN_OK);
+    assert_int_equal(corun_memory_write(first, there, &value, 4), CORUN_OK);
+    assert_false(memory_share(second, other, first, there)); /* of another size */
+    assert_false(memory_share(second, here + 4, first, there));
+    struct memory_cache cache = {0};
+    assert_non_null(memory_lookup(second, &cache, here, 4));
+    const uint64_t generation = memory_generation(second);
+    assert_true(memory_share(second, here, first, there));
+    assert_true(memory_generation(second) != generation); /* the cache is stale */
+    assert_ptr_equal(corun_memory_pointer(second, here, 4), corun_memory_pointer(first, there, 4));
+    assert_int_equal(corun_memory_allocated_bytes(second), 8);
+    memory_follow(second, here, first, there);
+    assert_int_equal(corun_memory_allocated_bytes(first), 0);
+    assert_int_equal(corun_memory_allocated_bytes(second), 12);
+    corun_memory_destroy(first);
+    value = 0;
+    assert_int_equal(corun_memory_read(second, here, &value, 4), CORUN_OK);
+    assert_int_equal(value, 7);
+    corun_memory_destroy(second);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -650,6 +682,7 @@ int main(void)
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_mapped_pages),
         cmocka_unit_test(test_memory_interface),
+        cmocka_unit_test(test_shared_storage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -217,6 +217,38 @@ static void test_waits_for_other_warps(void **state)
     runner_free(&runner);
 }
 
+/*
+ * A lane waits for another warp, and the others of its own, which had a turn meanwhile, are at the barrier behind the loop. They come to it together on
+ * any GPU: warp 1 finds behind the second barrier what they stored behind the first.
+ */
+static void test_barrier_behind_a_turn(void **state)
+{
+    (void)state;
+    static const uint32_t capabilities[] = {61, 70};
+    for (uint32_t i = 0; i < sizeof capabilities / sizeof *capabilities; i++) {
+        struct runner runner;
+        runner_load(
+            &runner,
+            HEAD ".func meet()\n{\nbar.sync 0;\nret;\n}\n" BODY(
+                "mov.u32 %r5, 0;\nsetp.ge.u32 %p3, %t, 32;\n@%p3 bra OTHER;\nsetp.ne.u32 %p1, %t, 5;\n@%p1 bra JOIN;\n"
+                "WAIT:\nld.volatile.global.u32 %r1, [%out];\nsetp.eq.u32 %p2, %r1, 0;\n@%p2 bra WAIT;\n"
+                "JOIN:\ncall meet;\nst.global.u32 [%mine+128], 1;\ncall meet;\nret;\n"
+                "OTHER:\nadd.u32 %r5, %r5, 1;\nsetp.lt.u32 %p4, %r5, 50000;\n@%p4 bra OTHER;\n"
+                "st.volatile.global.u32 [%out], 1;\ncall meet;\ncall meet;\nld.volatile.global.u32 %r6, [%mine];\n"
+                "st.global.u32 [%mine+1024], %r6;"));
+        corun_module_instance_architecture(runner.instance, capabilities[i]);
+        assert_int_equal(runner_try(&runner, 64), CORUN_OK);
+        const uint32_t *words = runner_words(&runner);
+        for (uint32_t lane = 0; lane < 32; lane++)
+            assert_int_equal(words[256 + 32 + lane], 1);
+        /* Of the older one it is told that there are turns, and of nobody that a barrier was missed. */
+        assert_int_equal(corun_module_instance_outside(runner.instance, runner.list), capabilities[i] < 70);
+        assert_int_equal(corun_diagnostics_count(runner.list), capabilities[i] < 70);
+        assert_null(strstr(runner_message(&runner), "barrier"));
+        runner_free(&runner);
+    }
+}
+
 /* On a GPU whose warps have one pc it is told, and with the check a fault. */
 static void test_older_gpus(void **state)
 {
@@ -257,6 +289,7 @@ int main(void)
         cmocka_unit_test(test_barrier),
         cmocka_unit_test(test_other_loops),
         cmocka_unit_test(test_waits_for_other_warps),
+        cmocka_unit_test(test_barrier_behind_a_turn),
         cmocka_unit_test(test_older_gpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

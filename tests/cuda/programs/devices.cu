@@ -44,6 +44,73 @@ static void host_memory()
     CHECK(cudaDeviceReset());
 }
 
+/* Boxes of arrays and of other memory go from device to device. */
+static void copy_boxes()
+{
+    const int columns = 6, rows = 4, slices = 2, texels = columns * rows * slices;
+    int from[texels], to[texels] = {0};
+    const cudaExtent extent = make_cudaExtent(columns, rows, slices);
+    cudaChannelFormatDesc texel = cudaCreateChannelDesc<int>();
+    cudaArray_t array[2];
+    for (int i = 0; i < texels; i++)
+        from[i] = 7 * i;
+    for (int i = 0; i < 2; i++) {
+        CHECK(cudaSetDevice(i));
+        CHECK(cudaMalloc3DArray(&array[i], &texel, extent));
+    }
+    cudaMemcpy3DParms in = {};
+    in.srcPtr = make_cudaPitchedPtr(from, columns * sizeof *from, columns, rows);
+    in.dstArray = array[0];
+    in.extent = extent;
+    in.kind = cudaMemcpyHostToDevice;
+    CHECK(cudaMemcpy3D(&in));
+    cudaMemcpy3DPeerParms across = {};
+    across.srcArray = array[0];
+    across.srcDevice = 0;
+    across.dstArray = array[1];
+    across.dstDevice = 1;
+    across.extent = extent;
+    CHECK(cudaMemcpy3DPeer(&across));
+    cudaMemcpy3DParms out = {};
+    out.srcArray = array[1];
+    out.dstPtr = make_cudaPitchedPtr(to, columns * sizeof *to, columns, rows);
+    out.extent = extent;
+    out.kind = cudaMemcpyDeviceToHost;
+    CHECK(cudaMemcpy3D(&out));
+    EXPECT(!memcmp(from, to, sizeof from));
+    for (int i = 0; i < 2; i++)
+        CHECK(cudaFreeArray(array[i]));
+}
+
+/* Time between events of two devices is no time of either. A stream that would join another device's capture is told that it cannot, and so is who ends that. */
+static void events()
+{
+    cudaStream_t stream[2];
+    cudaEvent_t event[2];
+    cudaGraph_t graph;
+    float time;
+    for (int i = 0; i < 2; i++) {
+        CHECK(cudaSetDevice(i));
+        CHECK(cudaStreamCreate(&stream[i]));
+        CHECK(cudaEventCreate(&event[i]));
+        CHECK(cudaEventRecord(event[i], stream[i]));
+        CHECK(cudaEventSynchronize(event[i]));
+        CHECK(cudaEventElapsedTime(&time, event[i], event[i]));
+    }
+    EXPECT_ERROR(cudaErrorInvalidResourceHandle, cudaEventElapsedTime(&time, event[0], event[1]));
+    CHECK(cudaStreamWaitEvent(stream[1], event[0], 0));
+    CHECK(cudaSetDevice(0));
+    CHECK(cudaStreamBeginCapture(stream[0], cudaStreamCaptureModeRelaxed));
+    CHECK(cudaEventRecord(event[0], stream[0]));
+    EXPECT_ERROR(cudaErrorNotSupported, cudaStreamWaitEvent(stream[1], event[0], 0));
+    EXPECT_ERROR(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(stream[0], &graph));
+    for (int i = 0; i < 2; i++) {
+        CHECK(cudaStreamDestroy(stream[i]));
+        CHECK(cudaEventDestroy(event[i]));
+    }
+    (void)cudaGetLastError();
+}
+
 int main()
 {
     int count, current, value, *device[2];
@@ -74,6 +141,8 @@ int main()
     CHECK(cudaPointerGetAttributes(&attributes, device[1]));
     EXPECT(attributes.device == 1);
     EXPECT_ERROR(cudaErrorInvalidDevice, cudaSetDevice(2));
+    copy_boxes();
+    events();
     CHECK(cudaSetDevice(0));
     host_memory();
     return 0;

@@ -17,8 +17,8 @@ typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 enum { CU_JIT_ERROR_LOG_BUFFER = 5, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
-enum { CUDA_SUCCESS = 0, CUDA_ERROR_NOT_INITIALIZED = 3, CUDA_ERROR_INVALID_CONTEXT = 201, CUDA_ERROR_INVALID_PTX = 218,
-       CUDA_ERROR_NOT_FOUND = 500 };
+enum { CUDA_SUCCESS = 0, CUDA_ERROR_INVALID_VALUE = 1, CUDA_ERROR_NOT_INITIALIZED = 3, CUDA_ERROR_INVALID_CONTEXT = 201,
+       CUDA_ERROR_INVALID_PTX = 218, CUDA_ERROR_NOT_FOUND = 500 };
 #define CU_LAUNCH_PARAM_END ((void *)0)
 #define CU_LAUNCH_PARAM_BUFFER_POINTER ((void *)1)
 #define CU_LAUNCH_PARAM_BUFFER_SIZE ((void *)2)
@@ -119,6 +119,8 @@ int main()
                      CU_LAUNCH_PARAM_END};
     SUCCEED(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, 0, extra));
     check_result(out, 101);
+    /* In both ways at once is in no way. */
+    EXPECT_ERROR(CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, arguments, extra));
     char log[256] = "";
     void *values[] = {log, (void *)sizeof log};
 #ifdef TOOLKIT

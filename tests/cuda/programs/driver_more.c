@@ -43,6 +43,9 @@ int cuModuleGetFunctionCount(unsigned *count, void *module);
 int cuParamSetSize(void *function, unsigned bytes);
 int cuParamSeti(void *function, int offset, unsigned value);
 int cuParamSetv(void *function, int offset, void *values, unsigned bytes);
+int cuStreamCopyAttributes(void *to, void *from);
+int cuStreamGetAttribute(void *stream, int attribute, void *value);
+int cuStreamSetAttribute(void *stream, int attribute, const void *value);
 
 static void old_launch(void *function)
 {
@@ -171,6 +174,41 @@ static void advice(void)
     GOOD(cuMemFree_v2(address));
 }
 
+/* A stream tells what it was told; of a value no more is written than it has, which is less than 64 bytes before CUDA 11.8. */
+static void stream_attributes(void)
+{
+    enum { ACCESS_POLICY = 1, COOPERATIVE, SYNCHRONIZATION, PRIORITY = 8, DOMAIN_MAP, DOMAIN };
+    void *one, *other;
+    unsigned char window[64], seen[64];
+    int value[2] = {4, 77};
+    GOOD(cuStreamCreate(&one, 1));
+    GOOD(cuStreamCreate(&other, 1));
+    for (int i = 0; i < 64; i++)
+        window[i] = (unsigned char)(i + 1), seen[i] = 200;
+    GOOD(cuStreamSetAttribute(one, ACCESS_POLICY, window));
+    GOOD(cuStreamSetAttribute(one, SYNCHRONIZATION, value));
+    value[0] = 1;
+    GOOD(cuStreamSetAttribute(one, DOMAIN, value));
+    GOOD(cuStreamGetAttribute(other, SYNCHRONIZATION, value));
+    CHECK(value[0] == 1 && value[1] == 77); /* chosen by the driver, as from the beginning */
+    GOOD(cuStreamCopyAttributes(other, one));
+    GOOD(cuStreamGetAttribute(other, ACCESS_POLICY, seen));
+    for (int i = 0; i < 64; i++)
+        CHECK(seen[i] == (i < 32 ? i + 1 : 200));
+    GOOD(cuStreamGetAttribute(other, SYNCHRONIZATION, value));
+    CHECK(value[0] == 4 && value[1] == 77);
+    GOOD(cuStreamGetAttribute(other, DOMAIN, value));
+    CHECK(value[0] == 1);
+    GOOD(cuStreamGetAttribute(other, DOMAIN_MAP, seen));
+    CHECK(seen[0] == 0 && seen[1] == 1 && seen[2] == 3);
+    GOOD(cuStreamGetAttribute(other, PRIORITY, value));
+    CHECK(value[0] == 0 && value[1] == 77);
+    EXPECT(INVALID_VALUE, cuStreamGetAttribute(other, COOPERATIVE, value)); /* of launches alone */
+    EXPECT(INVALID_VALUE, cuStreamSetAttribute(other, 99, value));
+    GOOD(cuStreamDestroy_v2(one));
+    GOOD(cuStreamDestroy_v2(other));
+}
+
 int main(void)
 {
     void *context, *module, *function, *same, *pool;
@@ -186,6 +224,7 @@ int main(void)
     many_registers();
     clusters();
     advice();
+    stream_attributes();
     GOOD(cuDeviceGetProperties(properties, 0));
     GOOD(cuDeviceGetAttribute(&value, 12, 0));
     CHECK(properties[9] == 32 && properties[11] == value);

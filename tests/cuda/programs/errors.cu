@@ -39,6 +39,15 @@ int main()
     EXPECT_ERROR(of_launch, cudaGetLastError());
     nothing<<<0, 1>>>(1);
     EXPECT_ERROR(of_launch, cudaGetLastError());
+    /* Grids that no launch may have, also of a kernel that is known: who takes launches apart has it by now in another form. */
+    for (int i = 0; i < 3; i++) {
+        nothing<<<4096, 32>>>(1);
+        CHECK(cudaDeviceSynchronize());
+    }
+    nothing<<<dim3(1, 65536), 32>>>(1);
+    EXPECT_ERROR(of_launch, cudaGetLastError());
+    nothing<<<dim3(1, 1, 65536), 32>>>(1);
+    EXPECT_ERROR(of_launch, cudaGetLastError());
     greedy<<<1, 32, 47 * 1024>>>();
     EXPECT_ERROR(cudaErrorInvalidValue, cudaGetLastError());
     CHECK(cudaMalloc(&device, 16));

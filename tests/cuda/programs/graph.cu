@@ -12,6 +12,62 @@ static void note(void *user)
     ++*(int *)user;
 }
 
+/* Copies to an array and back from it, a part of each: shown as they were given, and changed. */
+static void copy_arrays()
+{
+    const int columns = 9, rows = 5, slices = 3, texels = columns * rows * slices;
+    static short from[texels], to[texels];
+    cudaArray_t array, wider;
+    const cudaExtent extent = make_cudaExtent(columns, rows, slices), part = make_cudaExtent(4, 2, 2);
+    cudaChannelFormatDesc texel = cudaCreateChannelDesc<short>(), wide = cudaCreateChannelDesc<int>();
+    for (int i = 0; i < texels; i++)
+        from[i] = (short)(i + 1);
+    CHECK(cudaMalloc3DArray(&array, &texel, extent));
+    CHECK(cudaMalloc3DArray(&wider, &wide, extent));
+    cudaMemcpy3DParms there = {}, back = {}, seen, wrong = {};
+    there.srcPtr = make_cudaPitchedPtr(from, columns * sizeof *from, columns, rows);
+    there.dstArray = array;
+    there.extent = extent;
+    there.kind = cudaMemcpyHostToDevice;
+    back.srcArray = array;
+    back.srcPos = make_cudaPos(3, 2, 1);
+    back.dstPtr = make_cudaPitchedPtr(to, columns * sizeof *to, columns, rows);
+    back.extent = part;
+    back.kind = cudaMemcpyDeviceToHost;
+    cudaGraph_t graph;
+    cudaGraphNode_t nodes[2], none;
+    cudaGraphExec_t executable;
+    CHECK(cudaGraphCreate(&graph, 0));
+    CHECK(cudaGraphAddMemcpyNode(&nodes[0], graph, 0, 0, &there));
+    CHECK(cudaGraphAddMemcpyNode(&nodes[1], graph, nodes, 1, &back));
+    wrong.srcArray = array;
+    wrong.dstArray = wider;
+    wrong.extent = part;
+    wrong.kind = cudaMemcpyDeviceToDevice;
+    EXPECT_ERROR(cudaErrorInvalidValue, cudaGraphAddMemcpyNode(&none, graph, 0, 0, &wrong));
+    EXPECT_ERROR(cudaErrorInvalidValue, cudaMemcpy3D(&wrong));
+    CHECK(cudaGraphMemcpyNodeGetParams(nodes[1], &seen));
+    EXPECT(seen.srcArray == array && !seen.dstArray && seen.dstPtr.ptr == to && seen.kind == back.kind);
+    EXPECT(seen.srcPos.x == 3 && seen.srcPos.y == 2 && seen.srcPos.z == 1);
+    EXPECT(seen.extent.width == 4 && seen.extent.height == 2 && seen.extent.depth == 2);
+    CHECK(cudaGraphInstantiateWithFlags(&executable, graph, 0));
+    for (int run = 0; run < 2; run++) {
+        CHECK(cudaGraphLaunch(executable, 0));
+        CHECK(cudaStreamSynchronize(0));
+        const int first = run ? 0 : (1 * rows + 2) * columns + 3;
+        for (int i = 0; i < 16; i++) {
+            const int place = (i / 8 * rows + i / 4 % 2) * columns + i % 4;
+            EXPECT(to[place] == from[first + place]);
+        }
+        seen.srcPos = make_cudaPos(0, 0, 0);
+        CHECK(cudaGraphExecMemcpyNodeSetParams(executable, nodes[1], &seen));
+    }
+    CHECK(cudaGraphExecDestroy(executable));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaFreeArray(array));
+    CHECK(cudaFreeArray(wider));
+}
+
 int main()
 {
     int host[32], result[32], runs = 0, factor = 3, *from, *to;
@@ -76,5 +132,6 @@ int main()
     CHECK(cudaGraphExecDestroy(executable));
     CHECK(cudaGraphDestroy(graph));
     EXPECT_ERROR(cudaErrorInvalidValue, cudaGraphLaunch(executable, stream));
+    copy_arrays();
     return 0;
 }
