@@ -25,23 +25,24 @@ def normalised_ipc(shared: ArrayLike, isolated: ArrayLike) -> NDArray[numpy.floa
 
 def stp(normalised: ArrayLike) -> float:
     """System throughput of one case: the sum of its applications' normalised IPC; no unit, from 0 to the number of
-    applications, 1 is what one application alone has. Higher is better. IEEE Micro 2008, where it is also called weighted
-    speedup."""
-    return float(numpy.sum(numpy.asarray(normalised, float)))
+    applications, 1 is what one application alone has; NaN without applications. Higher is better. IEEE Micro 2008, where it is
+    also called weighted speedup."""
+    normalised = numpy.asarray(normalised, float)
+    return float(numpy.sum(normalised)) if normalised.size else float("nan")
 
 
 def antt(normalised: ArrayLike) -> float:
     """Average normalised turnaround time of one case: the mean of 1 / normalised IPC; no unit, 1 is as fast as alone. Lower
-    is better; infinite when an application made no progress. IEEE Micro 2008."""
+    is better; infinite when an application made no progress; NaN without applications. IEEE Micro 2008."""
     with numpy.errstate(divide="ignore"):
-        return float(numpy.mean(1 / numpy.asarray(normalised, float)))
+        return mean(1 / numpy.asarray(normalised, float))
 
 
 def fairness(normalised: ArrayLike) -> float:
-    """Smallest / largest normalised IPC of one case; no unit, from 0 to 1, 1 is fair; 1 when no application made progress.
-    Eyerman and Eeckhout 2008, as the SMK chapter uses it."""
+    """Smallest / largest normalised IPC of one case; no unit, from 0 to 1, 1 is fair; 1 when no application made progress;
+    NaN without applications. Eyerman and Eeckhout 2008, as the SMK chapter uses it."""
     normalised = numpy.asarray(normalised, float)
-    largest = normalised.max()
+    largest = normalised.max() if normalised.size else float("nan")
     return float(normalised.min() / largest) if largest > 0 else 1.0 if largest == 0 else float("nan")
 
 

@@ -19,11 +19,13 @@ struct presence {
     int64_t level, base;
 };
 
-/* A thread block of which we were told ahead of its start. */
+/*
+ * A thread block of which we were told ahead of its start. It counts from that cycle on, and not before everything is
+ * known that ended earlier on its SM: until it comes, the SM may be empty.
+ */
 struct coming {
     uint64_t cycle;
     uint32_t application;
-    bool first_there; /* with it, its SM comes into use */
 };
 
 /* Sums up to a cycle. */
@@ -34,21 +36,21 @@ struct share_sums {
 
 struct history {
     const struct corun_case *job;
-    uint32_t sms, applications, variables;
+    uint32_t sms, applications, variables, tbs_per_sm;
     const struct corun_gpu *gpu;
     uint64_t interval_cycles, next_cycle; /* ours */
     uint64_t user_next_cycle;             /* of the case's own observer */
     uint32_t count;
-    uint64_t *cycles;          /* [interval]: when the sums were taken, at its end */
-    struct share_sums *shares; /* [interval][application] */
-    int64_t *powered_cycles;   /* [interval] */
-    double *values;            /* [interval][variable] */
-    uint32_t *resident;        /* [sm][application]: thread blocks */
-    struct presence *in_use;   /* [application]: SMs */
-    struct presence *tbs;      /* [application] */
-    struct presence powered;   /* SMs */
-    struct coming *coming;     /* [sms * tbs_per_sm]: each has a place on its SM already */
-    uint32_t coming_count, coming_room;
+    uint64_t *cycles;            /* [interval]: when the sums were taken, at its end */
+    struct share_sums *shares;   /* [interval][application] */
+    int64_t *powered_cycles;     /* [interval] */
+    double *values;              /* [interval][variable] */
+    uint32_t *resident;          /* [sm][application]: thread blocks */
+    struct presence *in_use;     /* [application]: SMs */
+    struct presence *tbs;        /* [application] */
+    struct presence powered;     /* SMs */
+    struct coming *coming;       /* [sm][tbs_per_sm]: each has a place on its SM already */
+    uint32_t *coming_count;      /* [sm] */
     const double *policy_values; /* as the policy has left them; NULL: no policy */
 };
 
@@ -73,6 +75,7 @@ struct history *history_create(const struct corun_case *job, struct arena *arena
                          .sms = job->gpu->sms,
                          .applications = applications,
                          .variables = job->policy ? job->policy->variable_count : 0,
+                         .tbs_per_sm = job->gpu->tbs_per_sm,
                          .interval_cycles = job->cycles ? (job->cycles + HISTORY_INTERVALS - 1) / HISTORY_INTERVALS
                                                         : FIRST_INTERVAL_CYCLES,
                          .powered = {.level = job->gpu->sms}};
@@ -83,10 +86,10 @@ struct history *history_create(const struct corun_case *job, struct arena *arena
     history->resident = ARENA_ARRAY(arena, uint32_t, (size_t)history->sms * applications);
     history->in_use = ARENA_ARRAY(arena, struct presence, applications);
     history->tbs = ARENA_ARRAY(arena, struct presence, applications);
-    history->coming_room = history->sms * job->gpu->tbs_per_sm;
-    history->coming = ARENA_ARRAY(arena, struct coming, history->coming_room + 1);
+    history->coming = ARENA_ARRAY(arena, struct coming, (size_t)history->sms * history->tbs_per_sm);
+    history->coming_count = ARENA_ARRAY(arena, uint32_t, history->sms);
     bool whole = history->cycles && history->shares && history->powered_cycles && history->values &&
-                 history->resident && history->in_use && history->tbs && history->coming;
+                 history->resident && history->in_use && history->tbs && history->coming && history->coming_count;
     return whole ? history : NULL;
 }
 
@@ -103,27 +106,47 @@ static int64_t sum_until(const struct presence *presence, uint64_t cycle)
     return presence->level * (int64_t)cycle - presence->base;
 }
 
-/* Forgets those that have come. */
-static void have_come(struct history *history, uint64_t cycle)
+static void start(struct history *history, uint32_t sm, const struct coming *coming)
 {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < history->coming_count; i++) {
-        if (history->coming[i].cycle > cycle)
-            history->coming[kept++] = history->coming[i];
-    }
-    history->coming_count = kept;
+    add(&history->tbs[coming->application], 1, coming->cycle);
+    if (!history->resident[sm * history->applications + coming->application]++)
+        add(&history->in_use[coming->application], 1, coming->cycle);
 }
 
-static void enter(struct history *history, uint32_t sm, uint32_t application, uint64_t cycle, uint64_t now)
+/* Those of an application that come to the SM until a cycle have come. */
+static void have_come(struct history *history, uint32_t sm, uint32_t application, uint64_t cycle)
 {
-    bool first = !history->resident[sm * history->applications + application]++;
-    add(&history->tbs[application], 1, cycle);
-    if (first)
-        add(&history->in_use[application], 1, cycle);
-    if (history->coming_count == history->coming_room)
-        have_come(history, now);
-    if (cycle > now && history->coming_count < history->coming_room)
-        history->coming[history->coming_count++] = (struct coming){cycle, application, first};
+    struct coming *coming = &history->coming[(size_t)sm * history->tbs_per_sm];
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < history->coming_count[sm]; i++) {
+        if (coming[i].application == application && coming[i].cycle <= cycle)
+            start(history, sm, &coming[i]);
+        else
+            coming[kept++] = coming[i];
+    }
+    history->coming_count[sm] = kept;
+}
+
+static void enter(struct history *history, uint32_t sm, uint32_t application, uint64_t cycle)
+{
+    struct coming coming = {cycle, application};
+    if (history->coming_count[sm] < history->tbs_per_sm)
+        history->coming[(size_t)sm * history->tbs_per_sm + history->coming_count[sm]++] = coming;
+    else
+        start(history, sm, &coming);
+}
+
+/* One that was to come at this cycle, where an SM starts one at most, has gone back. */
+static bool take_back(struct history *history, uint32_t sm, uint32_t application, uint64_t cycle)
+{
+    struct coming *coming = &history->coming[(size_t)sm * history->tbs_per_sm];
+    for (uint32_t i = 0; i < history->coming_count[sm]; i++) {
+        if (coming[i].application != application || coming[i].cycle != cycle)
+            continue;
+        memmove(&coming[i], &coming[i + 1], (--history->coming_count[sm] - i) * sizeof *coming);
+        return true;
+    }
+    return false;
 }
 
 static void leave(struct history *history, uint32_t sm, uint32_t application, uint32_t tbs, uint64_t cycle)
@@ -137,22 +160,28 @@ static void leave(struct history *history, uint32_t sm, uint32_t application, ui
         add(&history->in_use[application], -1, cycle);
 }
 
+/* Complete, saved or dropped. */
+static void leave_one(struct history *history, uint32_t sm, uint32_t application, uint64_t cycle)
+{
+    if (take_back(history, sm, application, cycle))
+        return;
+    have_come(history, sm, application, cycle);
+    leave(history, sm, application, 1, cycle);
+}
+
 /* Complete: nothing is left. Stopped: what is left has gone with it, and what was coming will not. */
 static void leave_all(struct history *history, uint32_t application, uint64_t cycle)
 {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < history->coming_count; i++) {
-        const struct coming *coming = &history->coming[i];
-        if (coming->application != application) {
-            history->coming[kept++] = *coming;
-        } else if (coming->cycle > cycle) { /* as if it had come and gone at once */
-            history->tbs[application].base -= (int64_t)(coming->cycle - cycle);
-            history->in_use[application].base -= coming->first_there ? (int64_t)(coming->cycle - cycle) : 0;
-        }
-    }
-    history->coming_count = kept;
-    for (uint32_t sm = 0; sm < history->sms; sm++)
+    for (uint32_t sm = 0; sm < history->sms; sm++) {
+        struct coming *coming = &history->coming[(size_t)sm * history->tbs_per_sm];
+        uint32_t kept = 0;
+        have_come(history, sm, application, cycle);
+        for (uint32_t i = 0; i < history->coming_count[sm]; i++)
+            if (coming[i].application != application)
+                coming[kept++] = coming[i];
+        history->coming_count[sm] = kept;
         leave(history, sm, application, history->resident[sm * history->applications + application], cycle);
+    }
 }
 
 /* ---- sums ---- */
@@ -180,7 +209,9 @@ static void take(struct history *history, const struct corun_gpu *gpu, uint64_t 
         return;
     if (history->count == HISTORY_INTERVALS)
         halve(history);
-    have_come(history, cycle);
+    for (uint32_t sm = 0; sm < history->sms; sm++)
+        for (uint32_t a = 0; history->coming_count[sm] && a < history->applications; a++)
+            have_come(history, sm, a, cycle);
     uint32_t i = history->count++;
     history->cycles[i] = cycle;
     history->powered_cycles[i] = sum_until(&history->powered, cycle);
@@ -191,12 +222,6 @@ static void take(struct history *history, const struct corun_gpu *gpu, uint64_t 
             (struct share_sums){.sm_cycles = sum_until(&history->in_use[a], cycle),
                                 .tb_cycles = sum_until(&history->tbs[a], cycle),
                                 .thread_instructions = result.thread_instructions};
-    }
-    for (uint32_t c = 0; c < history->coming_count; c++) { /* their part of the sums is below zero until they start */
-        const struct coming *coming = &history->coming[c];
-        struct share_sums *sums = &history->shares[(size_t)i * history->applications + coming->application];
-        sums->tb_cycles += (int64_t)(coming->cycle - cycle);
-        sums->sm_cycles += coming->first_there ? (int64_t)(coming->cycle - cycle) : 0;
     }
     for (uint32_t v = 0; v < history->variables; v++)
         history->values[(size_t)i * history->variables + v] =
@@ -234,11 +259,11 @@ void history_see(void *user, const struct corun_gpu *gpu, const struct corun_obs
     switch (seen->kind) {
     case CORUN_OBSERVED_TB_START:
     case CORUN_OBSERVED_TB_RESTORING:
-        enter(history, seen->sm, seen->application, seen->cycle, corun_gpu_cycles(gpu));
+        enter(history, seen->sm, seen->application, seen->cycle);
         break;
     case CORUN_OBSERVED_TB_END:
     case CORUN_OBSERVED_TB_SAVED:
-        leave(history, seen->sm, seen->application, 1, seen->cycle);
+        leave_one(history, seen->sm, seen->application, seen->cycle);
         break;
     case CORUN_OBSERVED_LAUNCH_END:
         if (seen->stopped)
@@ -268,18 +293,28 @@ void history_observe(struct history *history, struct corun_gpu *gpu)
 
 void history_archive(struct corun_archive *archive, struct history *history, const struct corun_gpu *gpu)
 {
-    static const struct archive_hole holes[] = {
-        ARCHIVE_HOLE(struct history, job),          ARCHIVE_HOLE(struct history, gpu),
-        ARCHIVE_HOLE(struct history, cycles),       ARCHIVE_HOLE(struct history, shares),
-        ARCHIVE_HOLE(struct history, values),       ARCHIVE_HOLE(struct history, powered_cycles),
-        ARCHIVE_HOLE(struct history, resident),     ARCHIVE_HOLE(struct history, in_use),
-        ARCHIVE_HOLE(struct history, tbs),          ARCHIVE_HOLE(struct history, coming),
-        ARCHIVE_HOLE(struct history, policy_values)};
-    uint32_t room = history->coming_room;
-    archive_section(archive, "history", 1);
+    static const struct archive_hole holes[] = {ARCHIVE_HOLE(struct history, job),
+                                                ARCHIVE_HOLE(struct history, gpu),
+                                                ARCHIVE_HOLE(struct history, sms),
+                                                ARCHIVE_HOLE(struct history, applications),
+                                                ARCHIVE_HOLE(struct history, tbs_per_sm),
+                                                ARCHIVE_HOLE(struct history, cycles),
+                                                ARCHIVE_HOLE(struct history, shares),
+                                                ARCHIVE_HOLE(struct history, values),
+                                                ARCHIVE_HOLE(struct history, powered_cycles),
+                                                ARCHIVE_HOLE(struct history, resident),
+                                                ARCHIVE_HOLE(struct history, in_use),
+                                                ARCHIVE_HOLE(struct history, tbs),
+                                                ARCHIVE_HOLE(struct history, coming),
+                                                ARCHIVE_HOLE(struct history, coming_count),
+                                                ARCHIVE_HOLE(struct history, policy_values)};
+    archive_section(archive, "history", 2);
     archive_same(archive, history->variables, "variables of the policy");
+    archive_same(archive, history->sms, "SMs");
+    archive_same(archive, history->applications, "applications");
+    archive_same(archive, history->tbs_per_sm, "thread blocks of an SM");
     ARCHIVE_RECORD(archive, history, holes);
-    if (history->count > HISTORY_INTERVALS || history->coming_count > room || history->coming_room != room)
+    if (history->count > HISTORY_INTERVALS)
         archive_fail(archive, CORUN_SYNTAX, "%u intervals", history->count);
     if (!archive_fine(archive))
         return;
@@ -291,8 +326,13 @@ void history_archive(struct corun_archive *archive, struct history *history, con
     archive_bytes(archive, history->resident, history->sms * applications * sizeof *history->resident);
     archive_bytes(archive, history->in_use, applications * sizeof *history->in_use);
     archive_bytes(archive, history->tbs, applications * sizeof *history->tbs);
-    for (uint32_t i = 0; i < history->coming_count; i++)
-        ARCHIVE_PLAIN(archive, &history->coming[i]);
+    for (uint32_t sm = 0; sm < history->sms; sm++) {
+        ARCHIVE(archive, history->coming_count[sm]);
+        if (history->coming_count[sm] > history->tbs_per_sm)
+            archive_fail(archive, CORUN_SYNTAX, "%u thread blocks to come", history->coming_count[sm]);
+        for (uint32_t i = 0; i < history->coming_count[sm] && archive_fine(archive); i++)
+            ARCHIVE_PLAIN(archive, &history->coming[(size_t)sm * history->tbs_per_sm + i]);
+    }
     bool known = history->policy_values != NULL;
     ARCHIVE(archive, known);
     if (archive->reads)
@@ -309,6 +349,7 @@ void history_end(struct history *history)
 
 /* ---- the result ---- */
 
+/* Below zero where more work was dropped in the interval than done. */
 static double mean(int64_t before, int64_t after, uint64_t cycles)
 {
     return (double)(after - before) / (double)cycles;
@@ -326,7 +367,7 @@ static void fill_interval(const struct history *history, uint32_t i, struct coru
         shares[a] = (struct corun_case_history_share){
             .sms = mean(before->sm_cycles, now->sm_cycles, cycles),
             .tbs = mean(before->tb_cycles, now->tb_cycles, cycles),
-            .ipc = (double)(now->thread_instructions - before->thread_instructions) / (double)cycles};
+            .ipc = mean((int64_t)before->thread_instructions, (int64_t)now->thread_instructions, cycles)};
     }
 }
 

@@ -217,7 +217,7 @@ static enum corun_status report(struct queue_options *queue, const struct serve_
     if (!queue->quiet && json != stdout && timeline != stdout)
         status = queue_tables(result, queue->command.arena, &style, stdout) ? CORUN_OK : CORUN_MEMORY;
     if (timeline && status == CORUN_OK)
-        queue_timeline_write(&queue->timeline, result, timeline);
+        status = queue_timeline_write(&queue->timeline, result, timeline) ? CORUN_OK : CORUN_MEMORY;
     if (timeline && queue->timeline.left_out)
         corun_report(queue->command.list, CORUN_OK, CORUN_NOWHERE,
                      "the timeline has the first %zu slices, %zu are left out", queue->timeline.limit,

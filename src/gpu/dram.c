@@ -13,6 +13,7 @@
 
 #define NONE UINT32_MAX
 #define NO_ROW UINT64_MAX
+#define BURSTS_KEPT 256u /* more do not lie ahead of the cycle that somebody asks about, but at extreme latencies */
 
 enum direction { READ, WRITE, DIRECTIONS };
 
@@ -70,7 +71,8 @@ struct dram {
     bool row_stale;
     struct dram_fill *fills; /* a ring, capacity a power of two */
     uint32_t fill_capacity, fill_head, fill_count;
-    uint64_t bus_busy, bus_free;
+    uint64_t bus_busy, burst_count;
+    uint64_t burst_ends[BURSTS_KEPT]; /* of the data of the last ones, in turn; later ones have greater ones */
 };
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -181,9 +183,17 @@ uint32_t dram_read_cycles(const struct dram *dram)
     return dram->config->dram_tCL + dram->burst_cycles;
 }
 
+/* Data of the last bursts may lie ahead of `cycle`, with gaps between them; bursts before those that are kept are taken to have none. */
 uint64_t dram_busy(const struct dram *dram, uint64_t cycle)
 {
-    uint64_t ahead = dram->bus_free > cycle ? dram->bus_free - cycle : 0;
+    uint64_t kept = dram->burst_count < BURSTS_KEPT ? dram->burst_count : BURSTS_KEPT, ahead = 0;
+    for (uint64_t i = 1; i <= kept; i++) {
+        uint64_t end = dram->burst_ends[(dram->burst_count - i) % BURSTS_KEPT];
+        if (end <= cycle)
+            break;
+        uint64_t length = i == BURSTS_KEPT ? UINT64_MAX : dram->burst_cycles;
+        ahead += length < end - cycle ? length : end - cycle;
+    }
     return dram->bus_busy > ahead ? dram->bus_busy - ahead : 0;
 }
 
@@ -585,7 +595,7 @@ static bool issue_column(struct dram *dram, struct bank *bank, uint32_t index, s
     }
     dram->group_ready[bank->group] = cycle + dram->group_gap;
     dram->bus_busy += dram->burst_cycles;
-    dram->bus_free = data_end;
+    dram->burst_ends[dram->burst_count++ % BURSTS_KEPT] = data_end;
     event->kernel = request->kernel;
     event->write = request->direction == WRITE;
     event->row_hit = !bank->fresh;

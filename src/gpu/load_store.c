@@ -266,6 +266,8 @@ static uint32_t add_lanes(struct sm *sm, struct memory_entry *entry, const struc
         line_bytes = sm->caches.constant_first.line_bytes;
     uint32_t count = coalesce(&sm->issue, lanes, op->access_bytes, line_bytes, c->access_lanes, store || atomic,
                               entry->transactions + entry->count);
+    if (client != CLIENT_CONSTANT)
+        counters->global_transactions += count;
     if (client == CLIENT_CONSTANT)
         entry->bank_cycles = (uint16_t)(constant_cycles - count); /* beyond a lookup for each line */
     else if (c->l1_lines_per_cycle > 1 && count > 1 && !store && !atomic && !bypass)
@@ -346,7 +348,6 @@ uint32_t load_store_accept(struct sm *sm, uint32_t slot, const struct machine_op
         for (uint32_t i = 0; i < sizeof spaces; i++)
             turns += add_lanes(sm, entry, op, spaces[i], lanes_in(&sm->issue, spaces[i]));
     }
-    entry->counters->global_transactions += entry->count;
     uint32_t remote = sm->issue.space == CORUN_SPACE_GENERIC ? lanes_in(&sm->issue, CORUN_SPACE_CLUSTER) : 0;
     if (!(op->flags & (CORUN_LOAD | CORUN_ATOMIC)))
         warp->writes += entry->count;

@@ -111,6 +111,7 @@ static void judge_service(const struct host_setting *setting, struct stage *stag
         uint64_t ended_ns = answer->ended_ns < end_ns ? answer->ended_ns : end_ns;
         uint64_t started_ns = answer->started_ns < end_ns ? answer->started_ns : end_ns;
         stage->responses[service->queries++] = (double)(ended_ns - arrival->at_ns);
+        service->unanswered += answer->ended_ns > end_ns;
         service->late += goal_ns && ended_ns - arrival->at_ns > goal_ns;
         service->mean_ns += (double)(ended_ns - arrival->at_ns);
         service->mean_wait_ns += (double)(started_ns - arrival->at_ns);

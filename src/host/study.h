@@ -51,6 +51,7 @@ struct host_setting {
 
 struct host_service_outcome {
     uint32_t queries, late;                                           /* late: later than the goal */
+    uint32_t unanswered;                                              /* of a simulated host: not before its end */
     double mean_ns, p50_ns, p95_ns, p99_ns, longest_ns, mean_wait_ns; /* from the arrival on; wait: until its start */
     double tail;        /* p99 over the goal; above 1 the goal is violated */
     double cores, ways; /* of its own, on average over the time */

@@ -53,6 +53,25 @@ static void batch_row(struct columns *columns, const struct host_batch_setting *
     columns_set(columns, 11, PAINT_NONE, "%.3f", outcome->throughput);
 }
 
+/* What the times leave open. */
+static void say_unanswered(const struct host_report *report, FILE *stream)
+{
+    const char *between = "\n";
+    for (size_t i = 0; i < report->count; i++) {
+        const struct host_setting *setting = &report->settings[i];
+        for (uint32_t s = 0; s < setting->service_count; s++) {
+            const struct host_service_outcome *outcome = &report->outcomes[i].services[s];
+            if (!outcome->unanswered)
+                continue;
+            fprintf(stream,
+                    "%s%s: %u of %u queries of %s were not answered before the end, and count as if they were then\n",
+                    between, report->policies[i], outcome->unanswered, outcome->queries,
+                    setting->services[s].known->application->name);
+            between = "";
+        }
+    }
+}
+
 bool host_report_table(const struct host_report *report, struct arena *arena, const struct report_style *style,
                        FILE *stream)
 {
@@ -78,7 +97,9 @@ bool host_report_table(const struct host_report *report, struct arena *arena, co
                       setting->search_instances && outcome->instances < present ? outcome->instances : present);
         }
     }
-    return columns_print(columns, style, stream);
+    bool printed = columns_print(columns, style, stream);
+    say_unanswered(report, stream);
+    return printed;
 }
 
 /* Over the cases of one policy. */
@@ -209,6 +230,7 @@ static json_t *service_json(struct json_writer *writer, const struct host_servic
     json_put(writer, object, "alone_ns", json_number(setting->known->alone));
     json_put(writer, object, "queries", json_count(outcome->queries));
     json_put(writer, object, "late", json_count(outcome->late));
+    json_put(writer, object, "unanswered", json_count(outcome->unanswered));
     json_put(writer, object, "mean_ns", json_number(outcome->mean_ns));
     json_put(writer, object, "p50_ns", json_number(outcome->p50_ns));
     json_put(writer, object, "p95_ns", json_number(outcome->p95_ns));

@@ -4,6 +4,7 @@
 
 #include "report/json_writer.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -159,24 +160,83 @@ static void write_name(const struct serve_result *result, uint32_t scheduler, FI
     json_decref(name);
 }
 
-void queue_timeline_write(const struct queue_timeline *timeline, const struct serve_result *result, FILE *stream)
+/* By scheduler and strand, and as they began. */
+static int compare_spans(const void *left, const void *right)
 {
-    double microseconds = 1e3 / result->device.clock_khz;
-    const char *separator = "";
-    fprintf(stream, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
-    for (uint32_t i = 0; i < result->run_count; i++, separator = ",\n") {
-        fputs(separator, stream);
-        write_name(result, i, stream);
+    const struct queue_span *a = *(const struct queue_span *const *)left, *b = *(const struct queue_span *const *)right;
+    const uint64_t pairs[][2] = {{a->scheduler, b->scheduler},   {a->strand, b->strand},
+                                 {a->begin, b->begin},           {a->end, b->end},
+                                 {a->submission, b->submission}, {a->first, b->first}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (pairs[i][0] != pairs[i][1])
+            return pairs[i][0] < pairs[i][1] ? -1 : 1;
+    return 0;
+}
+
+/* Rounded before they are subtracted: what begins where something ends begins there in the trace, too. */
+static uint64_t nanoseconds(const struct serve_result *result, uint64_t ticks)
+{
+    return (uint64_t)llround((double)ticks * 1e6 / result->device.clock_khz);
+}
+
+static void write_span(const struct serve_result *result, const struct queue_span *span, uint32_t track, FILE *stream)
+{
+    uint64_t begin = nanoseconds(result, span->begin), length = nanoseconds(result, span->end) - begin;
+    fprintf(stream,
+            ",\n{\"ph\":\"X\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,\"ts\":%" PRIu64 ".%03" PRIu64 ",\"dur\":%" PRIu64
+            ".%03" PRIu64 ",\"args\":{\"launch\":%zu,\"first\":%u,\"tbs\":%u}}",
+            result->kernels[span->kind].function, span->scheduler + 1, track, begin / 1000, begin % 1000, length / 1000,
+            length % 1000, span->submission, span->first, span->tbs);
+}
+
+/*
+ * Viewers want the slices of a track one after the other, and a strand may have several in flight: each takes the first of the strand's tracks
+ * whose last one has ended. `ends` has room for as many tracks as there are spans.
+ */
+static void write_spans(const struct serve_result *result, const struct queue_span *const *spans, size_t count,
+                        uint64_t *ends, FILE *stream)
+{
+    uint32_t first = 1, tracks = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct queue_span *span = spans[i], *before = i ? spans[i - 1] : NULL;
+        uint32_t lane = 0;
+        if (before && (before->scheduler != span->scheduler || before->strand != span->strand)) {
+            first = before->scheduler == span->scheduler ? first + tracks : 1;
+            tracks = 0;
+        }
+        while (lane < tracks && ends[lane] > span->begin)
+            lane++;
+        if (lane == tracks) {
+            fprintf(stream,
+                    ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%u,\"tid\":%u,\"args\":{\"name\":\"strand "
+                    "%u track %u\"}}",
+                    span->scheduler + 1, first + lane, span->strand, lane);
+            tracks++;
+        }
+        ends[lane] = span->end;
+        write_span(result, span, first + lane, stream);
     }
-    for (size_t i = 0; i < timeline->spans.count; i++, separator = ",\n") {
-        const struct queue_span *span = &timeline->spans.data[i];
-        fprintf(
-            stream,
-            "%s{\"ph\":\"X\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"launch\":%zu,"
-            "\"first\":%u,\"tbs\":%u}}",
-            separator, result->kernels[span->kind].function, span->scheduler + 1, span->strand + 1,
-            (double)span->begin * microseconds, (double)(span->end - span->begin) * microseconds, span->submission,
-            span->first, span->tbs);
+}
+
+bool queue_timeline_write(const struct queue_timeline *timeline, const struct serve_result *result, FILE *stream)
+{
+    size_t count = timeline->spans.count;
+    const struct queue_span **spans = malloc((count + 1) * sizeof *spans);
+    uint64_t *ends = malloc((count + 1) * sizeof *ends);
+    bool room = spans && ends;
+    if (room) {
+        fprintf(stream, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
+        for (uint32_t i = 0; i < result->run_count; i++) {
+            fputs(i ? ",\n" : "", stream);
+            write_name(result, i, stream);
+        }
+        for (size_t i = 0; i < count; i++)
+            spans[i] = &timeline->spans.data[i];
+        qsort(spans, count, sizeof *spans, compare_spans);
+        write_spans(result, spans, count, ends, stream);
+        fprintf(stream, "\n],\"otherData\":{\"left_out\":%zu}}\n", timeline->left_out);
     }
-    fprintf(stream, "\n],\"otherData\":{\"left_out\":%zu}}\n", timeline->left_out);
+    free(spans);
+    free(ends);
+    return room;
 }

@@ -26,7 +26,10 @@ struct queue_timeline {
 /* For the `slice` of a serve_request; `user` is a struct queue_timeline. */
 void queue_timeline_slice(void *user, uint32_t scheduler, uint64_t begin, uint64_t end, size_t submission,
                           const struct queue_slice *slice);
-/* As a trace that ui.perfetto.dev opens: a process for each scheduler, a track for each strand. */
-void queue_timeline_write(const struct queue_timeline *timeline, const struct serve_result *result, FILE *stream);
+/*
+ * As a trace that ui.perfetto.dev opens: a process for each scheduler, and for each strand as many tracks as it had slices in flight at once. Write
+ * errors are left to the stream; false: out of memory.
+ */
+bool queue_timeline_write(const struct queue_timeline *timeline, const struct serve_result *result, FILE *stream);
 
 #endif

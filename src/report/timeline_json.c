@@ -330,7 +330,9 @@ static void put_sample(struct timeline_writer *writer, const struct timeline_sam
         const struct application_sample *application = &sample->applications[a];
         uint32_t process = application_process(a);
         double cycles = (double)(next->cycle - sample->cycle);
-        double instructions = (double)(next->applications[a].thread_instructions - application->thread_instructions);
+        /* below zero where more work was dropped than done */
+        double instructions =
+            (double)(int64_t)(next->applications[a].thread_instructions - application->thread_instructions);
         double tb_cycles = (double)(next->applications[a].tb_cycles - application->tb_cycles);
         put_counter(writer, process, sample->cycle, "IPC", "thread instructions per cycle", instructions / cycles);
         put_counter(writer, process, sample->cycle, "SMs", "in use", (double)application->sms);

@@ -152,6 +152,36 @@ static void test_those_to_come(void **state)
     end(&bench);
 }
 
+/* An SM is not in use from the end of its last thread block to the start of the next one, which we were told of before. */
+static void test_empty_until_the_next_one_comes(void **state)
+{
+    (void)state;
+    struct bench bench;
+    begin(&bench, 10000, 0);
+    see(&bench, CORUN_OBSERVED_TB_START, 0, 0, 0);
+    see(&bench, CORUN_OBSERVED_TB_START, 50, 0, 0);
+    see(&bench, CORUN_OBSERVED_TB_START, 60, 0, 1); /* another application's, which stays */
+    see(&bench, CORUN_OBSERVED_TB_END, 20, 0, 0);
+    see(&bench, CORUN_OBSERVED_SAMPLE, 100, 0, 0);
+    see(&bench, CORUN_OBSERVED_TB_START, 180, 0, 0);
+    see(&bench, CORUN_OBSERVED_TB_START, 350, 0, 0);
+    see(&bench, CORUN_OBSERVED_TB_END, 130, 0, 0);
+    see(&bench, CORUN_OBSERVED_TB_PREEMPTED, 350, 0, 0); /* before it came */
+    see(&bench, CORUN_OBSERVED_TB_SAVED, 350, 0, 0);
+    see(&bench, CORUN_OBSERVED_SAMPLE, 200, 0, 0);
+    see(&bench, CORUN_OBSERVED_TB_END, 290, 0, 0);
+    see(&bench, CORUN_OBSERVED_SAMPLE, 300, 0, 0);
+    see(&bench, CORUN_OBSERVED_SAMPLE, 400, 0, 0);
+    struct corun_case_history history = collect(&bench);
+    const double tbs[] = {0.2 + 0.5, 0.3 + 0.2, 0.9, 0}, other[] = {0.4, 1, 1, 1};
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_float_equal(share(&history, i, 0)->tbs, tbs[i], 1e-9);
+        assert_float_equal(share(&history, i, 0)->sms, tbs[i], 1e-9);
+        assert_float_equal(share(&history, i, 1)->sms, other[i], 1e-9);
+    }
+    end(&bench);
+}
+
 static void test_power_and_variables(void **state)
 {
     (void)state;
@@ -244,6 +274,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_means),
         cmocka_unit_test(test_those_to_come),
+        cmocka_unit_test(test_empty_until_the_next_one_comes),
         cmocka_unit_test(test_power_and_variables),
         cmocka_unit_test(test_too_many),
         cmocka_unit_test(test_passes_on),

@@ -94,6 +94,22 @@ class Host(unittest.TestCase):
         self.assertEqual([service["queries"] for service in services], [50, 70])
         self.assertEqual(results["cases"][0]["batches"][0]["instances"], 2)
 
+    def test_a_service_that_cannot_keep_up(self):
+        words = ("simulate", "-s", f"{SERVICE}:load=0.9,goal=1s", "-b", BATCH, "--queries", "60", "-p", "fixed:cores=1,ways=1", "--host",
+                 "e5-2650v4:ways=1", "--timeline", "t.json", "--json", "r.json")
+        said = self.corun(*words).stdout
+        folder = pathlib.Path(self.folder.name)
+        case = json.loads((folder / "r.json").read_text(encoding="utf-8"))["cases"][0]
+        service = case["services"][0]
+        begun = sum(event["ph"] == "b" for event in json.loads((folder / "t.json").read_text(encoding="utf-8"))["traceEvents"])
+        self.assertGreater(service["unanswered"], 1)
+        self.assertIn(service["queries"] - service["unanswered"], (begun - 1, begun))  # one more was under way
+        self.assertLess(service["longest_ns"], case["end_ns"])
+        self.assertIn(f"\nfixed:cores=1,ways=1: {service['unanswered']} of 60 queries of synthetic-parallel were not answered", said)
+        enough = self.corun("simulate", "-s", SERVICE, "-b", BATCH, "-p", "os:instances=1", *SMALL, "--json", "r.json").stdout
+        self.assertEqual(json.loads((folder / "r.json").read_text(encoding="utf-8"))["cases"][0]["services"][0]["unanswered"], 0)
+        self.assertNotIn("not answered", enough)
+
     def test_a_timeline(self):
         self.corun("simulate", "-s", SERVICE, "-b", BATCH, "-p", "emu", "--timeline", "t.json", "--queries", "20")
         events = json.loads(pathlib.Path(self.folder.name, "t.json").read_text(encoding="utf-8"))["traceEvents"]

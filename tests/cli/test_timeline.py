@@ -288,6 +288,21 @@ class Timeline(unittest.TestCase):
         self.assertEqual(sum(event["args"]["ended"] == "complete" for event in blocks) + len(at_once),
                          sum(app["tbs"] for sm in results["sms"] for app in sm["applications"]))
 
+    def test_dropped_work_is_taken_back(self):
+        trace, results = self.timeline("--policy", "time-slice:slice=10K,reclaim=drop", "tea@small", "spmv@small", cycles="60K")
+        processes, history = self.named(trace, "process_name"), results["history"]
+        lengths = [end - begin for begin, end in zip([0, *history["end_cycles"]], history["end_cycles"])]
+        least = []
+        for app, share in zip(results["applications"], history["applications"]):
+            self.assertGreater(sum(kernel["counters"]["thread_instructions_dropped"] for kernel in app["kernels"]), 0)
+            counters = self.of(trace, "C", "IPC", processes[f"{app['name']}@{app['size']}"])
+            mean = app["thread_instructions"] / results["cycles"]
+            self.assertAlmostEqual(self.mean(counters, results["cycles"]), mean, delta=0.001 * app["ipc"])
+            in_history = sum(ipc * length for ipc, length in zip(share["ipc"], lengths)) / results["cycles"]
+            self.assertAlmostEqual(in_history, mean, delta=0.01)  # each is rounded to two decimals
+            least += [min(share["ipc"]), *(next(iter(event["args"].values())) for event in counters)]
+        self.assertLess(min(least), 0)  # more was dropped there than done
+
     def test_it_changes_no_result_and_threads_change_no_byte(self):
         def without_times(text):
             return [line for line in text.splitlines() if "wall_seconds" not in line and "per_second" not in line

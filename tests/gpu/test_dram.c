@@ -315,6 +315,41 @@ static void neither_direction_starves_the_other(void **state)
     }
 }
 
+/* Commands are given ahead of their data, and not without gaps. */
+static void the_bus_is_busy_with_data_alone(void **state)
+{
+    (void)state;
+    struct corun_gpu_config c = make_config();
+    struct dram *dram = dram_create(&c);
+    push(dram, 1000, 3, 7, 1, false);
+    drain(dram);
+    uint64_t first = take_fill(dram);
+    assert_int_equal(dram_busy(dram, first - 1), 0);
+    assert_int_equal(dram_busy(dram, first), 1);
+    push(dram, 2000, 3, 7, 1, false);
+    drain(dram);
+    uint64_t second = take_fill(dram);
+    assert_int_equal(dram_busy(dram, 1000), 0);
+    assert_int_equal(dram_busy(dram, first), 1);
+    assert_int_equal(dram_busy(dram, second - 1), 1);
+    assert_int_equal(dram_busy(dram, second), 2);
+    uint32_t bursts = 2;
+    for (uint64_t cycle = 3000; bursts < 1002; cycle += 100, bursts++) { /* more than are kept */
+        push(dram, cycle, 3, 7, 1, false);
+        drain(dram);
+        (void)take_fill(dram);
+    }
+    uint64_t end = 3000 + 999 * 100 + c.dram_tCL + 1, before = 0;
+    for (uint64_t back = 0; back < 200; back++)
+        assert_int_equal(dram_busy(dram, end - 100 * back), bursts - back);
+    for (uint64_t cycle = 0; cycle <= end; cycle += 50) {
+        uint64_t busy = dram_busy(dram, cycle);
+        assert_true(busy >= before && busy <= before + 50);
+        before = busy;
+    }
+    dram_destroy(dram);
+}
+
 /* Both come as fast as they can: each has its turn, and the bus moves data most of the time. */
 static void turns_share_the_bus(void **state)
 {
@@ -489,6 +524,7 @@ int main(void)
         cmocka_unit_test(writes_wait_for_reads_and_turn_the_bus),
         cmocka_unit_test(many_writes_are_drained),
         cmocka_unit_test(neither_direction_starves_the_other),
+        cmocka_unit_test(the_bus_is_busy_with_data_alone),
         cmocka_unit_test(turns_share_the_bus),
         cmocka_unit_test(a_row_that_is_always_hit_does_not_starve_others),
         cmocka_unit_test(bursts_larger_than_a_sector_fetch_more),

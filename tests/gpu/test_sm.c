@@ -341,6 +341,27 @@ static void transactions_follow_the_stride(void **state)
     assert_int_equal(counters.l1_accesses, 0);
 }
 
+/* Lines of the constant cache are counted as its lookups, whether it is perfect or not. */
+static void constants_are_no_transactions(void **state)
+{
+    (void)state;
+    for (uint32_t perfect = 0; perfect < 2; perfect++) {
+        struct corun_gpu_config config = config_of();
+        struct corun_counters counters;
+        config.constant_perfect = perfect;
+        struct script *script = script_new(1, 1);
+        script_memory(script, CORUN_LOAD, CORUN_SPACE_CONSTANT, 1, 1, GLOBAL_BASE, 0);
+        script_end(script, 0, 5);
+        script_run(&config, script, &counters);
+        free(script);
+        assert_int_equal(counters.constant_accesses, 5);
+        assert_int_equal(counters.constant_misses, perfect ? 0 : 1);
+        assert_int_equal(counters.global_transactions, 0);
+        assert_int_equal(counters.global_sectors, 0);
+        assert_int_equal(counters.missing_loads, 0);
+    }
+}
+
 /* Cycles of a load beyond one that hits a single line: the stride in bytes, then the lines per cycle. */
 static uint64_t beyond_one_line(uint64_t stride, uint32_t lines_per_cycle)
 {
@@ -941,6 +962,7 @@ int main(void)
         cmocka_unit_test(shared_memory_conflicts_cost_their_degree),
         cmocka_unit_test(an_l1_hit_takes_its_latency),
         cmocka_unit_test(transactions_follow_the_stride),
+        cmocka_unit_test(constants_are_no_transactions),
         cmocka_unit_test(a_load_hits_several_lines_as_banks_allow),
         cmocka_unit_test(stores_leave_whole_sectors_for_loads),
         cmocka_unit_test(the_l1_is_what_shared_memory_leaves),

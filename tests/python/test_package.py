@@ -51,6 +51,9 @@ class Metrics(unittest.TestCase):
         self.assertAlmostEqual(corun.fairness([0.5, 0.75]), 2 / 3)
         self.assertEqual(corun.fairness([0, 0]), 1)
         self.assertEqual(corun.fairness([0, 0.5]), 0)
+        for metric in (corun.stp, corun.antt, corun.fairness):
+            self.assertTrue(math.isnan(metric([])), metric)
+            self.assertTrue(math.isnan(metric([0.5, math.nan])), metric)
 
     def test_of_many_cases(self):
         self.assertAlmostEqual(corun.geometric_mean([1, 4]), 2)

@@ -164,6 +164,20 @@ class Queue(unittest.TestCase):
         self.assertEqual(len(tbs), 4)
         self.assertEqual({event["name"] for event in slices}, {"tea_encrypt", "pointer_chase"})
 
+    def test_slices_of_a_track_do_not_overlap(self):
+        self.queue("-q", "-g", GPU, "-n", "3", "-s", "kernelet", "-s", "slices:tbs=2,in_flight=5", "-s", "base", "--timeline", "t.json", *KERNELS)
+        events = json.loads((self.folder / "t.json").read_text(encoding="utf-8"))["traceEvents"]
+        named = {(event["pid"], event["tid"]) for event in events if event["name"] == "thread_name"}
+        tracks = {}
+        for event in (event for event in events if event["ph"] == "X"):
+            begin = round(event["ts"] * 1000)
+            tracks.setdefault((event["pid"], event["tid"]), []).append((begin, begin + round(event["dur"] * 1000)))
+        self.assertEqual(named, set(tracks))
+        self.assertEqual({process for process, _ in tracks}, {1, 2, 3})
+        for slices in tracks.values():
+            for before, after in zip(slices, slices[1:]):
+                self.assertLessEqual(before[1], after[0])
+
     def test_transfers(self):
         result = json.loads(self.queue("-g", GPU, "-n", "2", "-s", "base", "-t", "apart", "-j", "-", *KERNELS).stdout)
         self.assertEqual(result["transfers"], "apart")
