@@ -28,7 +28,7 @@ Made by `scripts/index_results.py`: do not edit. Each page is the output of `cor
 OLDER = """
 ## To be made again
 
-The model of these pages' GPUs has changed since. Each command resumes where it was interrupted.
+The model of these pages' GPUs has changed since, or their policies have. Each command resumes where it was interrupted.
 
 | page | version | what makes it again |
 |---|--:|---|
@@ -38,14 +38,16 @@ The model of these pages' GPUs has changed since. Each command resumes where it 
 # The last version of the timing model that changed a GPU's cycles, for those GPUs that later versions than CHANGED_ALL changed alone.
 CHANGED = {"quadro-v100": 14, "a100": 16, "h100": 15}
 CHANGED_ALL = 13
+# Versions that change what policies decide, whatever the GPU: the beginnings of the names of these policies' pages.
+CHANGED_PAGES = {"smk-": 17, "isca17-": 17}
 
 
 def current_model(root):
     """CORUN_MODEL_VERSION; whoever raises it says above which GPUs it changes."""
     with open(os.path.join(root, "include", "corun", "gpu.h"), encoding="utf-8") as stream:
         version = int(re.search(r"^#define CORUN_MODEL_VERSION (\d+)u$", stream.read(), re.M)[1])
-    if version != max([CHANGED_ALL, *CHANGED.values()]):
-        sys.exit(f"{sys.argv[0]}: which GPUs does version {version} of the timing model change? CHANGED has to say it")
+    if version != max([CHANGED_ALL, *CHANGED.values(), *CHANGED_PAGES.values()]):
+        sys.exit(f"{sys.argv[0]}: which GPUs, or which policies' pages, does version {version} of the timing model change? CHANGED or CHANGED_PAGES has to say it")
     return version
 
 
@@ -54,12 +56,13 @@ def changed_text():
     for gpu, version in CHANGED.items():
         by_version.setdefault(version, []).append(gpu)
     lists = [f"{', '.join(gpus)} by version {version}" for version, gpus in by_version.items()]
-    return "; ".join(lists + [f"{'all others' if lists else 'all'} by version {CHANGED_ALL}"])
+    pages = ", ".join(f"{beginning}* by version {version}" for beginning, version in CHANGED_PAGES.items())
+    return "; ".join(lists + [f"{'all others' if lists else 'all'} by version {CHANGED_ALL}"]) + f"; of pages, {pages}"
 
 
-def changed(gpu):
-    """The last version that changed this GPU."""
-    return CHANGED.get(gpu, CHANGED_ALL)
+def changed(page, gpu):
+    """The last version that changed this GPU, or the page's policies."""
+    return max([CHANGED.get(gpu, CHANGED_ALL), *(version for beginning, version in CHANGED_PAGES.items() if page.startswith(beginning))])
 
 
 def natural(name):
@@ -105,8 +108,8 @@ class Page:
         return text + (f" = {self.confirmed}" if self.confirmed else "")
 
     def is_older(self):
-        """Has the model of one of its GPUs changed since?"""
-        return any((self.confirmed or min(self.versions)) < changed(gpu) for gpu in self.gpus)
+        """Has the model of one of its GPUs changed since, or have its policies?"""
+        return any((self.confirmed or min(self.versions)) < changed(self.name, gpu) for gpu in self.gpus)
 
     def row(self):
         return f"| [{self.name}]({self.name}.md) | {self.title} | {', '.join(self.gpus) or '-'} | {self.window} | {self.sign} | {self.version()} |\n"

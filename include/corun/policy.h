@@ -146,7 +146,7 @@ struct corun_grid_view {
     uint32_t tbs;         /* of the grid */
     uint32_t tbs_waiting; /* not yet dispatched */
     uint32_t tbs_completed;
-    uint32_t tb_threads;
+    uint32_t tb_threads; /* as allocated: of whole warps */
     uint32_t tb_warps;
     uint32_t tb_registers; /* 32-bit registers, as allocated */
     uint32_t tb_shared_bytes;

@@ -15,7 +15,7 @@
 #define CAN(name) (1u << CORUN_CAN_##name)
 #define SEES(name) (1u << CORUN_SEES_##name)
 #define MOST_PROGRESS 1e18 /* thread blocks: programs write what they like */
-enum { SLOTS = CORUN_MAX_APPLICATIONS, NAME_BYTES = 64 };
+enum { SLOTS = CORUN_MAX_APPLICATIONS, NAME_BYTES = 64, WARP_LANES = 32 };
 
 /* An application of the governor: a program, from when it wants the GPU until it does no more. */
 struct slot {
@@ -69,11 +69,10 @@ static void read_slot(const struct slot *slot, struct corun_application_reading 
                                                   .progress = slot->progress < MOST_PROGRESS ? (uint64_t)slot->progress
                                                                                              : (uint64_t)MOST_PROGRESS,
                                                   .runs = (uint32_t)(slot->runs - slot->runs_before)};
+    uint32_t warps = (slot->tb_threads + WARP_LANES - 1) / WARP_LANES;
     if (slot->state == CORUN_APPLICATION_RUNNING && slot->wants)
-        reading->running = (struct corun_grid_view){.kernel = "a launch",
-                                                    .tb_threads = slot->tb_threads,
-                                                    .tb_warps = (slot->tb_threads + 31) / 32,
-                                                    .tbs_per_sm = slot->tbs_per_sm};
+        reading->running = (struct corun_grid_view){
+            .kernel = "a launch", .tb_threads = warps * WARP_LANES, .tb_warps = warps, .tbs_per_sm = slot->tbs_per_sm};
 }
 
 static void read_now(void *machine, struct corun_reading *reading)

@@ -33,7 +33,7 @@ static void read_grid(const struct corun_gpu *gpu, const struct application *app
                                      .tbs_waiting =
                                          launch->grid->tb_count - launch->next_tb + (uint32_t)launch->returned.count,
                                      .tbs_completed = launch->completed,
-                                     .tb_threads = launch->grid->tb_threads,
+                                     .tb_threads = needs.threads,
                                      .tb_warps = launch->grid->tb_warps,
                                      .tb_registers = needs.registers,
                                      .tb_shared_bytes = needs.shared_bytes,

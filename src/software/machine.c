@@ -26,14 +26,13 @@ static void read_grid(const struct software *software, struct application *a, st
                      : workers ? order->next - (order->next < returned ? order->next : returned)
                                : handed_out,
              next = drawn < tbs ? drawn : tbs;
-    const uint32_t *block = kind->about.block;
     if (!workers)
         done = given ? order->done : 0;
     *view = (struct corun_grid_view){.kernel = kind->about.kernel,
                                      .tbs = (uint32_t)tbs,
                                      .tbs_waiting = (uint32_t)(tbs - next),
                                      .tbs_completed = (uint32_t)(done < tbs ? done : tbs),
-                                     .tb_threads = block[0] * block[1] * block[2],
+                                     .tb_threads = warps_of(&kind->about) * WARP_LANES,
                                      .tb_warps = warps_of(&kind->about),
                                      .tbs_per_sm = kind->about.tbs_per_sm,
                                      .idempotent = workers && !kind->about.keeps};

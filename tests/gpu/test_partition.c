@@ -116,6 +116,33 @@ static void a_partition_holds_what_it_has_room_for(void **state)
     assert_int_equal(most_resident(p), 0);
 }
 
+static void threads_for_three(struct stage *stage, const struct corun_view *view, struct corun_policy_moment moment,
+                              struct corun_allowances *allowances)
+{
+    if (moment.event == CORUN_EVENT_KERNEL_START) {
+        parts[0].thread_count = 3 * view->applications[0].running.tb_threads;
+        from_the_start(stage, view, allowances);
+    }
+    only_look(stage, view, moment, allowances);
+}
+
+/* A thread block of 20 threads takes places for a warp, and a policy that plans with what it sees plans for that. */
+static void a_policy_sees_threads_as_allocated(void **state)
+{
+    (void)state;
+    struct stage *stage = set_up(8);
+    add_application(stage, 0, work(60, 100, 1));
+    stage->scripts[0]->grid.tb_threads = 20;
+    parts[0] = part(0, 8);
+    stage->start = from_the_start;
+    stage->decide = threads_for_three;
+    stage->limits.cycles = 3500;
+    stage_run(stage);
+    assert_int_equal(stage->status, CORUN_OK);
+    assert_int_equal(resident[0], 3);
+    stage_end(stage);
+}
+
 /* Shared memory is given out in the same way. */
 static void shared_memory_is_partitioned_too(void **state)
 {
@@ -370,6 +397,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_partition_holds_what_it_has_room_for),
+        cmocka_unit_test(a_policy_sees_threads_as_allocated),
         cmocka_unit_test(shared_memory_is_partitioned_too),
         cmocka_unit_test(what_is_free_in_pieces_is_not_enough),
         cmocka_unit_test(what_lies_outside_its_partition_is_relocated),
