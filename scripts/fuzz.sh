@@ -29,6 +29,7 @@ for fuzzer in "$build"/fuzz_*; do
     fuzz_fat_binary | fuzz_module) seeds="$source/tests/ptx/corpus" ;;
     fuzz_ptx | fuzz_slice | fuzz_workers | fuzz_fence) seeds="$source/tests/ptx/corpus $source/tests/isa/corpus $build/data/kernels" ;;
     fuzz_config) seeds=$source/configs/gpu ;;
+    fuzz_host) seeds=$source/configs/host ;;
     fuzz_workload) seeds=$source/kernels ;;
     fuzz_campaign) seeds=$source/tests/campaign/corpus ;;
     fuzz_experiment) seeds=$source/experiments ;;
@@ -81,6 +82,31 @@ for fuzzer in "$build"/fuzz_*; do
     fuzz_record)
         printf 'device\t0\tgtx980\t1216000\t1\ncopy\t0\t0\tto_device\t4096\tpageable\t1\t900\n' > "$corpus/record"
         printf 'launch\t0\t7\t_ZN3foo3barEPf\t1,2,3\t32,1,1\t16\t0\t64\t1000\t2000\tissue_cycles=12\n' >> "$corpus/record"
+        ;;
+    fuzz_results) # the first byte says what it is
+        printf '\0{"applications":[{"name":"sgemm","size":"small","goal":"90%%","ipc":1.5}],"stp":0.9}' > "$corpus/case"
+        printf '\1{"ticks_per_second":1e9,"runs":[{"scheduler":"kernelet","makespan_ticks":7,"kernels":[{"name":"sgemm","launches":3}]}]}' > "$corpus/queue"
+        round='{"task":"mm","clock":"simulated","measured":true,"iterations":64,"seconds":0.5,"profiled":0.1,"devices":[{"name":"CPU","iterations":64}],
+            "steps":[{"profiling":true,"variance":1,"parts":[{"begin":0,"end":64,"done":64,"share":1,"seconds":0.5,"bytes_in":4096}]}]}'
+        printf '\2{"cases":[{"case":"CPU alone","rounds":[%s]}]}' "$round" > "$corpus/split"
+        { printf '\3'; echo "$round" | tr -d '\n'; } > "$corpus/record"
+        printf '\4{"policy":"emu","cores":8,"services":[{"application":"x264","p99_ns":1e6}],"batches":[{"work_by":"counted"}]}' > "$corpus/agent"
+        ;;
+    fuzz_kept_results)
+        {
+            printf '{"cycles":7,"thread_instructions":70,"runs":1,"memory.dram_cycles":9,"memory.dram_busy_cycles":8,"memory.icnt_cycles":7,'
+            printf '"memory.icnt_busy_cycles":6,"kernels":[],"curve":[0,0,3,40,7,70],"speeds.tbs[0]":1,"speeds.tbs[1]":2,"speeds.ticks":3,"ticks":4,'
+            printf '"warp_instructions":5}'
+        } > "$corpus/values"
+        ;;
+    fuzz_settings)
+        number=0
+        for text in 1.5h 50ms 2.5us 1/4:7 64K:3 'profiler;launch=2-4;kernel=foo' emu:runtime=off,margin=0.1 static-opt:instances=3 arrivals=poisson:5 \
+            instances=3K transfers=overlap slicing=2% memory=4G profile=sample '12 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21'; do
+            number=$((number + 1))
+            printf '%s' "$text" > "$corpus/text-$number"
+        done
+        printf '0::/user.slice/a.service\n1:name=systemd:/b\n\0/user.slice/*.service' > "$corpus/groups"
         ;;
     fuzz_tensor_map) # two dimensions, loaded in tiles
         {

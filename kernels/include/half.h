@@ -19,7 +19,7 @@ static inline uint16_t half_of_steps(int steps)
     unsigned exponent = 5; /* of 1/1024, biased */
     while (magnitude >> (exponent - 4))
         exponent++;
-    unsigned fraction = magnitude << (15 - exponent) & 0x3ff;
+    unsigned fraction = magnitude << (16 - exponent) >> 1 & 0x3ff; /* 2048 has exponent 16 */
     return (uint16_t)(sign | exponent << 10 | fraction);
 }
 

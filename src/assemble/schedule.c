@@ -466,7 +466,8 @@ static enum corun_status schedule_blocks(struct scheduler *scheduler)
         size_t end = at;
         while (end < scheduler->ranges.count && scheduler->ranges.data[end].first < block->end)
             end++;
-        status = schedule_block(scheduler, block, scheduler->ranges.data + at, end - at);
+        /* A kernel without registers has no ranges at all. */
+        status = schedule_block(scheduler, block, end > at ? &scheduler->ranges.data[at] : NULL, end - at);
         at = end;
     }
     return status;

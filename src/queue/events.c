@@ -294,11 +294,17 @@ static uint32_t count_before(const struct event_machine *machine, uint32_t behin
     return count;
 }
 
+/* The whole launch at the front; NULL: none is in flight. */
+static struct event_whole *front_whole(const struct event_machine *machine)
+{
+    return machine->first_whole < machine->wholes.count ? &machine->wholes.data[machine->first_whole] : NULL;
+}
+
 /* A whole launch has come to the front: how long it takes from now. */
 static enum corun_status start_whole(struct event_machine *machine)
 {
-    struct event_whole *whole = &machine->wholes.data[machine->first_whole];
-    if (machine->first_whole == machine->wholes.count || whole->started)
+    struct event_whole *whole = front_whole(machine);
+    if (!whole || whole->started)
         return CORUN_OK;
     uint32_t kinds[EVENT_MOST_LAUNCHES], before = count_before(machine, whole->behind);
     for (uint32_t i = 0; i < before; i++)
@@ -319,8 +325,9 @@ static uint64_t ticks_to_next(const struct event_machine *machine)
     uint64_t next = UINT64_MAX;
     if (machine->running.entries.count)
         next = machine->running.entries.data[0].key - machine->now;
-    if (machine->first_whole < machine->wholes.count && machine->wholes.data[machine->first_whole].ticks < next)
-        next = machine->wholes.data[machine->first_whole].ticks;
+    const struct event_whole *whole = front_whole(machine);
+    if (whole && whole->ticks < next)
+        next = whole->ticks;
     return next;
 }
 
@@ -328,10 +335,9 @@ static uint64_t ticks_to_next(const struct event_machine *machine)
 static bool advance(struct event_machine *machine, uint64_t ticks)
 {
     machine->now += ticks;
-    if (machine->first_whole < machine->wholes.count) {
-        struct event_whole *whole = &machine->wholes.data[machine->first_whole];
+    struct event_whole *whole = front_whole(machine);
+    if (whole)
         whole->ticks -= ticks < whole->ticks ? ticks : whole->ticks;
-    }
     while (machine->running.entries.count && machine->running.entries.data[0].key <= machine->now) {
         struct heap_entry end = heap_take(&machine->running);
         struct event_slice *slice = &machine->slices.data[end.slice];
@@ -347,8 +353,8 @@ static bool advance(struct event_machine *machine, uint64_t ticks)
 /* A slice or whole launch that has ended leaves; of slices that ended at one tick, the one that was launched first. */
 static bool take_ended(struct event_machine *machine, struct queue_slice *ended)
 {
-    struct event_whole *whole = &machine->wholes.data[machine->first_whole];
-    if (machine->first_whole < machine->wholes.count && !whole->ticks) {
+    const struct event_whole *whole = front_whole(machine);
+    if (whole && !whole->ticks) {
         *ended = whole->slice;
         machine->first_whole++;
         for (uint32_t i = EVENT_MOST_LAUNCHES - 1; i > 0; i--)

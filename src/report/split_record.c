@@ -13,6 +13,11 @@ static double number(const json_t *object, const char *name)
     return json_number_value(json_object_get(object, name));
 }
 
+static uint64_t bytes_of(const json_t *object, const char *name)
+{
+    return (uint64_t)json_integer_value(json_object_get(object, name));
+}
+
 static const json_t *list_of(const json_t *object, const char *name)
 {
     return json_object_get(object, name);
@@ -180,8 +185,8 @@ static bool show_steps(const struct split_case *item, struct arena *arena, const
             columns_set(columns, 5, PAINT_NONE, "%.0f", number(part, "done"));
             columns_set(columns, 6, PAINT_NONE, "%s", duration(number(part, "seconds"), text));
             columns_set(columns, 7, PAINT_NONE, "%s", duration(number(part, "copy_seconds"), text));
-            columns_set(columns, 8, PAINT_NONE, "%s", report_size((uint64_t)number(part, "bytes_in"), size));
-            columns_set(columns, 9, PAINT_NONE, "%s", report_size((uint64_t)number(part, "bytes_out"), size));
+            columns_set(columns, 8, PAINT_NONE, "%s", report_size(bytes_of(part, "bytes_in"), size));
+            columns_set(columns, 9, PAINT_NONE, "%s", report_size(bytes_of(part, "bytes_out"), size));
         }
     }
     fprintf(stream, "\n%s, first run%s\n\n", item->label, json_array_size(steps) > 12 ? ", its first 12 steps" : "");

@@ -37,6 +37,9 @@ static void test_schedule_that_stays(void **state)
         "ld.param.u64 %d1, [a];\nmov.u32 %r1, %clock;\nld.volatile.global.u32 %r2, [%d1];\nadd.s32 %r4, %r2, 1;\n"
         "mov.u32 %r3, %clock;\nst.global.u32 [%d1+8], %r1;\nst.global.u32 [%d1+4], %r4;\nst.global.u32 [%d1+12], "
         "%r3;\nret;\n",
+        /* no registers */
+        "ret;\n",
+        "bar.sync 0;\nst.shared.u32 [tile], 1;\nbar.sync 0;\nret;\n",
     };
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)
         becomes(ASSEMBLE_SCHEDULE, bodies[i], bodies[i]);

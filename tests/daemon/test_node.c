@@ -77,7 +77,7 @@ static bool hear(struct session *session, enum wire_type type, void *body)
 {
     struct wire_frame frame;
     struct buffer *out = &session->out;
-    if (wire_take(out->data + out->taken, out->bytes - out->taken, false, &frame) != WIRE_WHOLE)
+    if (!out->data || wire_take(out->data + out->taken, out->bytes - out->taken, false, &frame) != WIRE_WHOLE)
         return false;
     assert_int_equal(frame.type, type);
     memcpy(body, frame.body, wire_row(type)->bytes);
