@@ -169,8 +169,8 @@ static void add_common(const struct cc_options *cc, struct words *words, const c
     struct arena *arena = cc->command.arena;
     add_all(words,
             (const char *const[]){cc->clang, "-x", "cuda", "-nocudainc", "-nocudalib", "--cuda-path=/nonexistent",
-                                  "-fdeclspec", "-Xclang", "-target-sdk-version=11.0", "-Wno-linker-warnings",
-                                  "-include", "cuda_runtime.h", NULL});
+                                  "-fdeclspec", "-fno-crash-diagnostics", "-Xclang", "-target-sdk-version=11.0",
+                                  "-Wno-linker-warnings", "-include", "cuda_runtime.h", NULL});
     add(words, arena_format(arena, "--cuda-gpu-arch=%s", cc->architecture));
     add(words, arena_format(arena, "-std=%s", cc->standard));
     add(words, arena_format(arena, "-O%s", cc->optimize));

@@ -50,6 +50,7 @@ static int fault_error(const char *message)
                 {": divergent barrier ", CUDA_ERROR_LAUNCH_FAILED},
                 {": divergent operation of a warp", CUDA_ERROR_LAUNCH_FAILED},
                 {": misaligned ", CUDA_ERROR_MISALIGNED_ADDRESS},
+                {": indirect call of address ", CUDA_ERROR_INVALID_PC},
                 {": stack overflow", CUDA_ERROR_HARDWARE_STACK_ERROR}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strstr(message, rows[i].words))

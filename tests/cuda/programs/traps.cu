@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* assert, trap, and a kernel that never ends; and who hears of it. */
+/* assert, trap, a call of no function, and a kernel that never ends; and who hears of it. */
 #include "check.h"
 
 #include <pthread.h>
@@ -19,6 +19,13 @@ __global__ void check_positive(int value)
 __global__ void trap()
 {
     asm volatile("trap;");
+}
+
+__device__ int (*nobody)(int);
+
+__global__ void call_nobody(int *result)
+{
+    *result = nobody(1);
 }
 
 __global__ void forever(volatile int *stop)
@@ -114,6 +121,9 @@ int main(int argc, char **argv)
     CHECK(cudaDeviceReset());
     call_back();
     call_back_beside();
+    call_nobody<<<1, 1>>>(NULL);
+    EXPECT_ERROR(cudaErrorInvalidPc, cudaDeviceSynchronize());
+    CHECK(cudaDeviceReset());
     if (timed) { /* without timing the watchdog waits for far more instructions */
         CHECK(cudaMalloc(&stop, sizeof *stop));
         CHECK(cudaMemset(stop, 0, sizeof *stop));
