@@ -107,8 +107,8 @@ static uint32_t beside_cpu(const struct corun_split *split, const double *share)
 
 /*
  * Beside the iterations that it has, the GPU next to the CPU's gets as many as it can move in and compute until the CPU has done the rest, up to its `share`: so nobody
- * waits for them. Each run after that begins with more on the GPU. The time that the CPU saves has to be worth the latency of a copy, and once more for the part of
- * what the GPU lacks that is moved behind the CPU's parts, and is late by that.
+ * waits for them. Each run after that begins with more on the GPU. The time that the CPU saves has to be worth the latency of a copy, twice, which delays what is
+ * moved behind the CPU's parts.
  */
 static void add_arriving(struct corun_split *split, const double *share, double cpu_rate, double gpu_rate)
 {
@@ -120,10 +120,9 @@ static void add_arriving(struct corun_split *split, const double *share, double 
     double start = fmax(moves->start, split->latency[d]),
            arrives = fmax(0, split->fetched_at[d] - split->result.seconds) + split->setup[d] + start;
     double seconds = split->learned[CPU] * all / cpu_rate - arrives;
-    double lacks = floor((share[d] - split->learned[d]) * all / granule) * granule;
-    double more = floor(seconds / (moves->each + 1 / gpu_rate + 1 / cpu_rate) / granule) * granule;
-    more = fmin(more, lacks);
-    if (!(more > 0) || !(more / cpu_rate > start * (2 - more / lacks)))
+    double more = seconds / (moves->each + 1 / gpu_rate + 1 / cpu_rate);
+    more = floor(fmin(more, (share[d] - split->learned[d]) * all) / granule) * granule;
+    if (!(more / cpu_rate > 2 * start) || !(more > 0))
         return;
     split->learned[d] += more / all;
     split->learned[CPU] = fmax(0, split->learned[CPU] - more / all);
