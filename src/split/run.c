@@ -546,7 +546,7 @@ static enum corun_status ask(struct corun_split *split, struct asking *asked, st
     size_t steps = split->steps.count;
     double line_free[CORUN_SPLIT_MAX_DEVICES] = {0};
     for (uint32_t d = 1; d < split->device_count; d++)
-        line_free[d] = strategy_line_free(&asked->view, d, asked->decision.parts[d]);
+        line_free[d] = asked->decision.fetch[d] ? strategy_line_free(&asked->view, d, asked->decision.parts[d]) : 0;
     if (status == CORUN_OK)
         status = begin_step(split, &asked->decision);
     if (status == CORUN_OK && asked->decision.race)

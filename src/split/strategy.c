@@ -208,14 +208,14 @@ static bool borders_on_cpu(const struct corun_split_view *view, uint32_t device)
 
 double strategy_line_free(const struct corun_split_view *view, uint32_t device, uint64_t more)
 {
-    double at = 0, given = (double)more, held = (double)view->held[device];
+    double at = -1, given = (double)more, held = (double)view->held[device];
     for (uint32_t i = view->step_count; i-- > 0;) {
         const struct corun_split_part *part = &view->steps[i].part[device];
         if (part->busy || part->seconds > 0)
             at = fmax(view->fetched_at[device], view->steps[i].start) + view->setup[device];
         given += (double)(part->end - part->begin);
     }
-    if (!(at > 0))
+    if (at < 0) /* no part has begun */
         at = view->now + (given > 0 ? view->setup[device] : 0);
     return at + (view->learned && given > held && view->moving[device] > 0 ? strategy_moving(view, device, given - held)
                                                                            : 0);
