@@ -36,10 +36,10 @@ The model of these pages' GPUs has changed since, or their policies have. Each c
 
 
 # The last version of the timing model that changed a GPU's cycles, for those GPUs that later versions than CHANGED_ALL changed alone.
-CHANGED = {"quadro-v100": 14, "a100": 16, "h100": 15}
-CHANGED_ALL = 13
+CHANGED = {}
+CHANGED_ALL = 18
 # Versions that change what policies decide, whatever the GPU: the beginnings of the names of these policies' pages.
-CHANGED_PAGES = {"smk-": 17, "isca17-": 17}
+CHANGED_PAGES = {}
 
 
 def current_model(root):
@@ -57,7 +57,7 @@ def changed_text():
         by_version.setdefault(version, []).append(gpu)
     lists = [f"{', '.join(gpus)} by version {version}" for version, gpus in by_version.items()]
     pages = ", ".join(f"{beginning}* by version {version}" for beginning, version in CHANGED_PAGES.items())
-    return "; ".join(lists + [f"{'all others' if lists else 'all'} by version {CHANGED_ALL}"]) + f"; of pages, {pages}"
+    return "; ".join(lists + [f"{'all others' if lists else 'all'} by version {CHANGED_ALL}"]) + (f"; of pages, {pages}" if pages else "")
 
 
 def changed(page, gpu):

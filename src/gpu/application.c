@@ -285,17 +285,25 @@ enum corun_status application_launch(struct corun_gpu *gpu, uint32_t index, cons
     return launch_grid(gpu, index, grid, cycle, priority);
 }
 
-static uint32_t writes_under_way(const struct corun_gpu *gpu, const struct machine_kernel *kernel)
+static uint64_t later(uint64_t a, uint64_t b)
 {
-    uint32_t sum = 0;
+    return a > b ? a : b;
+}
+
+/* Of the kernel. `last_answer`: the latest one so far. */
+static struct kernel_writes sum_writes(const struct corun_gpu *gpu, const struct machine_kernel *kernel)
+{
+    struct kernel_writes sum = {0};
     for (uint32_t s = 0; s < gpu->config.sms; s++) {
         const struct sm *sm = gpu->sms[s];
         if (kernel->slot >= sm->counters_capacity) /* never was here */
             continue;
-        sum += sm->port.writes_under_way[kernel->slot];
+        const struct kernel_writes *writes = &sm->port.writes[kernel->slot];
+        sum.last_answer = later(sum.last_answer, writes->last_answer);
+        sum.under_way += writes->under_way;
         const struct load_store *unit = &sm->load_store;
         for (uint32_t i = 0; i < unit->count; i++)
-            sum += unit->entries[(unit->head + i) & unit->mask].kernel == kernel->slot;
+            sum.under_way += unit->entries[(unit->head + i) & unit->mask].kernel == kernel->slot;
     }
     return sum;
 }
@@ -331,9 +339,11 @@ static bool has_ended(struct corun_gpu *gpu, uint32_t index, struct launch *laun
     if (launch->completed < launch->tbs)
         return false;
     bool estimated = launch->sample && launch->sample->state == SAMPLE_ESTIMATED;
-    if (!estimated && writes_under_way(gpu, launch->kernel)) {
-        launch->last_cycle = gpu->now;
-        return false;
+    if (!estimated) {
+        struct kernel_writes writes = sum_writes(gpu, launch->kernel);
+        if (writes.under_way)
+            return false;
+        launch->last_cycle = later(launch->last_cycle, writes.last_answer);
     }
     if (launch->sample && !sampling_ends(gpu, index, launch))
         return false;

@@ -29,9 +29,9 @@ static void archive_counters(struct corun_archive *archive, struct sm *sm)
     }
     /* the arrays are as long as they were, so that what grows grows at the same time */
     if (archive->reads && archive_fine(archive) && sm->counters_capacity < capacity) {
-        uint32_t *writes = realloc(sm->port.writes_under_way, capacity * sizeof *writes);
+        struct kernel_writes *writes = realloc(sm->port.writes, capacity * sizeof *writes);
         struct corun_counters **counters = writes ? realloc(sm->counters, capacity * sizeof *counters) : NULL;
-        sm->port.writes_under_way = writes ? writes : sm->port.writes_under_way;
+        sm->port.writes = writes ? writes : sm->port.writes;
         if (!counters) {
             archive_fail(archive, CORUN_MEMORY, "out of memory");
             return;
@@ -41,7 +41,7 @@ static void archive_counters(struct corun_archive *archive, struct sm *sm)
         sm->counters_capacity = capacity;
     }
     if (archive_fine(archive) && capacity)
-        archive_bytes(archive, sm->port.writes_under_way, capacity * sizeof *sm->port.writes_under_way);
+        archive_bytes(archive, sm->port.writes, capacity * sizeof *sm->port.writes);
 }
 
 /* Which kernel's on the SM; NULL: none. */

@@ -48,7 +48,7 @@ struct follower *follower_create(struct memory_system *memory, struct cluster_ne
                                   .sm_count = sm_count,
                                   .step = step,
                                   .ahead = quantum < MOST_AHEAD ? quantum : MOST_AHEAD,
-                                  .may_gather = memory_system_may_be_cut_anywhere(memory),
+                                  .may_gather = true,
                                   .batches = batches};
     return follower;
 }

@@ -11,7 +11,6 @@
  *
  * Nothing else differs: what the memory system does depends on what was sent, not on where it stopped. The exceptions:
  *   - atomics change what SMs read, when they are performed: where one is under way, it follows at once;
- *   - some L2s depend on where it stops (memory_system_may_be_cut_anywhere): there one thread follows each step, too;
  *   - requests get other numbers, which a checkpoint shows: follower_keep_to_steps.
  * Whoever looks at the memory system between two steps gets it from follower_memory, which has it follow first.
  */

@@ -157,14 +157,24 @@ static void count_turn(const struct network *network, struct turns *turns, uint3
     turns->last_source = (uint16_t)source;
 }
 
+static bool waits(const struct network *network, const uint64_t *sources)
+{
+    bool any = false;
+    for (size_t word = 0; word < BIT_WORDS(network->sources); word++)
+        any |= sources[word] != 0;
+    return any;
+}
+
+bool network_waits(const struct network *network, uint32_t destination)
+{
+    return waits(network, network->turns[destination].waiting);
+}
+
 /* No packet waits, and of those that come the second is not there before `ready`: the first goes, without a queue. */
 static bool comes_alone(const struct network *network, const struct request_queue *queue, const uint64_t *sources,
                         uint64_t ready)
 {
-    for (size_t word = 0; word < BIT_WORDS(network->sources); word++)
-        if (sources[word])
-            return false;
-    return request_queue_second(queue) >= ready;
+    return !waits(network, sources) && request_queue_second(queue) >= ready;
 }
 
 uint32_t network_eject_in_turn(struct network *network, struct request_pool *pool, uint32_t destination, uint64_t limit,
@@ -177,27 +187,26 @@ uint32_t network_eject_in_turn(struct network *network, struct request_pool *poo
     struct link *port = &network->arrivals[destination].ejection;
     if (port->free > ready)
         ready = port->free;
-    uint64_t first = request_queue_time(queue), wait = ready < limit ? ready : limit;
-    if (first < wait && comes_alone(network, queue, sources, wait)) {
+    if (ready > limit) /* others may still come whose turn it would be */
+        return NO_REQUEST;
+    uint64_t first = request_queue_time(queue);
+    if (first < ready && comes_alone(network, queue, sources, ready)) {
         struct queued_request entry = request_queue_pop(queue);
         uint32_t flits = pool->slots[entry.request].flits;
         count_turn(network, turns, (uint32_t)entry.key & ((1u << REQUEST_SOURCE_BITS) - 1), flits);
         *delivery = link_take(port, first, flits) + flits - 1;
         return entry.request;
     }
-    for (; first < wait; first = request_queue_time(queue)) {
+    for (; first < ready; first = request_queue_time(queue)) {
         struct queued_request entry = request_queue_pop(queue);
         uint32_t source = (uint32_t)entry.key & ((1u << REQUEST_SOURCE_BITS) - 1);
         pool->slots[entry.request].ready = entry.key >> REQUEST_SOURCE_BITS;
         request_list_append(pool, &lists[source], entry.request);
         bits_set(sources, source);
     }
-    bool any = false;
-    for (size_t word = 0; word < BIT_WORDS(network->sources); word++)
-        any |= sources[word] != 0;
     uint32_t request, source;
     uint64_t head;
-    if (any) {
+    if (waits(network, sources)) {
         source = turns->last_source;
         if (!turns->left || !bits_test(sources, source))
             source = next_source(sources, network->sources, source);

@@ -122,10 +122,13 @@ static inline uint32_t network_eject(struct network *network, const struct reque
 
 /*
  * The same for a slice that can take a packet from cycle `ready` on (or when its port is free, if that is later): of the packets whose heads
- * have arrived before that, the sources' turn decides; where there is none, the first to arrive.
+ * have arrived before that, the sources' turn decides; where there is none, the first to arrive. NO_REQUEST also if `ready` is behind `limit`:
+ * whose turn it is then is not known yet.
  */
 uint32_t network_eject_in_turn(struct network *network, struct request_pool *pool, uint32_t destination, uint64_t limit,
                                uint64_t ready, uint64_t *delivery);
+/* A packet has been at the slice `destination` when it was not its turn. */
+bool network_waits(const struct network *network, uint32_t destination);
 /* Lower bound for the delivery of anything on its way to `destination` (of anything at all in a mesh before its route). */
 uint64_t network_next(const struct network *network, uint32_t destination);
 /* Cycles with a flit, over all links, before `cycle`; *links is their number. */

@@ -20,8 +20,8 @@ static void retire_counters(struct sm *sm, const struct retired_kernels *retired
     for (uint32_t slot = 0; slot < sm->counters_capacity; slot++) {
         if (!is_retired(retired, slot))
             continue;
-        sm->port.writes_under_way[retired->heir] += sm->port.writes_under_way[slot];
-        sm->port.writes_under_way[slot] = 0;
+        sm->port.writes[retired->heir].under_way += sm->port.writes[slot].under_way;
+        sm->port.writes[slot].last_answer = sm->port.writes[slot].under_way = 0;
         if (!sm->counters[slot])
             continue;
         corun_counters_add(sm->counters[retired->heir], sm->counters[slot]);

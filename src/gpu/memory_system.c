@@ -482,12 +482,6 @@ bool memory_system_advance(struct memory_system *memory, uint64_t now)
     return advance(memory, now);
 }
 
-bool memory_system_may_be_cut_anywhere(const struct memory_system *memory)
-{
-    const struct corun_gpu_config *config = &memory->shared.config;
-    return config->l2_part_write_cycles == 0 && config->l2_clock_khz >= config->icnt_clock_khz;
-}
-
 bool memory_system_has_atomics(const struct memory_system *memory)
 {
     return memory->atomics != 0;
@@ -520,6 +514,8 @@ uint64_t memory_system_next(const struct memory_system *memory)
             const struct l2_slice *slice = &channel->slices[s];
             next = l2_slice_reply_ready(slice, &shared->pool);
             l2 = next < l2 ? next : l2;
+            if (slice->head == NO_REQUEST && network_waits(&shared->requests, slice->number))
+                l2 = slice->tag_free < l2 ? slice->tag_free : l2;
             next = network_next(&shared->requests, slice->number);
             if (next != NEVER)
                 next = clock_ceil(&shared->icnt_to_l2, next) + config->l2_latency;

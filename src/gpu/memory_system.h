@@ -83,12 +83,6 @@ bool memory_system_advance(struct memory_system *memory, uint64_t now);
  * when they accept it. There must be no atomic.
  */
 bool memory_system_advance_beside(struct memory_system *memory, uint64_t now);
-/*
- * What happens does not depend on the cycles that advance is called with. It does where a slice is busy for longer than a cycle of the network, since
- * that has the faster clock or sectors are written in part (l2_part_write_cycles): the next packet's turn is then given before all are
- * known that will have come.
- */
-bool memory_system_may_be_cut_anywhere(const struct memory_system *memory);
 /* An atomic has been sent, and its reply has not been delivered. */
 bool memory_system_has_atomics(const struct memory_system *memory);
 /* Earliest core cycle at which anything can happen in it or reach an SM; NEVER if it is empty. */

@@ -23,15 +23,17 @@ void port_destroy(struct port *port)
 {
     free(port->out);
     free(port->sent);
-    free(port->writes_under_way);
+    free(port->writes);
 }
 
 static void hand_on(struct sm *sm, const struct reply *reply)
 {
     struct port *port = &sm->port;
     port->under_way--;
-    if (reply->kind != PACKET_READ)
-        port->writes_under_way[reply->kernel]--;
+    if (reply->kind != PACKET_READ) {
+        port->writes[reply->kernel].under_way--;
+        port->writes[reply->kernel].last_answer = sm->now;
+    }
     switch (reply->client) {
     case CLIENT_STORE:
         load_store_stored(sm, reply->token);

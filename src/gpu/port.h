@@ -25,12 +25,18 @@ enum client {
     CLIENT_CLUSTER
 };
 
+/* What a kernel writes through the port. */
+struct kernel_writes {
+    uint64_t last_answer; /* cycle */
+    uint32_t under_way;   /* packets that were not answered */
+};
+
 struct port {
     struct packet *out, *sent; /* [limit] each: packets of this step, in order of cycle; of the step before */
     uint32_t out_count;
-    bool urgent;                /* one of this step changes what SMs read: an atomic, an access to another SM */
-    uint32_t under_way, limit;  /* packets that were not answered, and how many may be */
-    uint32_t *writes_under_way; /* [kernel slot], as many as `counters` of the SM */
+    bool urgent;               /* one of this step changes what SMs read: an atomic, an access to another SM */
+    uint32_t under_way, limit; /* packets that were not answered, and how many may be */
+    struct kernel_writes *writes; /* [kernel slot], as many as `counters` of the SM */
     struct reply_ring *replies, *cluster_replies;
 };
 
@@ -59,7 +65,7 @@ static inline bool port_send(struct port *port, const struct packet *packet)
     port->out[port->out_count++] = *packet;
     port->under_way++;
     if (packet->kind != PACKET_READ)
-        port->writes_under_way[packet->kernel]++;
+        port->writes[packet->kernel].under_way++;
     port->urgent |= packet->kind >= PACKET_ATOMIC;
     return true;
 }

@@ -68,7 +68,6 @@ static void add_point(struct sample_points *points, const struct sample_work *do
     uint32_t at = points->timed++ % RATIO_POINTS;
     points->points[SAMPLE_INSTRUCTIONS][at] = (struct ratio_point){timing->cycles, done->warp};
     points->points[SAMPLE_LONGEST][at] = (struct ratio_point){timing->cycles, done->longest_warp};
-    points->closings[at] = timing->closing;
     points->timed_margin += timing->margin;
     look_at(points);
 }
@@ -79,7 +78,6 @@ static void drop_first(struct sample_points *points)
     uint32_t behind = --points->timed;
     for (uint32_t m = 0; m < SAMPLE_MEASURES; m++)
         memmove(points->points[m], points->points[m] + 1, behind * sizeof *points->points[m]);
-    memmove(points->closings, points->closings + 1, behind * sizeof *points->closings);
     look_at(points);
 }
 
@@ -99,16 +97,6 @@ static uint64_t cycles_by(const struct sample_points *points, const struct sampl
     struct ratio_point sum = sum_of(points, points->measure);
     uint64_t work = points->measure == SAMPLE_LONGEST ? done->longest_warp : done->warp;
     return sum.instructions ? ratio_scale(work, sum.cycles, sum.instructions) : 0;
-}
-
-/* Cold launches do not tell, whose stores wait for others in DRAM. */
-static uint64_t closing_by(const struct sample_points *points)
-{
-    uint32_t count = count_of(points);
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < count; i++)
-        sum += points->closings[i];
-    return count ? sum / count : 0;
 }
 
 /* With what neighbours have in common. */
@@ -233,7 +221,7 @@ bool sample_group_knows_next(const struct sample_group *group, uint64_t cycles, 
 }
 
 uint64_t sample_group_estimate(struct sample_group *group, uint32_t kind, const struct sample_work *done,
-                               uint64_t cycles, uint32_t error, uint64_t *closing)
+                               uint64_t cycles, uint32_t error)
 {
     struct sample_kind *own = &group->kinds[kind];
     bool of_all = all_tell(group, done->warp, cycles, error);
@@ -248,7 +236,6 @@ uint64_t sample_group_estimate(struct sample_group *group, uint32_t kind, const 
     }
     own->cycles += estimate;
     group->known_cycles += estimate;
-    *closing = closing_by(like);
     return estimate;
 }
 

@@ -36,7 +36,6 @@ struct sample_points {
     uint64_t width;   /* of the interval of the measure that they agree in most; RATIO_UNKNOWN: too few */
     uint64_t measure; /* enum sample_measure: that one */
     struct ratio_point points[SAMPLE_MEASURES][RATIO_POINTS];
-    uint64_t closings[RATIO_POINTS]; /* cycles from what counts as the end of each of them until the machine saw it */
 };
 
 struct sample_kind {
@@ -86,13 +85,13 @@ void sample_group_note(struct sample_group *group, uint32_t kind, uint64_t warp)
  */
 bool sample_group_knows_next(const struct sample_group *group, uint64_t cycles, uint32_t error);
 
-/* A launch of the kind was not timed: the cycles that it is given, and in *closing how long the machine takes to see its end. */
+/* A launch of the kind was not timed: the cycles that it is given. */
 uint64_t sample_group_estimate(struct sample_group *group, uint32_t kind, const struct sample_work *done,
-                               uint64_t cycles, uint32_t error, uint64_t *closing);
+                               uint64_t cycles, uint32_t error);
 
 /* A launch of the kind was timed. What it gives back are the cycles of launches that stand for themselves from now on, because they were cold. */
 struct sample_timing {
-    uint64_t cycles, closing, margin;
+    uint64_t cycles, margin;
 };
 uint64_t sample_group_learn(struct sample_group *group, uint32_t kind, const struct sample_work *done,
                             const struct sample_timing *timing, uint32_t error);

@@ -205,11 +205,8 @@ static bool run_rest(struct corun_gpu *gpu, uint32_t index, const struct launch 
     return status == CORUN_OK;
 }
 
-/*
- * The launch is over but for its time, which is `cycles` more. `closing`: the machine sees the end of a launch when the answer to its last store has
- * come back, and starts the next one then.
- */
-static void take_estimate(struct corun_gpu *gpu, struct launch *launch, uint64_t cycles, uint64_t closing,
+/* The launch is over but for its time, which is `cycles` more. */
+static void take_estimate(struct corun_gpu *gpu, struct launch *launch, uint64_t cycles,
                           const struct corun_untimed_result *done, const struct corun_counters *like)
 {
     struct launch_sample *sample = launch->sample;
@@ -224,8 +221,7 @@ static void take_estimate(struct corun_gpu *gpu, struct launch *launch, uint64_t
     launch->last_cycle += cycles;
     sample->estimated_cycles = cycles;
     sample->estimated = true;
-    sample->until =
-        launch->last_cycle + (closing > gpu->quantum ? closing - gpu->quantum : 0); /* the step takes that */
+    sample->until = launch->last_cycle;
     sample->state = SAMPLE_ESTIMATED;
 }
 
@@ -243,11 +239,10 @@ static void skip(struct corun_gpu *gpu, uint32_t application, struct launch *lau
         application_stop(gpu, application, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
         return;
     }
-    uint64_t closing;
-    uint64_t cycles = sample_group_estimate(group, kind, &work, sampling->cycles, sampling->settings.error, &closing);
+    uint64_t cycles = sample_group_estimate(group, kind, &work, sampling->cycles, sampling->settings.error);
     launch->started = true;
     launch->first_cycle = launch->last_cycle = launch->earliest;
-    take_estimate(gpu, launch, cycles, closing, &done, &group->counters);
+    take_estimate(gpu, launch, cycles, &done, &group->counters);
     sample_group_note(group, kind, work.warp);
     group->since_timed++;
     sampling->cycles += cycles;
@@ -394,7 +389,6 @@ static void learn(struct corun_gpu *gpu, struct launch *launch, const struct cor
         return;
     struct sampling *sampling = gpu->sampling;
     struct sample_timing timing = {.cycles = launch->last_cycle - launch->first_cycle,
-                                   .closing = gpu->now - launch->last_cycle,
                                    .margin = sample->margin_cycles};
     sampling->cycles += timing.cycles;
     sampling->cycles -= sample_group_learn(group, kind, &work, &timing, sampling->settings.error);
@@ -434,7 +428,7 @@ static void finish(struct corun_gpu *gpu, uint32_t application, struct launch *l
         return;
     uint64_t cycles = ratio_scale(done.warp_instructions, sample->rate_cycles, sample->rate_instructions);
     sample->margin_cycles = ratio_scale(cycles, sample->margin_cycles, MILLION);
-    take_estimate(gpu, launch, cycles, gpu->now - launch->last_cycle, &done, &like);
+    take_estimate(gpu, launch, cycles, &done, &like);
 }
 
 uint64_t sampling_moment(const struct launch *launch)

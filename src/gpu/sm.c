@@ -89,10 +89,10 @@ struct corun_counters *sm_counters(struct sm *sm, uint32_t slot)
 {
     if (slot >= sm->counters_capacity) {
         uint32_t capacity = slot + 8;
-        uint32_t *writes = realloc(sm->port.writes_under_way, capacity * sizeof *writes);
+        struct kernel_writes *writes = realloc(sm->port.writes, capacity * sizeof *writes);
         if (!writes)
             return NULL;
-        sm->port.writes_under_way = writes;
+        sm->port.writes = writes;
         struct corun_counters **counters = realloc(sm->counters, capacity * sizeof *counters);
         if (!counters)
             return NULL;

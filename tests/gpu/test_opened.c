@@ -336,6 +336,31 @@ static void one_leaves_in_the_middle(void **unused)
     assert_true(cycles[0] && cycles[1] >= cycles[0]);
 }
 
+/* Its end is the answer to its last store, whether or not somebody on another SM has the machine look at every cycle. */
+static void stores_end_alike_beside_others(void **unused)
+{
+    (void)unused;
+    uint64_t cycles[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        struct corun_gpu *gpu = open_gpu(2, NULL);
+        uint32_t a = add(gpu, "a"), b = add(gpu, "b");
+        struct script *stores = script_new(1, 4), *other = compute(1, FOREVER);
+        script_memory(stores, CORUN_STORE, CORUN_SPACE_GLOBAL, 2, 1, UINT64_C(1) << 40, 4);
+        script_end(stores, 0, 1);
+        if (i)
+            launch(gpu, b, other);
+        assert_int_equal(corun_gpu_advance(gpu, 10000), CORUN_OK);
+        struct corun_launched launched = wait_for(gpu, a, launch(gpu, a, stores));
+        cycles[i] = launched.last_cycle - launched.first_cycle;
+        corun_gpu_destroy(gpu);
+        free(stores);
+        free(other);
+    }
+    struct corun_gpu_config config = small_config();
+    assert_true(cycles[0] > 2 * config.icnt_latency + config.l2_latency);
+    assert_int_equal(cycles[1], cycles[0]);
+}
+
 /* Without a policy, slots are all the same: whoever comes into one that was used is as fast as in a fresh one. */
 static void a_used_slot_is_as_a_fresh_one(void **unused)
 {
@@ -764,6 +789,7 @@ int main(void)
         cmocka_unit_test(applications_come_after_opening),
         cmocka_unit_test(one_can_come_later),
         cmocka_unit_test(one_leaves_in_the_middle),
+        cmocka_unit_test(stores_end_alike_beside_others),
         cmocka_unit_test(a_used_slot_is_as_a_fresh_one),
         cmocka_unit_test(stale_handles_do_no_harm),
         cmocka_unit_test(sixteen_slots_are_all_there_are),
