@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A pool of threads with one lock, and the record of what it did. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* gettid */
+#endif
 #include "tasks.h"
 
 #include <assert.h>

@@ -35,11 +35,13 @@ for word in ${comment#corun }; do
     policy=* | service=* | batch=* | interval=* | warmup=* | confine=*) set -- "$@" "--${word%%=*}" "${word#*=}" ;;
     esac
 done
+# Root writes nothing in the folder of the user, who could put a link there: the log is opened as that user, and the number lies beside the folder.
 setsid setpriv --reuid "$SLURM_JOB_USER" --regid "$(id -g "$SLURM_JOB_USER")" --init-groups \
-    "$CORUN" host run "$@" </dev/null >"$folder/log" 2>&1 &
-echo $! >"$folder/pid"
+    sh -c 'exec "$@" >"$0" 2>&1' "$folder/log" "$CORUN" host run "$@" </dev/null >/dev/null 2>&1 &
+agent=$!
+echo $agent >"$folder.pid"
 tries=0
-while [ ! -S "$folder/agent" ] && kill -0 "$(cat "$folder/pid")" 2>/dev/null && [ $tries -lt 50 ]; do
+while [ ! -S "$folder/agent" ] && kill -0 $agent 2>/dev/null && [ $tries -lt 50 ]; do
     sleep 0.1
     tries=$((tries + 1))
 done

@@ -40,6 +40,17 @@ void agent_note_failure(struct agent *agent, const char *what, pid_t pid, int er
 
 /* ---- beginning ---- */
 
+/* Connections, and counters of each thread, take more of them than a shell gives. Programs get what the agent was given. */
+static void raise_descriptors(struct agent *agent)
+{
+    struct rlimit most;
+    if (getrlimit(RLIMIT_NOFILE, &agent->descriptors_before))
+        return;
+    most = agent->descriptors_before;
+    most.rlim_cur = most.rlim_max;
+    agent->descriptors_raised = setrlimit(RLIMIT_NOFILE, &most) == 0;
+}
+
 /* Before all that only computes: what a decision waits for, queries wait for. Programs do not inherit it. */
 static void raise_priority(struct agent *agent)
 {
@@ -244,11 +255,11 @@ static void run(struct agent *agent)
 
 static void end_members(struct agent *agent)
 {
-    for (size_t i = 0; i < agent->members.count; i++) {
+    for (size_t i = 0; i < agent->members.count; i++)
         if (!agent->members.data[i]->gone)
             member_release(agent, agent->members.data[i]);
+    for (size_t i = 0; i < agent->members.count; i++) /* a release looks at all of them */
         free(agent->members.data[i]);
-    }
     vector_free(&agent->members);
     vector_free(&agent->free_groups);
 }
@@ -315,6 +326,7 @@ enum corun_status agent_run(const struct agent_setting *setting, struct corun_di
     agent->journal.fd = agent->listener = agent->guardian_pipe = -1;
     if (setting->samples)
         fputs("service,size,cores,ways,duration_ns,ipc,work\n", setting->samples);
+    raise_descriptors(agent);
     agent_keep(agent, open_events(agent, &before));
     if (!agent->status)
         agent_keep(agent, begin(agent));
@@ -326,6 +338,8 @@ enum corun_status agent_run(const struct agent_setting *setting, struct corun_di
     enum corun_status status = agent->status;
     end(agent, outcome);
     forget_child_signals(&before);
+    if (agent->descriptors_raised)
+        setrlimit(RLIMIT_NOFILE, &agent->descriptors_before);
     free(agent);
     return status;
 }

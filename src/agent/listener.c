@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define MOST_CONNECTIONS 1024u
+#define KEPT_DESCRIPTORS 8 /* no connection takes those that looking at a process, or starting one, needs */
 
 enum corun_status agent_default_socket(char *path, size_t bytes, struct corun_diagnostics *list)
 {
@@ -111,6 +112,22 @@ static bool add_connection(struct agent *agent, int fd, struct process_id proces
     return true;
 }
 
+/* Whether there is room for it, and for what the agent does besides. */
+static bool has_room(const struct agent *agent, int fd)
+{
+    struct rlimit most;
+    bool told = getrlimit(RLIMIT_NOFILE, &most) == 0;
+    return agent->connections.count < MOST_CONNECTIONS && (!told || (rlim_t)fd + KEPT_DESCRIPTORS < most.rlim_cur);
+}
+
+static void turn_away(int fd)
+{
+    const struct corun_service_bye bye = {.kind = CORUN_SERVICE_BYE,
+                                          .reason = "the agent has as many connections as it can have"};
+    (void)!send(fd, &bye, sizeof bye, MSG_DONTWAIT | MSG_NOSIGNAL);
+    close(fd);
+}
+
 void listener_accept(struct agent *agent)
 {
     for (int accepted = 0; accepted < 64; accepted++) {
@@ -118,9 +135,11 @@ void listener_accept(struct agent *agent)
         int fd = accept4(agent->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)
             return;
-        bool may = may_come(fd, &process);
-        agent->refused += !may;
-        if (!may || agent->connections.count >= MOST_CONNECTIONS || !add_connection(agent, fd, process))
+        bool room = has_room(agent, fd), may = room && may_come(fd, &process);
+        agent->refused += room && !may;
+        if (!room)
+            turn_away(fd);
+        else if (!may || !add_connection(agent, fd, process))
             close(fd);
     }
 }

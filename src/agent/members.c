@@ -38,12 +38,46 @@ static int note_affinities(struct agent *agent, struct member *member)
     for (size_t i = 0; i < threads.count && !error; i++) {
         struct process_id thread;
         cpu_set_t cores;
-        if (process_find(threads.data[i], &thread) && !affinity_get_thread(thread.pid, &cores) &&
-            !CPU_EQUAL(&cores, &member->original))
-            error = journal_affinity(&agent->journal, member->id, thread, &cores);
+        if (!process_find(threads.data[i], &thread) || affinity_get_thread(thread.pid, &cores) ||
+            CPU_EQUAL(&cores, &member->original))
+            continue;
+        error = vector_push(&member->originals, ((struct thread_cores){thread, cores}))
+                    ? journal_affinity(&agent->journal, member->id, thread, &cores)
+                    : ENOMEM;
     }
     vector_free(&threads);
     return error;
+}
+
+/* The same process under another name, of which it is known how it was before; NULL: there is none. */
+static struct member *find_twin(const struct agent *agent, const struct member *member)
+{
+    for (size_t i = 0; i < agent->members.count; i++) {
+        struct member *other = agent->members.data[i];
+        if (other != member && !other->gone && !other->program && other->id.pid == member->id.pid &&
+            other->id.born == member->id.born)
+            return other;
+    }
+    return NULL;
+}
+
+/* 0, or an error number. */
+static int take_from_twin(struct member *member, const struct member *twin)
+{
+    bool room = true;
+    member->original = twin->original;
+    for (size_t i = 0; i < twin->originals.count && room; i++)
+        room = vector_push(&member->originals, twin->originals.data[i]);
+    member->home = room && twin->home ? strdup(twin->home) : NULL;
+    return room && (member->home || !twin->home) ? 0 : ENOMEM;
+}
+
+static void free_member(struct member *member)
+{
+    vector_free(&member->originals);
+    vector_free(&member->stopped_ids);
+    free(member->home);
+    member->home = NULL;
 }
 
 static const char *group_name(uint32_t group, char name[16])
@@ -67,7 +101,7 @@ static void join_group(struct agent *agent, struct member *member)
         error = cpuset_create(&agent->cpuset, group_name(member->group, name), &agent->topology.set);
     }
     if (!error)
-        error = cpuset_add(&agent->cpuset, name, member->id, member->program ? NULL : &member->home);
+        error = cpuset_add(&agent->cpuset, name, member->id, member->program || member->home ? NULL : &member->home);
     if (!error)
         return;
     agent_note_failure(agent, "a control group for process", member->id.pid, error);
@@ -97,39 +131,78 @@ struct member *member_take(struct agent *agent, uint32_t tenant, pid_t pid, bool
     member->tenant = tenant;
     member->program = program;
     member->started_ns = agent->now_ns;
-    int error = program ? journal_program(&agent->journal, member->id) : note_affinities(agent, member);
+    const struct member *twin = program ? NULL : find_twin(agent, member);
+    int error = program ? journal_program(&agent->journal, member->id)
+                : twin  ? take_from_twin(member, twin)
+                        : note_affinities(agent, member);
     if (error) {
         agent_note_failure(agent, "what is to be restored of process", pid, error);
         agent->members.count--;
+        free_member(member);
         free(member);
         return NULL;
     }
     join_group(agent, member);
-    if (agent->counts)
-        counters_add_process(&member->counters, COUNTERS_INSTRUCTIONS, pid);
+    error = agent->counts ? counters_add_process(&member->counters, COUNTERS_INSTRUCTIONS, pid) : 0;
+    if (error) { /* those of some threads would be taken for all */
+        agent_note_failure(agent, "the instructions of process", pid, error);
+        counters_end(&member->counters);
+    }
     if (agent->resctrl.bandwidth)
         watch_traffic(agent, member);
     return member;
 }
 
+/* What it has started as well, whoever is its parent by now. */
+static void let_go_on(const struct member *member)
+{
+    for (size_t i = 0; i < member->stopped_ids.count; i++)
+        if (process_lives(member->stopped_ids.data[i]))
+            kill(member->stopped_ids.data[i].pid, SIGCONT);
+}
+
+/* What could not be put back is tried again when the agent ends, which then looks at all that is in the journal. */
+static void put_back(struct agent *agent, const struct member *member)
+{
+    int error = member->home ? control_write(member->home, "cgroup.procs", "%d", member->id.pid) : 0;
+    int failed = affinity_set_process(member->id.pid, &member->original);
+    error = error ? error : failed;
+    for (size_t i = 0; i < member->originals.count; i++) {
+        const struct thread_cores *thread = &member->originals.data[i];
+        failed = process_lives(thread->thread) ? affinity_set_thread(thread->thread.pid, &thread->cores) : 0;
+        error = error ? error : failed;
+    }
+    if (!error && !agent->ending)
+        error = journal_released(&agent->journal, member->id);
+    if (error)
+        agent_note_failure(agent, "what was to be restored of process", member->id.pid, error);
+}
+
 void member_release(struct agent *agent, struct member *member)
 {
+    char name[16];
     if (member->gone)
         return;
     measure_forget_member(agent, member);
     member->gone = true;
     counters_end(&member->counters);
-    if (!member->program && process_lives(member->id)) {
-        if (member->stopped)
-            kill(member->id.pid, SIGCONT);
-        if (member->home)
-            control_write(member->home, "cgroup.procs", "%d", member->id.pid);
-        affinity_set_process(member->id.pid, &member->original);
+    struct member *twin = member->program ? NULL : find_twin(agent, member);
+    if (member->stopped && !member->program)
+        let_go_on(member);
+    /* Else they would be made to go on once more in the end. */
+    for (size_t i = 0; i < member->stopped_ids.count && !twin && !agent->ending; i++)
+        (void)journal_released(&agent->journal, member->stopped_ids.data[i]);
+    if (twin) { /* whose cores it gets again */
+        twin->placed = false;
+        twin->stopped &= !member->stopped;
+        if (twin->group)
+            (void)cpuset_add(&agent->cpuset, group_name(twin->group, name), twin->id, NULL);
+    } else if (!member->program && process_lives(member->id)) {
+        put_back(agent, member);
     }
     if (member->group)
         (void)!vector_push(&agent->free_groups, member->group);
-    free(member->home);
-    member->home = NULL;
+    free_member(member);
 }
 
 /* A batch program's processes are all its own; a service's are what connects. */
@@ -154,8 +227,14 @@ void member_confine(struct agent *agent, struct member *member, const cpu_set_t 
     if (member->placed && CPU_EQUAL(&member->cores, cores))
         return;
     char name[16];
-    int error = member->group ? cpuset_set(&agent->cpuset, group_name(member->group, name), cores)
-                              : set_affinity(agent, member, cores);
+    int error = member->group ? cpuset_set(&agent->cpuset, group_name(member->group, name), cores) : 0;
+    if (error == ENOENT || error == ENODEV) { /* somebody has removed it */
+        agent_note_failure(agent, "the control group of process", member->id.pid, error);
+        member->group = 0;
+        error = 0;
+    }
+    if (!member->group)
+        error = set_affinity(agent, member, cores);
     if (error)
         agent_note_failure(agent, "the cores of process", member->id.pid, error);
     member->cores = *cores;
@@ -171,25 +250,43 @@ static void signal_tree(pid_t root, int number)
     vector_free(&processes);
 }
 
+static bool is_among(const struct member *member, struct process_id id)
+{
+    for (size_t i = 0; i < member->stopped_ids.count; i++)
+        if (member->stopped_ids.data[i].pid == id.pid && member->stopped_ids.data[i].born == id.born)
+            return true;
+    return false;
+}
+
+/* Those of its tree that have come since it was stopped before, too. */
+static void note_stopped(struct agent *agent, struct member *member)
+{
+    process_list processes = {0};
+    process_tree(member->id.pid, &processes);
+    for (size_t i = 0; i < processes.count; i++) {
+        struct process_id id;
+        if (!process_find(processes.data[i], &id) || is_among(member, id))
+            continue;
+        int error = journal_stopped(&agent->journal, id);
+        error = error || vector_push(&member->stopped_ids, id) ? error : ENOMEM;
+        if (error)
+            agent_note_failure(agent, "what is to be restored of process", id.pid, error);
+    }
+    vector_free(&processes);
+}
+
 void member_stop(struct agent *agent, struct member *member, bool stop)
 {
     if (member->stopped == stop)
         return;
-    if (stop && !member->program && !member->journaled_stop) {
-        process_list processes = {0};
-        process_tree(member->id.pid, &processes);
-        for (size_t i = 0; i < processes.count; i++) {
-            struct process_id id;
-            if (process_find(processes.data[i], &id) && journal_stopped(&agent->journal, id))
-                agent_note_failure(agent, "what is to be restored of process", id.pid, EIO);
-        }
-        vector_free(&processes);
-        member->journaled_stop = true;
-    }
+    if (stop && !member->program)
+        note_stopped(agent, member);
     if (member->program)
         kill(-member->id.pid, stop ? SIGSTOP : SIGCONT);
     else
         signal_tree(member->id.pid, stop ? SIGSTOP : SIGCONT);
+    if (!stop && !member->program)
+        let_go_on(member);
     member->stopped = stop;
 }
 
@@ -206,12 +303,26 @@ static void forget_gone(struct agent *agent)
     agent->members.count = kept;
 }
 
+/* Of one whose control group somebody has removed: it has the cores of wherever it was put. */
+static void look_at_group(struct agent *agent, struct member *member)
+{
+    char name[16];
+    cpu_set_t cores = member->cores, now;
+    if (!member->group || !member->placed || !cpuset_get(&agent->cpuset, group_name(member->group, name), &now))
+        return;
+    member->placed = false;
+    member_confine(agent, member, &cores);
+}
+
 /* Processes that are nobody's children here end without a word. */
 void members_look(struct agent *agent)
 {
     for (size_t i = 0; i < agent->members.count; i++) {
         struct member *member = agent->members.data[i];
-        if (member->gone || member->program || process_lives(member->id))
+        bool lives = member->gone || member->program || process_lives(member->id);
+        if (lives && !member->gone)
+            look_at_group(agent, member);
+        if (lives)
             continue;
         uint32_t tenant = member->tenant;
         member_release(agent, member);

@@ -27,6 +27,8 @@ static void become(const struct agent *agent, const struct plan_tenant *plan, in
     if (getppid() != agent_pid || read(go, &byte, 1) != 1)
         _exit(127);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    if (agent->descriptors_raised)
+        setrlimit(RLIMIT_NOFILE, &agent->descriptors_before);
     setenv("CORUN_AGENT", agent->socket_path, 1);
     int nothing = open("/dev/null", O_RDWR);
     if (nothing >= 0)

@@ -14,6 +14,8 @@
 #include "agent/resctrl.h"
 #include "corun/service_messages.h"
 
+#include <sys/resource.h>
+
 #define AGENT_WAITING 65536u     /* queries that wait, of all services; more end their connection */
 #define AGENT_SLOTS 64u          /* groups of ways at most */
 #define AGENT_QUERY_UNITS 1000.0 /* instructions that a unit of a query's size counts as, where none are counted */
@@ -59,16 +61,24 @@ struct connection {
     bool waits_for_room, over;                 /* over: closed at the next occasion */
 };
 
-/* A process that was given: started, named by its number, or connected. */
+/* Where a thread could run that was not where its process's first thread could. */
+struct thread_cores {
+    struct process_id thread;
+    cpu_set_t cores;
+};
+
+/* A process that was given: started, named by its number, or connected. One that connects under several names is a member of each. */
 struct member {
     struct process_id id;
     uint32_t tenant;
     bool program, connected_only; /* started by the agent; here for its connection alone */
-    bool gone, stopped, placed, journaled_stop;
+    bool gone, stopped, placed;
     struct connection *connection;
     cpu_set_t cores, original;
-    uint32_t group; /* of cpuset, from 1; 0: none */
-    char *home;     /* the control group that it was in; owned */
+    VECTOR(struct thread_cores) originals; /* threads that were elsewhere */
+    VECTOR(struct process_id) stopped_ids; /* of its tree, that have been stopped and are in the journal */
+    uint32_t group;                        /* of cpuset, from 1; 0: none */
+    char *home;                            /* the control group that it was in; owned */
     struct counters counters;
     double reported, cpu_ns; /* latest */
     uint64_t started_ns;
@@ -134,6 +144,8 @@ struct agent {
     uint32_t waiting_count;
 
     int epoll, listener, signals, timer;
+    bool descriptors_raised;
+    struct rlimit descriptors_before; /* that it was given, and its programs are */
     pid_t guardian;
     int guardian_pipe;
 

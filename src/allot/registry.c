@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-static const struct corun_host_policy *const policies[] = {
-    &allot_os, &allot_static_opt, &allot_emu, &allot_pace, &allot_heracles, &allot_fixed, &allot_heracles, &allot_emu};
+static const struct corun_host_policy *const policies[] = {&allot_os,   &allot_static_opt, &allot_emu,
+                                                           &allot_pace, &allot_heracles,   &allot_fixed};
 
 const struct corun_host_policy *corun_host_policy_at(size_t index)
 {

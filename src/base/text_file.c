@@ -44,6 +44,8 @@ enum corun_status text_file_read(const char *path, size_t most_bytes, struct cor
                                  size_t *bytes)
 {
     struct stat information;
+    if (!*path)
+        return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "``: the name of a file is missing");
     FILE *stream = stat(path, &information) == 0 ? fopen(path, "rb") : NULL;
     if (!stream)
         return corun_report(list, errno == ENOENT || errno == ENOTDIR ? CORUN_NOT_FOUND : CORUN_FILE,

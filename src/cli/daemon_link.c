@@ -82,6 +82,9 @@ enum corun_status daemon_ask_list(struct wire_link *link, struct corun_diagnosti
     while (frame.type != WIRE_DONE) {
         if (!receive(link, &frame))
             return lost(list);
+        if (frame.type == WIRE_REFUSED)
+            return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "%.*s", (int)frame.tail_bytes,
+                                (const char *)frame.tail);
         if (frame.type == WIRE_NODE && result->gpu_count < WIRE_MOST_GPUS)
             keep_node(&result->nodes[result->gpu_count++], &frame);
         if (frame.type == WIRE_CLIENT && !keep_client(result, &frame))

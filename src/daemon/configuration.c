@@ -11,6 +11,7 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static enum corun_status wrong(struct yaml_reader *reader, const struct value *value, const char *what)
 {
@@ -241,12 +242,24 @@ enum corun_status daemon_configuration_parse(const char *path, const char *text,
     return status == CORUN_OK ? read_limits(&reader, root, &result->limits) : status;
 }
 
+/* With a place in the file system: opening it waits for somebody who writes, and nobody may come for as long as corund runs. */
+static bool is_named_pipe(const char *path)
+{
+    struct stat found;
+    char *place = stat(path, &found) == 0 && S_ISFIFO(found.st_mode) ? realpath(path, NULL) : NULL;
+    free(place);
+    return place != NULL;
+}
+
 enum corun_status daemon_configuration_load(const char *path, struct arena *arena, struct corun_diagnostics *list,
                                             struct daemon_configuration *result)
 {
     char *text = NULL;
     size_t bytes = 0;
     const char *name = arena_copy_text(arena, path, strlen(path));
+    if (name && is_named_pipe(path))
+        return corun_report(list, CORUN_FILE, (struct corun_place){name, 0, 0},
+                            "this is a pipe, which cannot be read again");
     enum corun_status status =
         name ? text_file_read(path, CONFIGURATION_MOST_BYTES, list, &text, &bytes) : CORUN_MEMORY;
     if (status == CORUN_OK)

@@ -296,7 +296,7 @@ static void on_connect(uv_poll_t *handle, int status, int events)
         return;
     uint32_t row = listen_peer(socket, &peer) ? hardware_row_of(hardware, &peer) : LIMITS_NOBODY;
     if (row == LIMITS_NOBODY) {
-        listen_turn_away(socket);
+        listen_turn_away(socket, LISTEN_STRANGER);
         hardware->refused++;
     } else if (!has_room(hardware, &peer, row) || !welcome(hardware, socket, &peer, row)) {
         close(socket);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #define BACKLOG 128
+#define MOST_REASON 128u
 #define LOCK_TRIES 100u
 #define FIRST_HANDED_OVER 3
 #define LOOP_DESCRIPTORS 6 /* of libuv: epoll, an event, and two pipes for signals */
@@ -232,15 +233,16 @@ void listen_notify(const char *state)
 }
 
 /* Whether it still hears that does not matter. */
-void listen_turn_away(int socket)
+void listen_turn_away(int socket, const char *why)
 {
-    static const char text[] = "this user may not use the GPU of this corund";
     struct {
         struct wire_header header;
         struct wire_done body;
-        char text[sizeof text];
-    } message = {.header = {WIRE_REFUSED, sizeof message.body + sizeof text - 1}, .body = {CORUN_ARGUMENT}};
-    memcpy(message.text, text, sizeof text);
-    (void)!send(socket, &message, offsetof(__typeof__(message), text) + sizeof text - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+        char text[MOST_REASON];
+    } message = {.body = {CORUN_ARGUMENT}};
+    size_t length = strnlen(why, sizeof message.text);
+    message.header = (struct wire_header){WIRE_REFUSED, (uint32_t)(sizeof message.body + length)};
+    memcpy(message.text, why, length);
+    (void)!send(socket, &message, offsetof(__typeof__(message), text) + length, MSG_DONTWAIT | MSG_NOSIGNAL);
     close(socket);
 }

@@ -32,8 +32,9 @@ int listen_accept(int listener, int *reserve);
 enum corun_status listen_check_room(struct corun_diagnostics *list);
 /* Who has connected, as the kernel says. */
 bool listen_peer(int socket, struct peer *peer);
-/* Somebody who may not come is told so, if that fits, and is gone. */
-void listen_turn_away(int socket);
+/* Somebody who cannot come is told why, if that fits, and is gone. */
+#define LISTEN_STRANGER "this user may not use the GPU of this corund"
+void listen_turn_away(int socket, const char *why);
 /* Tells systemd how it stands (sd_notify(3)), if it wants to know: "READY=1". */
 void listen_notify(const char *state);
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Of a simulated GPU. N(name, type, value, meaning) */
@@ -179,9 +180,28 @@ static void metrics_print(const struct metrics *told, FILE *stream)
 }
 #undef PRINT_TENANTS
 
-int metrics_write(const struct metrics *told, const char *path)
+/* Whether a file with this name may be replaced: a device, a pipe or a socket is of use to others. 0, or errno. */
+static int why_kept(const char *path)
+{
+    struct stat about;
+    if (lstat(path, &about))
+        return errno == ENOENT ? 0 : errno;
+    return S_ISREG(about.st_mode) ? 0 : S_ISDIR(about.st_mode) ? EISDIR : ENOTSUP;
+}
+
+/* Where links lead, so that they stay; NULL: one that leads nowhere, or out of memory. The caller frees. */
+static char *find_target(const char *path)
+{
+    struct stat about;
+    return !lstat(path, &about) && S_ISLNK(about.st_mode) ? realpath(path, NULL) : strdup(path);
+}
+
+static int write_and_replace(const struct metrics *told, const char *path)
 {
     char other[4200];
+    int problem = why_kept(path);
+    if (problem)
+        return problem;
     snprintf(other, sizeof other, "%.4096s.new", path);
     FILE *file = fopen(other, "we");
     if (!file)
@@ -192,8 +212,18 @@ int metrics_write(const struct metrics *told, const char *path)
     fine &= fclose(file) == 0;
     if (fine && rename(other, path) == 0)
         return 0;
-    int problem = errno ? errno : EIO;
+    problem = errno ? errno : EIO;
     (void)unlink(other);
+    return problem;
+}
+
+int metrics_write(const struct metrics *told, const char *path)
+{
+    char *target = find_target(path);
+    if (!target)
+        return errno;
+    int problem = write_and_replace(told, target);
+    free(target);
     return problem;
 }
 

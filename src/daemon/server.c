@@ -344,13 +344,15 @@ static void on_work(uv_idle_t *handle)
     watch_holders(server);
 }
 
-/* One user does not take the places of all others. */
-static bool has_place(const struct server *server, const struct peer *peer, uint32_t row)
+/* Why there is no place for one more; NULL: there is. One user does not take the places of all others. */
+static const char *why_no_place(const struct server *server, const struct peer *peer, uint32_t row)
 {
     uint32_t count = 0;
     for (size_t i = 0; i < server->node->sessions.count; i++)
         count += server->node->sessions.data[i]->uid == peer->uid;
-    return row == LIMITS_OWNER || count < CONNECTIONS_OF_USER;
+    if (row != LIMITS_OWNER && count >= CONNECTIONS_OF_USER)
+        return "this user has as many connections to corund as a user can have";
+    return server->node->sessions.count < NODE_MOST_SESSIONS ? NULL : "corund has as many connections as it can have";
 }
 
 /* A connection without a session yet. NULL: out of memory. */
@@ -395,10 +397,11 @@ static void on_connect(uv_poll_t *handle, int status, int events)
     if (socket < 0)
         return;
     uint32_t row = listen_peer(socket, &peer) ? limits_find(limits, &peer, geteuid()) : LIMITS_NOBODY;
-    if (row == LIMITS_NOBODY) {
-        listen_turn_away(socket);
+    const char *why = row == LIMITS_NOBODY ? LISTEN_STRANGER : why_no_place(server, &peer, row);
+    if (why) {
+        listen_turn_away(socket, why);
         server->refused++;
-    } else if (!has_place(server, &peer, row) || !welcome(server, socket, &peer, row)) {
+    } else if (!welcome(server, socket, &peer, row)) {
         close(socket);
         server->refused++;
     }

@@ -4,6 +4,7 @@
 
 #include "isa/memory.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -274,10 +275,13 @@ static void make_context(struct session *session)
         place(session, CORUN_LIMIT, 0);
         return;
     }
+    errno = 0;
     enum corun_status status = space_create(session, &space);
     if (status != CORUN_OK)
         session_note(session, status == CORUN_LIMIT ? "the GPU has as many programs at a time as it can have"
-                                                    : "corund has no memory for another program");
+                              : errno == EMFILE || errno == ENFILE
+                                  ? "corund has no descriptor left for another program (ulimit -n)"
+                                  : "corund has no memory for another program");
     if (space) {
         session->takes_part = true;
         session->file = space->file;

@@ -23,8 +23,11 @@ static enum corun_status find_policy(const char *name, const struct corun_host_p
         }
     }
     const char *nearest = nearest_name(name, names, count);
-    return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "a host has no policy '%.64s'%s%s%s", name,
-                        nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    char all[512] = "";
+    for (size_t i = 0, length = 0; i < count && length < sizeof all; i++)
+        length += (size_t)snprintf(all + length, sizeof all - length, "%s%s", i ? ", " : "", names[i]);
+    return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "a host has no policy '%.64s'; %s%s%s", name,
+                        nearest ? "did you mean '" : "there are ", nearest ? nearest : all, nearest ? "'?" : "");
 }
 
 /* The place of a word in "off|on". */

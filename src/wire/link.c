@@ -54,6 +54,13 @@ static bool send_all(int socket, const void *data, size_t bytes)
     return true;
 }
 
+/* Who is turned away is told why before it has said anything: that is still to be read. */
+static bool was_told_at_once(const struct wire_link *link)
+{
+    uint8_t byte;
+    return !link->data && recv(link->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+}
+
 bool wire_send(struct wire_link *link, enum wire_type type, const void *body, const void *tail, uint32_t tail_bytes)
 {
     enum { ROOM = 1024 };
@@ -66,7 +73,11 @@ bool wire_send(struct wire_link *link, enum wire_type type, const void *body, co
     memcpy(head + sizeof header, body, row->bytes);
     if (send_all(link->socket, head, sizeof header + row->bytes) && send_all(link->socket, tail, tail_bytes))
         return true;
+    int problem = errno;
+    if ((problem == EPIPE || problem == ECONNRESET) && was_told_at_once(link))
+        return true;
     wire_close(link);
+    errno = problem;
     return false;
 }
 

@@ -279,7 +279,7 @@ struct wire_link {
 /* 0, or the error. */
 int wire_connect(struct wire_link *link, const char *path);
 void wire_close(struct wire_link *link);
-/* False: the connection is gone, and closed. */
+/* False: the connection is gone, and closed. True also where the other side has ended it with a message before the first one from here. */
 bool wire_send(struct wire_link *link, enum wire_type type, const void *body, const void *tail, uint32_t tail_bytes);
 /* The next message; valid until the next call. */
 bool wire_receive(struct wire_link *link, struct wire_frame *frame);

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 struct paper {
@@ -217,6 +218,96 @@ static void test_what_is_left_over(void **state)
     assert_int_equal(restore_leftover(paper->path, paper->list, &restored), CORUN_NOT_FOUND);
 }
 
+static size_t entries_of(struct paper *paper, journal_entries *entries)
+{
+    static char text[JOURNAL_SHRINKS_AT * 4];
+    int fd = open(paper->path, O_RDONLY);
+    ssize_t bytes = read(fd, text, sizeof text);
+    close(fd);
+    assert_int_equal(journal_read("restore", text, (size_t)bytes, paper->list, entries), CORUN_OK);
+    return (size_t)bytes;
+}
+
+/* A disk that is full, or a limit of files, in the middle of a line: that line is not there, and those before and behind it are. */
+static void test_half_a_line(void **state)
+{
+    struct paper *paper = *state;
+    struct process_id own;
+    struct rlimit before, short_files;
+    assert_true(process_find(getpid(), &own));
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    short_files = before;
+    short_files.rlim_cur = (rlim_t)lseek(paper->journal.fd, 0, SEEK_END) + 12;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &short_files), 0);
+    assert_int_not_equal(journal_stopped(&paper->journal, own), 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(journal_home(&paper->journal, own, "/sys/fs/cgroup/web"), 0);
+    journal_entries entries = {0};
+    entries_of(paper, &entries);
+    assert_int_equal(entries.count, 2);
+    assert_int_equal(entries.data[1].kind, JOURNAL_HOME);
+    journal_free(&entries);
+}
+
+/* What was put back meanwhile, and perhaps changed by somebody else since, is not put back again. */
+static void test_released(void **state)
+{
+    struct paper *paper = *state;
+    struct process_id own, other = {4711, 1};
+    cpu_set_t cores;
+    affinity_parse("0", &cores);
+    assert_true(process_find(getpid(), &own));
+    journal_program(&paper->journal, own);
+    journal_affinity(&paper->journal, own, own, &cores);
+    journal_home(&paper->journal, own, "/sys/fs/cgroup/web");
+    journal_stopped(&paper->journal, own);
+    journal_stopped(&paper->journal, other);
+    assert_int_equal(journal_released(&paper->journal, own), 0);
+    journal_home(&paper->journal, own, "/sys/fs/cgroup/mail");
+    journal_entries entries = {0};
+    entries_of(paper, &entries);
+    assert_int_equal(entries.count, 4);
+    assert_int_equal(entries.data[1].kind, JOURNAL_PROGRAM);
+    assert_int_equal(entries.data[2].kind, JOURNAL_STOPPED);
+    assert_int_equal(entries.data[2].process.pid, 4711);
+    assert_string_equal(entries.data[3].folder, "/sys/fs/cgroup/mail");
+    journal_free(&entries);
+}
+
+/* An agent that runs for months has a journal that can still be read: processes that are gone are left out of it. */
+static void test_it_stays_short(void **state)
+{
+    struct paper *paper = *state;
+    struct process_id own, gone = {1 << 30, 1};
+    cpu_set_t cores;
+    affinity_parse("0,2-3", &cores);
+    assert_true(process_find(getpid(), &own));
+    journal_group(&paper->journal, "/sys/fs/cgroup/corun-1/batch");
+    journal_resctrl(&paper->journal, "/sys/fs/resctrl/corun-1-0");
+    journal_stopped(&paper->journal, own);
+    journal_affinity(&paper->journal, own, own, &cores);
+    journal_home(&paper->journal, own, "/sys/fs/cgroup/a b");
+    for (int i = 0; i < 20000; i++) {
+        assert_int_equal(journal_affinity(&paper->journal, gone, gone, &cores), 0);
+        assert_int_equal(journal_program(&paper->journal, gone), 0);
+    }
+    journal_entries entries = {0};
+    assert_true(entries_of(paper, &entries) <= JOURNAL_SHRINKS_AT + 100);
+    assert_true(entries.count > 6);
+    const enum journal_kind kinds[] = {JOURNAL_AGENT,   JOURNAL_GROUP,    JOURNAL_RESCTRL,
+                                       JOURNAL_STOPPED, JOURNAL_AFFINITY, JOURNAL_HOME};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        assert_int_equal(entries.data[i].kind, kinds[i]);
+    assert_int_equal(entries.data[0].process.pid, getpid());
+    assert_string_equal(entries.data[1].folder, "/sys/fs/cgroup/corun-1/batch");
+    assert_string_equal(entries.data[2].folder, "/sys/fs/resctrl/corun-1-0");
+    assert_true(CPU_EQUAL(&entries.data[4].cores, &cores));
+    assert_int_equal(entries.data[4].thread.born, own.born);
+    assert_string_equal(entries.data[5].folder, "/sys/fs/cgroup/a b");
+    journal_free(&entries);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +316,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_all_is_put_back_and_nobody_else_is_touched, begin, end),
         cmocka_unit_test_setup_teardown(test_programs_end, begin, end),
         cmocka_unit_test_setup_teardown(test_what_is_left_over, begin, end),
+        cmocka_unit_test_setup_teardown(test_half_a_line, begin, end),
+        cmocka_unit_test_setup_teardown(test_released, begin, end),
+        cmocka_unit_test_setup_teardown(test_it_stays_short, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,8 @@ import json
 import os
 import pathlib
 import random
+import resource
+import shutil
 import signal
 import struct
 import subprocess
@@ -30,6 +32,12 @@ CPUSETS = [pathlib.Path(line.split()[1]) for line in open("/proc/mounts", encodi
 
 def state_of(pid):
     return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0]
+
+
+def command_of(entry):
+    with contextlib.suppress(OSError):
+        return (entry / "cmdline").read_bytes()
+    return b""
 
 
 def affinities(pid):
@@ -349,6 +357,24 @@ class Processes(InFolder):
                 self.assertEqual(results["cases"][0]["refused_changes"], 0, results)
                 self.assertEqual(self.groups_left(), [])
 
+    def test_a_control_group_that_somebody_removes(self):
+        if not (CPUSETS and os.access(CPUSETS[0], os.W_OK) and not os.geteuid()):
+            self.skipTest("no control groups of processors that this user can write")
+        given = self.burner()
+        before = affinities(given.pid)
+        agent = self.begin("-b", f"mill:pid={given.pid}", "-p", "os", "--cores", ONE, "--confine", "cpuset")
+        group = self.groups_left()[0] / "1"
+        (CPUSETS[0] / "cgroup.procs").write_text(str(given.pid), encoding="utf-8")
+        group.rmdir()
+        for thread in before:
+            os.sched_setaffinity(thread, ALL)
+        wait_until(lambda: set(map(frozenset, affinities(given.pid).values())) == {frozenset({ONE})}, what="it runs anywhere")
+        results = self.end(agent)
+        self.assertEqual(affinities(given.pid), before)
+        self.assertEqual(results["cases"][0]["refused_changes"], 1, results)
+        self.assertIn("the control group of process", results["cases"][0]["first_refused_change"])
+        self.assertEqual(self.groups_left(), [])
+
     def test_instances_that_may_not_run_are_stopped(self):
         given = [self.burner() for _ in range(3)]
         agent = self.begin("-b", "mill:" + ",".join(f"pid={process.pid}" for process in given), "-p", "static-opt:instances=1")
@@ -456,6 +482,77 @@ class Processes(InFolder):
         service.close()
         wait_until(lambda: os.sched_getaffinity(0) == ALL)
         self.end(agent)
+
+    @unittest.skipIf(len(ALL) < 2, "this needs two processors")
+    def test_who_leaves_is_as_it_was(self):
+        """Threads that were somewhere else, control groups, also of a process that was there under two names; what it does then is its own."""
+        apart, done = frozenset({max(ALL)}), threading.Event()
+        def stand_apart():
+            os.sched_setaffinity(0, apart)
+            done.wait()
+        thread = threading.Thread(target=stand_apart)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(done.set)
+        self.addCleanup(os.sched_setaffinity, 0, ALL)
+        wait_until(lambda: os.sched_getaffinity(thread.native_id) == apart)
+        before, home = affinities(os.getpid()), pathlib.Path("/proc/self/cgroup").read_text(encoding="utf-8")
+        def as_before():
+            return affinities(os.getpid()) == before and pathlib.Path("/proc/self/cgroup").read_text(encoding="utf-8") == home
+        agent = self.begin("-s", "words", "-s", "more", "-p", "os", "--cores", ONE)
+        for names in (("words",), ("words", "more"), ("more", "words")):
+            with self.subTest(names):
+                services = [self.client(name) for name in names]
+                for service in services:
+                    service.arrive(1)
+                    service.started()
+                self.assertEqual(set(map(frozenset, affinities(os.getpid()).values())), {frozenset({ONE})})
+                for service in services:
+                    service.close()
+                wait_until(as_before)
+        os.sched_setaffinity(0, {max(ALL)})
+        self.end(agent)
+        self.assertEqual(os.sched_getaffinity(0), {max(ALL)})
+
+    def test_a_stopped_process_that_is_killed_leaves_no_stopped_children(self):
+        forks = "import subprocess, time\nprint(subprocess.Popen(['sleep', '1000'], stdout=subprocess.DEVNULL).pid, flush=True)\ntime.sleep(1000)"
+        given = [subprocess.Popen([sys.executable, "-c", forks], stdout=subprocess.PIPE, start_new_session=True, text=True) for _ in range(2)]
+        children = [int(process.stdout.readline()) for process in given]
+        def clean_up():
+            for process in given:
+                process.kill()
+                process.communicate()
+            for child in children:
+                os.kill(child, signal.SIGKILL)
+        self.addCleanup(clean_up)
+        agent = self.begin("-b", f"mill:pid={given[0].pid},pid={given[1].pid}", "-p", "static-opt:instances=1")
+        wait_until(lambda: state_of(given[1].pid) == state_of(children[1]) == "T")
+        given[1].kill()
+        given[1].wait()
+        wait_until(lambda: state_of(children[1]) != "T", what="the child stays stopped")
+        self.end(agent)
+
+    def test_connections_do_not_take_all_descriptors(self):
+        """Programs are started again however many connections there are, with the limit that the agent was given; connections that are too many are told so."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        given = min(soft, 512)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (given, hard))
+        try:
+            agent = self.begin("-b", "mill sh -c 'ulimit -Sn >limit; echo x >>runs; sleep 0.05'", "-s", "words", "-p", "os")
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        wait_until(lambda: (self.folder / "limit").exists() and (self.folder / "limit").read_text() == f"{given}\n", what="the program has another limit")
+        resource.prlimit(agent.pid, resource.RLIMIT_NOFILE, (40, 40))
+        many = [self.client() for _ in range(100)]
+        wait_until(lambda: many[-1].goodbye() == "the agent has as many connections as it can have")
+        runs = self.folder / "runs"
+        wait_until(runs.exists)
+        before = runs.stat().st_size
+        wait_until(lambda: runs.stat().st_size > before + 10, what="the program is not started again")
+        for one in many:
+            one.close()
+        self.client("words").answer_queries(3)
+        self.assertEqual(self.end(agent)["cases"][0]["services"][0]["queries"], 3)
 
 
 class Killed(InFolder):
@@ -687,10 +784,41 @@ class Mistakes(InFolder):
         self.assertEqual(self.groups_left(), [])
         self.assertIn("no agent answers there", self.corun("top", "--once", "--socket", self.socket, status=NOT_FOUND).stderr)
 
+    def test_a_group_by_a_path_from_here(self):
+        """What is made there can be put back, from wherever; here it cannot be made."""
+        done = self.corun("run", "--time", "300ms", "--socket", self.socket, "-b", "mill sleep 9", "--group", "none")
+        self.assertIn(f"no control groups: {os.path.realpath(self.folder)}/none/", done.stdout)
+        self.assertEqual(done.stderr, "")
+        self.assertFalse(self.journal.exists())
+
     def test_a_file_in_the_way_stays(self):
         self.socket.write_text("mine", encoding="utf-8")
         self.corun("run", "-s", "words", "--socket", self.socket, status=FILE)
         self.assertEqual(self.socket.read_text(encoding="utf-8"), "mine")
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "only root writes where others cannot")
+    def test_scripts_of_slurm_write_nothing_through_links(self):
+        """Root's Prolog and Epilog have a folder in common with the job's user, who can put anything there."""
+        scripts, victim, job = pathlib.Path(__file__).resolve().parents[2] / "examples" / "slurm", self.folder / "victim", self.folder / "jobs" / "7"
+        self.folder.chmod(0o755)
+        victim.write_text("kept")
+        environment = {**os.environ, "CORUN": str(CORUN), "CORUN_JOBS": str(job.parent), "SLURM_JOB_ID": "7", "SLURM_JOB_USER": "nobody",
+                       "SLURM_JOB_COMMENT": "corun policy=os service=words", "SLURM_JOB_WORK_DIR": ""}
+        for names in (("log", "pid"), ("share",)):
+            with self.subTest(names):
+                subprocess.run([scripts / "prolog.sh"], env=environment, check=True, timeout=60, stdout=subprocess.DEVNULL)
+                agents = [int(entry.name) for entry in pathlib.Path("/proc").glob("[0-9]*") if str(job / "agent").encode() in command_of(entry)]
+                self.assertTrue(agents)
+                for name in names:
+                    (job / name).unlink(missing_ok=True)
+                    (job / name).symlink_to(victim)
+                subprocess.run([scripts / "epilog.sh"], env=environment, check=True, timeout=60, stdout=subprocess.DEVNULL)
+                left = [agent for agent in agents if str(job / "agent").encode() in command_of(pathlib.Path(f"/proc/{agent}"))]
+                for agent in left:
+                    os.kill(agent, signal.SIGKILL)
+                self.assertEqual(left, [])
+                self.assertEqual(victim.read_text(), "kept")
+                self.assertEqual([entry.name for entry in job.parent.iterdir()], [])
 
     def test_programs_that_fail_are_told_of(self):
         words = ("run", "--time", "300ms", "--socket", self.socket, "-b", "mill sh -c 'exit 3'", "-b", "other sleep 9")

@@ -483,6 +483,19 @@ class Faults(Daemon):
             client.close()
         self.stop_daemon()
 
+    def test_more_connections_than_there_can_be(self):
+        """Who is one too many is told so, and comes when there is a place again."""
+        self.start_daemon()
+        held = [self.connect() for _ in range(256)]
+        for words in (("ps",), ("share", "--", PROGRAMS / "vector_add")):
+            done = self.ask(*words)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("corund has as many connections as it can have", done.stderr)
+        for client in held:
+            client.close()
+        self.assertEqual(self.run_shared(PROGRAMS / "vector_add")[0], 0)
+        self.stop_daemon()
+
     def test_endless(self):
         """A kernel that does not end: the other program has its results, with and without a limit; a limit ends the kernel, SIGKILL the program."""
         alone = self.run_alone(PROGRAMS / "heat")
@@ -1475,6 +1488,21 @@ class Configuration(Daemon):
             self.assertEqual((done.returncode, done.stderr), (13, "corun: no clients can be served: Too many open files; descriptors that are lacking "
                                                               f"(ulimit -n): at least {11 - most}\n"))
             self.assertFalse(self.socket.exists())
+        self.start_daemon()
+        resource.prlimit(self.daemon.pid, resource.RLIMIT_NOFILE, (11, 11))
+        self.assertIn(b"corund has no descriptor left for another program (ulimit -n)", self.run_shared(PROGRAMS / "vector_add")[2])
+        self.stop_daemon()
+
+    def test_pipe_as_configuration(self):
+        """Programs go on whatever has taken the place of the file."""
+        self.start_configured("simulate: gtx980\n")
+        (self.folder / "corund.yaml").unlink()
+        os.mkfifo(self.folder / "corund.yaml")
+        self.daemon.send_signal(signal.SIGHUP)
+        self.assertIn("corund.yaml: this is a pipe, which cannot be read again", self.daemon.stderr.readline())
+        self.assertIn("stays as it was", self.daemon.stderr.readline())
+        self.assertEqual(self.run_shared(PROGRAMS / "vector_add")[0], 0)
+        self.stop_daemon()
 
     def test_check(self):
         """What is wrong is said with its place; what is right in one line."""
@@ -1547,6 +1575,45 @@ class Configuration(Daemon):
         json.loads((EXAMPLES / "grafana.json").read_text())
         self.assertEqual(self.end(one)[0], 0)
         self.assertEqual(self.end(two)[0], 0)
+        self.stop_daemon()
+
+    def test_metrics_take_the_place_of_no_device(self):
+        """A pipe and what a link leads to stay what they are; a link to a file stays a link."""
+        pipe, link, file = self.folder / "pipe", self.folder / "link", self.folder / "corund.prom"
+        os.mkfifo(pipe)
+        for path in (pipe, link):
+            if path == link:
+                link.symlink_to(pipe)
+            self.start_configured(f"simulate: gtx980\nmetrics: {path}\nmetrics_interval: 1s\n")
+            self.assertIn(f"{path}: metrics cannot be written: ", self.daemon.stderr.readline())
+            self.stop_daemon()
+            self.assertTrue(pipe.is_fifo())
+        file.write_text("")
+        link.unlink()
+        link.symlink_to(file)
+        self.start_configured(f"simulate: gtx980\nmetrics: {link}\nmetrics_interval: 1s\n")
+        self.wait_for(lambda: "corun_sms" in file.read_text())
+        self.assertTrue(link.is_symlink())
+        self.stop_daemon()
+
+    def test_what_is_read_is_not_replaced(self):
+        """Metrics and journal, on the command line, in the file, and in the file that is read again."""
+        text = f"socket: {self.socket}\nsimulate: gtx980\n"
+        for key in ("metrics", "journal"):
+            file = self.write(text)
+            done = self.ask("daemon", "--configuration", file, f"--{key}", file)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(f"--{key}: {file} is there and is a description by its looks: it is not replaced", done.stderr)
+            done = self.ask("daemon", "--check", self.write(text + f"{key}: {file}\n"))
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(f"{key}: {file} is there", done.stderr)
+        self.start_configured("simulate: gtx980\npolicy: even\n")
+        wrong = f"simulate: gtx980\npolicy: smqos\nmetrics: {self.folder / 'corund.yaml'}\n"
+        self.reload(wrong)
+        self.assertIn("is not replaced", self.daemon.stderr.readline())
+        self.assertIn("stays as it was", self.daemon.stderr.readline())
+        self.assertEqual(self.told()["policy"], "even")
+        self.assertIn(wrong, (self.folder / "corund.yaml").read_text())
         self.stop_daemon()
 
     def test_journal(self):
@@ -1684,7 +1751,7 @@ class Users(Daemon):
         self.stop_daemon()
         self.start_limited("{user: 54322, clients: 1}")
         status, _, said = self.end(self.as_user(54321, "ps"))
-        self.assertEqual(status, 13 if b"closed" in said else 6, said)
+        self.assertEqual((status, said), (6, b"corun: this user may not use the GPU of this corund\n"))
         self.assertNotEqual(self.end(self.as_user(54321, "share", "--", PROGRAMS / "vector_add"))[0], 0)
         self.assertEqual(self.end(self.as_user(54322, "share", "--", PROGRAMS / "vector_add"))[0], 0)
         self.stop_daemon()
@@ -1823,6 +1890,7 @@ print(said)
                   "print('held', flush=True); time.sleep(60)")
         flood = self.as_user(54321, "-c", script, str(self.socket), program="/usr/bin/python3")
         self.assertEqual(flood.stdout.readline(), b"held\n")
+        self.assertIn(b"this user has as many connections to corund as a user can have", self.end(self.as_user(54321, "ps"))[2])
         self.assertEqual(self.end(self.as_user(54322, "share", "--", PROGRAMS / "vector_add"))[0], 0)
         self.assertEqual(self.run_shared(PROGRAMS / "vector_add")[0], 0)
         flood.kill()

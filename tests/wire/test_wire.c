@@ -89,6 +89,26 @@ static void test_link(void **state)
     close(sockets[1]);
 }
 
+/* Who is turned away as soon as it has connected hears why, although what it says goes nowhere. */
+static void test_turned_away(void **state)
+{
+    (void)state;
+    int sockets[2];
+    const struct wire_none none = {0};
+    const struct wire_done done = {CORUN_ARGUMENT};
+    struct wire_frame frame;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+    struct wire_link here = {.socket = sockets[0], .file = -1}, there = {.socket = sockets[1], .file = -1};
+    assert_true(wire_send(&there, WIRE_REFUSED, &done, "no place", 8));
+    wire_close(&there);
+    assert_true(wire_send(&here, WIRE_LIST, &none, NULL, 0));
+    assert_true(wire_receive(&here, &frame));
+    assert_int_equal(frame.type, WIRE_REFUSED);
+    assert_memory_equal(frame.tail, "no place", 8);
+    assert_false(wire_send(&here, WIRE_LIST, &none, NULL, 0));
+    assert_int_equal(here.socket, -1);
+}
+
 static void test_path(void **state)
 {
     (void)state;
@@ -108,6 +128,7 @@ static void test_path(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_lengths),
-                                       cmocka_unit_test(test_link), cmocka_unit_test(test_path)};
+                                       cmocka_unit_test(test_link), cmocka_unit_test(test_path),
+                                       cmocka_unit_test(test_turned_away)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
