@@ -35,10 +35,27 @@ __device__ void free(void *pointer);
 
 /* Device code may use new and delete without a header of the C++ library. What
  * nvcc includes, programs use without a word, too. */
+#include <alloca.h>
 #include <math.h>
 #include <new>
 #include <stdlib.h>
 #include <string.h>
+
+/* clang's back end knows no alloca, PTX does. It lasts until the function of
+ * PTX returns into which this is inlined. */
+#ifdef __CUDA_ARCH__
+__attribute__((host, device, always_inline)) static inline void *corun_alloca(__SIZE_TYPE__ bytes)
+{
+    void *block;
+    __asm__ volatile("{\n\t.reg .b64 %%here;\n\talloca.u64 %%here, %1, 16;\n\tcvta.local.u64 %0, %%here;\n\t}"
+                     : "=l"(block)
+                     : "l"(bytes)
+                     : "memory");
+    return block;
+}
+#undef alloca
+#define alloca(bytes) corun_alloca(bytes)
+#endif
 
 /* ---- memory and ends ---- */
 

@@ -44,13 +44,39 @@ CORUN_MATH_1(tanh)
 CORUN_MATH_1(asinh)
 CORUN_MATH_1(acosh)
 CORUN_MATH_1(atanh)
-CORUN_MATH_1(exp2)
 CORUN_MATH_1(exp10)
 CORUN_MATH_1(log2)
 CORUN_MATH_1(log10)
 CORUN_MATH_1(log1p)
 CORUN_MATH_1(logb)
 CORUN_MATH_1(cbrt)
+/*
+ * Powers and numbers with another exponent, which libclc rounds to zero where they are below the normal ones. What libclc declares as a
+ * function gets its body here: libclc's own is not linked then.
+ */
+CORUN_DEVICE_FUNCTION float corun_scale(float x, int exponent)
+{
+    int half = exponent >> 1; /* twice, so that only the last product is rounded; -300 < exponent < 250 */
+    return x * __uint_as_float((unsigned)(127 + half) << 23) * __uint_as_float((unsigned)(127 + exponent - half) << 23);
+}
+__device__ inline float exp(float x)
+{
+    float bounded = __nvvm_fmax_f(__nvvm_fmin_f(x, 90), -106), n = rintf(bounded * 1.44269504f);
+    float rest = fmaf(n, -1.42860677e-6f, fmaf(n, -0.693145752f, bounded)); /* of x, without n * log(2) in two parts */
+    return x == x ? corun_scale(__nvvm_ex2_approx_f(rest * 1.44269504f), (int)n) : x;
+}
+__device__ double exp2(double x);
+__device__ inline float exp2(float x)
+{
+    float bounded = __nvvm_fmax_f(__nvvm_fmin_f(x, 130), -152), n = rintf(bounded);
+    return x == x ? corun_scale(__nvvm_ex2_approx_f(bounded - n), (int)n) : x;
+}
+CORUN_MATH_F1(exp2)
+__device__ inline float ldexp(float x, int exponent)
+{
+    int bounded = exponent < -300 ? -300 : exponent > 300 ? 300 : exponent;
+    return (float)((double)x * __longlong_as_double((long long)(1023 + bounded) << 52));
+}
 /* Those of libclc for floats are off by up to 50 units in the last place. */
 #define CORUN_MATH_BY_DOUBLE(name) \
     __device__ double name(double x); \
@@ -84,16 +110,29 @@ CORUN_MATH_ZERO(atan, "_Z4atand")
 CORUN_MATH_ZERO(expm1, "_Z5expm1d")
 CORUN_MATH_ZERO(erf, "_Z3erfd")
 #undef CORUN_MATH_ZERO
-#define CORUN_MATH_REMAINDER(type, symbol) \
-    __device__ type corun_libclc_remainder(type x, type y) __asm__(symbol); \
-    CORUN_DEVICE_FUNCTION type remainder(type x, type y) \
-    { \
-        type rest = corun_libclc_remainder(x, y); \
-        return rest == 0 ? x * 0 : rest; \
-    }
-CORUN_MATH_REMAINDER(float, "_Z9remainderff")
-CORUN_MATH_REMAINDER(double, "_Z9remainderdd")
-#undef CORUN_MATH_REMAINDER
+__device__ double corun_libclc_remainder(double x, double y) __asm__("_Z9remainderdd");
+CORUN_DEVICE_FUNCTION double remainder(double x, double y)
+{
+    double rest = corun_libclc_remainder(x, y);
+    return rest == 0 ? x * 0 : rest;
+}
+/* Those of libclc for floats round to zero what is below the normal numbers. */
+#define CORUN_SMALL_DIVISOR 0x1p-100f
+__device__ float corun_libclc_remainder(float x, float y) __asm__("_Z9remainderff");
+CORUN_DEVICE_FUNCTION float remainder(float x, float y)
+{
+    if (fabsf(y) < CORUN_SMALL_DIVISOR)
+        return (float)remainder((double)x, (double)y);
+    float rest = corun_libclc_remainder(x, y);
+    return rest == 0 ? x * 0 : rest;
+}
+__device__ double remquo(double x, double y, int *quotient);
+__device__ float corun_libclc_remquo(float x, float y, int *quotient) __asm__("_Z6remquoffPi");
+CORUN_DEVICE_FUNCTION float remquo(float x, float y, int *quotient)
+{
+    return fabsf(y) < CORUN_SMALL_DIVISOR ? (float)remquo((double)x, (double)y, quotient)
+                                          : corun_libclc_remquo(x, y, quotient);
+}
 #define CORUN_MATH_STEP(type, symbol) \
     __device__ type corun_libclc_nextafter(type x, type y) __asm__(symbol); \
     CORUN_DEVICE_FUNCTION type nextafter(type x, type y) \
@@ -129,7 +168,6 @@ CORUN_MATH_F1(expm1)
 CORUN_MATH_F1(erf)
 CORUN_MATH_F2(remainder)
 CORUN_MATH_F2(nextafter)
-__device__ float ldexp(float x, int exponent);
 __device__ double ldexp(double x, int exponent);
 __device__ int ilogb(float x);
 __device__ int ilogb(double x);
@@ -137,8 +175,6 @@ __device__ float frexp(float x, int *exponent);
 __device__ double frexp(double x, int *exponent);
 __device__ float modf(float x, float *whole);
 __device__ double modf(double x, double *whole);
-__device__ float remquo(float x, float y, int *quotient);
-__device__ double remquo(double x, double y, int *quotient);
 
 CORUN_DEVICE_FUNCTION float ldexpf(float x, int exponent)
 {

@@ -299,9 +299,14 @@ int api_fill(struct call *call, const struct fill *fill, void *handle, bool wait
     error = fill_prepare(call->process, &checked);
     if (error != CUDA_SUCCESS)
         return error;
-    struct task *task = task_create(TASK_FILL);
+    /* Memory that the host sees is filled when the call returns; that of another context, when this has done what was asked of it. */
+    const bool elsewhere = checked.context != stream->context;
+    wait = wait && !stream->capture && (checked.host || elsewhere);
+    if (wait && elsewhere && !checked.host)
+        error = engine_wait_context(call->process, checked.context);
+    struct task *task = error == CUDA_SUCCESS ? task_create(TASK_FILL) : NULL;
     if (!task)
-        return CUDA_ERROR_OUT_OF_MEMORY;
+        return error == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : error;
     task->fill = checked;
     error = stream_ask(call->process, stream, task);
     return error == CUDA_SUCCESS && wait ? engine_wait_stream(call->process, stream) : error;

@@ -530,6 +530,9 @@ void capture_task(struct process *process, const struct task *task)
         if (task->kind == TASK_COPY && process->capture->context && copy_bytes(&task->copy) &&
             (task->copy.to.context == process->capture->context))
             capture_refuse(process, "the program copies between contexts");
+        if (task->kind == TASK_FILL && process->capture->context && !task->fill.host &&
+            task->fill.context == process->capture->context)
+            capture_refuse(process, "the program fills memory of another context");
         return;
     }
     if (task->kind == TASK_COPY)

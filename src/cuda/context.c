@@ -43,15 +43,20 @@ static void free_arrays(struct process *process, const struct context *context)
     }
 }
 
-/* Copies of other contexts may read and write its memory. */
+static bool task_touches(const struct task *task, const struct context *context)
+{
+    return (task->kind == TASK_COPY && (task->copy.from.context == context || task->copy.to.context == context)) ||
+           (task->kind == TASK_FILL && task->fill.context == context);
+}
+
+/* Copies and fills of other contexts may read and write its memory. */
 static bool is_copied(const struct process *process, const struct context *dead)
 {
     for (size_t c = 0; c < process->contexts.count; c++) {
         const struct context *context = process->contexts.data[c];
         for (size_t i = 0; i < context->streams.count; i++)
             for (struct stream_task *t = context->streams.data[i]->queue.first; t; t = t->next)
-                if (task_of(t)->kind == TASK_COPY &&
-                    (task_of(t)->copy.from.context == dead || task_of(t)->copy.to.context == dead))
+                if (task_touches(task_of(t), dead))
                     return true;
     }
     return false;
@@ -74,6 +79,7 @@ static void release(struct process *process, struct context *dead)
     green_free_all(process, dead);
     vector_free(&dead->group.queues);
     machine_memory_destroy(process, dead);
+    dead->memory = NULL; /* nodes of graphs may name the context still */
     process->memories_used &= ~(1u << dead->memory_index);
     free(dead->reason);
     free(dead->crew);

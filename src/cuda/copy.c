@@ -37,6 +37,12 @@ int copy_resolve(struct process *process, uint64_t address, bool device_expected
     return CUDA_SUCCESS;
 }
 
+/* Device memory of a context; NULL where it has none, or is there no more itself. */
+static void *memory_at(const struct context *context, uint64_t address, uint64_t bytes)
+{
+    return context->memory ? corun_memory_pointer(context->memory, address, bytes) : NULL;
+}
+
 /* The bytes that a side spans; 0 if they are more than there can be. */
 static uint64_t span(const struct copy *copy, const struct copy_side *side)
 {
@@ -62,7 +68,7 @@ static bool lies_within(const struct copy *copy, const struct copy_side *side)
         return false;
     if (!side->context) /* a freed device address is none of the host's, either */
         return side->host && (side->pinned || host_has_mapped(side->host, bytes));
-    return corun_memory_pointer(side->context->memory, side->address, bytes) != NULL;
+    return memory_at(side->context, side->address, bytes) != NULL;
 }
 
 int copy_prepare(struct copy *copy)
@@ -108,7 +114,7 @@ static uint8_t *side_pointer(const struct copy *copy, const struct copy_side *si
 {
     if (!side->context)
         return side->host;
-    return corun_memory_pointer(side->context->memory, side->address, span(copy, side));
+    return memory_at(side->context, side->address, span(copy, side));
 }
 
 int copy_perform(const struct copy *copy)
@@ -156,15 +162,16 @@ int fill_prepare(struct process *process, struct fill *fill)
         bytes > range->bytes - (fill->address - range->address))
         return CUDA_ERROR_INVALID_VALUE;
     fill->host = side.host;
+    fill->context = range->context;
     return CUDA_SUCCESS;
 }
 
-int fill_perform(struct context *context, const struct fill *fill)
+int fill_perform(const struct fill *fill)
 {
     if (!fill->width_bytes || !fill->height || !fill->depth)
         return CUDA_SUCCESS;
     uint64_t bytes = (fill->depth - 1) * fill->slice_bytes + (fill->height - 1) * fill->pitch + fill->width_bytes;
-    uint8_t *to = fill->host ? fill->host : corun_memory_pointer(context->memory, fill->address, bytes);
+    uint8_t *to = fill->host ? fill->host : memory_at(fill->context, fill->address, bytes);
     if (!to)
         return CUDA_ERROR_ILLEGAL_ADDRESS;
     for (size_t z = 0; z < fill->depth; z++)

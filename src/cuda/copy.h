@@ -33,6 +33,7 @@ struct copy {
 struct fill {
     uint64_t address;
     uint8_t *host;
+    struct context *context; /* in whose memory it lies, which need not be that of the stream */
     size_t pitch, slice_bytes, width_bytes, height, depth;
     uint32_t value, element_bytes;
 };
@@ -54,6 +55,6 @@ size_t copy_bytes(const struct copy *copy);
 
 /* Checks that it lies within one piece of memory. */
 int fill_prepare(struct process *process, struct fill *fill);
-int fill_perform(struct context *context, const struct fill *fill);
+int fill_perform(const struct fill *fill);
 
 #endif

@@ -195,7 +195,7 @@ ENTRY(int, cuMemcpy3DAsync_v2, const struct abi_driver_copy_3d *p, void *stream)
 }
 
 static int fill_rows(uint64_t to, size_t pitch, uint32_t value, uint32_t element_bytes, size_t width, size_t height,
-                     void *stream)
+                     void *stream, bool wait)
 {
     struct call call;
     if (driver_begin(&call)) {
@@ -210,7 +210,7 @@ static int fill_rows(uint64_t to, size_t pitch, uint32_t value, uint32_t element
         if (to % element_bytes || width > SIZE_MAX / element_bytes || (height > 1 && pitch % element_bytes))
             call.error = CUDA_ERROR_INVALID_VALUE;
         else
-            call.error = api_fill(&call, &fill, stream, false);
+            call.error = api_fill(&call, &fill, stream, wait);
     }
     return call_end(&call);
 }
@@ -221,20 +221,20 @@ static int fill_rows(uint64_t to, size_t pitch, uint32_t value, uint32_t element
 #define F(bits, type, bytes) \
     ENTRY(int, cuMemsetD##bits##_v2, uint64_t to, type value, size_t count) \
     { \
-        return fill_rows(to, count * (bytes), value, bytes, count, 1, NULL); \
+        return fill_rows(to, count * (bytes), value, bytes, count, 1, NULL, true); \
     } \
     ENTRY(int, cuMemsetD##bits##Async, uint64_t to, type value, size_t count, void *stream) \
     { \
-        return fill_rows(to, count * (bytes), value, bytes, count, 1, stream); \
+        return fill_rows(to, count * (bytes), value, bytes, count, 1, stream, false); \
     } \
     ENTRY(int, cuMemsetD2D##bits##_v2, uint64_t to, size_t pitch, type value, size_t width, size_t height) \
     { \
-        return fill_rows(to, pitch, value, bytes, width, height, NULL); \
+        return fill_rows(to, pitch, value, bytes, width, height, NULL, true); \
     } \
     ENTRY(int, cuMemsetD2D##bits##Async, uint64_t to, size_t pitch, type value, size_t width, size_t height, \
           void *stream) \
     { \
-        return fill_rows(to, pitch, value, bytes, width, height, stream); \
+        return fill_rows(to, pitch, value, bytes, width, height, stream, false); \
     }
 F(8, unsigned char, 1)
 F(16, unsigned short, 2)

@@ -222,7 +222,7 @@ static void run_functional(struct process *process, struct task *task)
         record_copy(process, context->device, task);
         break;
     case TASK_FILL:
-        error = fill_perform(context, &task->fill);
+        error = fill_perform(&task->fill);
         capture_task(process, task);
         record_copy(process, context->device, task);
         break;

@@ -7,6 +7,7 @@
 
 #include "cuda/abi.h"
 #include "cuda/capture.h"
+#include "cuda/console.h"
 #include "cuda/context.h"
 #include "cuda/device.h"
 #include "cuda/driver_calls.h"
@@ -283,10 +284,30 @@ int function_of_host(struct process *process, struct context *context, const voi
     return error;
 }
 
+/* A managed variable by what the program says of it, which is where it lies: it is registered by where that is kept. */
+static const struct image_variable *managed_at(const struct process *process, const void *host)
+{
+    const struct range *range = ranges_find(process, (uint64_t)(uintptr_t)host);
+    if (!range || range->kind != RANGE_MANAGED)
+        return NULL;
+    for (size_t i = 0; i < process->variables.count; i++) {
+        const struct image_variable *variable = &process->variables.data[i];
+        if (variable->managed && !variable->image->unregistered && host_of_managed(variable) == host)
+            return variable;
+    }
+    return NULL;
+}
+
 int variable_of_host(struct process *process, struct context *context, const void *host, uint64_t *address,
                      uint64_t *bytes)
 {
     size_t index = (size_t)(uintptr_t)pointer_map_get(&process->variable_of_host, host);
+    const struct image_variable *managed = index ? NULL : managed_at(process, host);
+    if (managed) { /* host and devices have it at the same address */
+        *address = (uint64_t)(uintptr_t)host;
+        *bytes = managed->bytes;
+        return CUDA_SUCCESS;
+    }
     if (!index)
         return CUDA_ERROR_INVALID_SYMBOL;
     const struct image_variable *variable = &process->variables.data[index - 1];
@@ -295,5 +316,10 @@ int variable_of_host(struct process *process, struct context *context, const voi
     if (error != CUDA_SUCCESS)
         return error;
     *address = corun_module_instance_variable(module->loaded, variable->name, bytes);
-    return *address ? CUDA_SUCCESS : CUDA_ERROR_INVALID_SYMBOL;
+    if (*address)
+        return CUDA_SUCCESS;
+    if (!process->variables.data[index - 1].told_absent)
+        say("note: the device code has no variable %s: the compiler has left it out", variable->name);
+    process->variables.data[index - 1].told_absent = true;
+    return CUDA_ERROR_INVALID_SYMBOL;
 }

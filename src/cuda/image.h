@@ -34,6 +34,7 @@ struct image_variable {
     const void *host; /* its shadow; of a managed variable the pointer that has to be set */
     size_t bytes;
     bool managed, constant;
+    bool told_absent; /* nothing of its module has its name, and that was said */
 };
 
 /* A texture or surface reference (texture_reference.h). */

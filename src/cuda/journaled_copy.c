@@ -134,15 +134,14 @@ static int copy_bytes_of(struct process *process, const struct copy *copy)
 
 int journaled_copy_perform(struct process *process, const struct task *task)
 {
-    struct context *context = task->stream->context;
     struct checkpoint *checkpoint = process->checkpoint;
     if (!checkpoint)
-        return task->kind == TASK_COPY ? copy_perform(&task->copy) : fill_perform(context, &task->fill);
+        return task->kind == TASK_COPY ? copy_perform(&task->copy) : fill_perform(&task->fill);
     int error = CUDA_SUCCESS;
     if (task->kind == TASK_COPY)
         error = copy_bytes_of(process, &task->copy);
     else if (task->fill.host || !checkpoint_replays(process))
-        error = fill_perform(context, &task->fill);
+        error = fill_perform(&task->fill);
     if (task->kind == TASK_FILL && task->fill.host)
         checkpoint->pages.known = false;
     if (error != CUDA_SUCCESS)

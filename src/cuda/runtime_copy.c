@@ -192,7 +192,8 @@ ENTRY(int, cudaMemcpy3DPeerAsync, const struct abi_copy_3d_peer *p, void *stream
     return copy_3d_peer(p, stream, false);
 }
 
-static int fill_boxes(void *to, size_t pitch, size_t slice, int value, struct abi_extent extent, void *stream)
+static int fill_boxes(void *to, size_t pitch, size_t slice, int value, struct abi_extent extent, void *stream,
+                      bool wait)
 {
     struct call call;
     if (runtime_begin(&call)) {
@@ -204,37 +205,37 @@ static int fill_boxes(void *to, size_t pitch, size_t slice, int value, struct ab
                             .depth = extent.depth,
                             .value = (uint8_t)value,
                             .element_bytes = 1};
-        call.error = api_fill(&call, &fill, stream, false);
+        call.error = api_fill(&call, &fill, stream, wait);
     }
     return runtime_end(&call);
 }
 
 ENTRY(int, cudaMemset, void *to, int value, size_t bytes)
 {
-    return fill_boxes(to, bytes, bytes, value, (struct abi_extent){bytes, 1, 1}, NULL);
+    return fill_boxes(to, bytes, bytes, value, (struct abi_extent){bytes, 1, 1}, NULL, true);
 }
 
 ENTRY(int, cudaMemsetAsync, void *to, int value, size_t bytes, void *stream)
 {
-    return fill_boxes(to, bytes, bytes, value, (struct abi_extent){bytes, 1, 1}, stream);
+    return fill_boxes(to, bytes, bytes, value, (struct abi_extent){bytes, 1, 1}, stream, false);
 }
 
 ENTRY(int, cudaMemset2D, void *to, size_t pitch, int value, size_t width, size_t height)
 {
-    return fill_boxes(to, pitch, pitch * height, value, (struct abi_extent){width, height, 1}, NULL);
+    return fill_boxes(to, pitch, pitch * height, value, (struct abi_extent){width, height, 1}, NULL, true);
 }
 
 ENTRY(int, cudaMemset2DAsync, void *to, size_t pitch, int value, size_t width, size_t height, void *stream)
 {
-    return fill_boxes(to, pitch, pitch * height, value, (struct abi_extent){width, height, 1}, stream);
+    return fill_boxes(to, pitch, pitch * height, value, (struct abi_extent){width, height, 1}, stream, false);
 }
 
 ENTRY(int, cudaMemset3D, struct abi_pitched to, int value, struct abi_extent extent)
 {
-    return fill_boxes(to.pointer, to.pitch, to.pitch * to.height, value, extent, NULL);
+    return fill_boxes(to.pointer, to.pitch, to.pitch * to.height, value, extent, NULL, true);
 }
 
 ENTRY(int, cudaMemset3DAsync, struct abi_pitched to, int value, struct abi_extent extent, void *stream)
 {
-    return fill_boxes(to.pointer, to.pitch, to.pitch * to.height, value, extent, stream);
+    return fill_boxes(to.pointer, to.pitch, to.pitch * to.height, value, extent, stream, false);
 }

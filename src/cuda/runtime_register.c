@@ -80,7 +80,7 @@ static void register_variable(void **handle, const void *host, const char *name,
 {
     struct process *process = enter();
     struct image *image = image_of_handle(process, handle);
-    struct image_variable variable = {image, name, host, bytes, managed, constant};
+    struct image_variable variable = {image, name, host, bytes, managed, constant, false};
     if (image && host && name && vector_push(&process->variables, variable))
         (void)pointer_map_set(&process->variable_of_host, host, (void *)(uintptr_t)process->variables.count);
     leave(process);

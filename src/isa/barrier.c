@@ -8,6 +8,9 @@
  * one arrive together, and each goes on behind its own instruction. Threads that wait behind a branch for the part are let go up to the next place
  * where all of them come together, unless the barrier is .aligned: to one of these, a whole warp is to come.
  *
+ * A part that comes to barrier.arrive goes on. Its threads are counted in the thread block: whenever they are as many as a warp has, one of the warps arrives. They stand
+ * for what a warp lacks that comes to the same barrier to wait, too.
+ *
  * Where a part is still missing then, the result is undefined on a GPU, or the GPU counts what is not counted here (threads of a warp at two
  * barriers); the warp counts as having come, and it is told. So it is from the first part on with GPUs before Volta, unless paths of the warp have had
  * turns (turns.h): these bring a part to a barrier which such a GPU brings there with the others.
@@ -58,6 +61,7 @@ void barrier_met(struct corun_tb *tb, uint32_t barrier)
     if (barrier >= CORUN_BARRIERS)
         return;
     tb->barriers_met++;
+    tb->parts[barrier] = 0;
     struct barrier_reduction *reduction = &tb->reductions[barrier];
     if (!reduction->threads)
         return;
@@ -148,14 +152,61 @@ static bool counts_threads(const struct corun_warp *warp)
     return !capability || capability >= 70 || warp->turns.taken;
 }
 
+struct arrival {
+    uint32_t number, threads;
+    uint32_t lanes; /* of other paths that arrive with the top */
+    uint32_t same;  /* of these, those that are at its instruction, without those that a guard holds back */
+};
+
+static void read_arrival(const struct corun_warp *warp, const struct operation *op, uint32_t lane,
+                         struct arrival *arrival)
+{
+    arrival->number = ((const uint32_t *)lanes_source(&warp->lanes, op->source[0]))[lane];
+    arrival->threads = ((const uint32_t *)lanes_source(&warp->lanes, op->source[1]))[lane];
+}
+
+/* Threads that come to a barrier, for so many: are they counted by themselves? To an .aligned one a whole warp is to come. */
+static bool counts_parts(const struct corun_warp *warp, const struct operation *op, uint32_t threads)
+{
+    return threads && op->extra[0] != BARRIER_ALIGNED && counts_threads(warp);
+}
+
+/* With those that have come in parts to go on, is this a whole warp? */
+static bool is_completed(const struct corun_warp *warp, uint32_t pc, uint32_t lanes)
+{
+    const struct operation *op = &warp->code[pc];
+    struct arrival arrival = {0};
+    if (op->kind != OPERATION_BARRIER || op->variant != BARRIER_WAIT)
+        return false;
+    read_arrival(warp, op, lowest_bit(lanes), &arrival);
+    return arrival.number < CORUN_BARRIERS && counts_parts(warp, op, arrival.threads) &&
+           warp->tb->parts[arrival.number] + count_bits(lanes) >= CORUN_WARP_LANES;
+}
+
+/* A path that waits for others at a barrier, and is completed; UINT32_MAX: there is none. */
+static uint32_t find_completed(const struct corun_warp *warp)
+{
+    const struct simt_stack *stack = &warp->stack;
+    for (uint32_t i = stack->depth; i-- > 0;)
+        if (stack->entries[i].waits && simt_is_path(stack, i) &&
+            is_completed(warp, stack->entries[i].pc, stack->entries[i].waits))
+            return i;
+    return UINT32_MAX;
+}
+
 /* A part of a warp is at a barrier: others run. False: there is nobody who could. */
 static bool wait_for_others(struct corun_warp *warp)
 {
     struct simt_stack *stack = &warp->stack;
     const uint32_t path = find_path(warp, false), top = stack->depth;
+    const uint32_t completed =
+        path == UINT32_MAX && !is_completed(warp, stack->pc, stack->mask) ? find_completed(warp) : UINT32_MAX;
     stack->entries[top].waits = stack->mask;
     if (path != UINT32_MAX) {
         simt_raise(stack, path);
+    } else if (completed != UINT32_MAX) {
+        stack->entries[completed].waits = 0;
+        simt_raise(stack, completed);
     } else if (!barrier_lets_go(warp)) {
         stack->entries[top].waits = 0;
         return false;
@@ -182,19 +233,6 @@ bool barrier_gives_way(struct corun_warp *warp, const struct operation *op, uint
 }
 
 /* ---- who has come ---- */
-
-struct arrival {
-    uint32_t number, threads;
-    uint32_t lanes; /* of other paths that arrive with the top */
-    uint32_t same;  /* of these, those that are at its instruction, without those that a guard holds back */
-};
-
-static void read_arrival(const struct corun_warp *warp, const struct operation *op, uint32_t lane,
-                         struct arrival *arrival)
-{
-    arrival->number = ((const uint32_t *)lanes_source(&warp->lanes, op->source[0]))[lane];
-    arrival->threads = ((const uint32_t *)lanes_source(&warp->lanes, op->source[1]))[lane];
-}
 
 /* Does an entry wait at the barrier to which the top comes, so that one arrival is both? */
 static bool comes_with(const struct corun_warp *warp, uint32_t index, const struct operation *op,
@@ -284,6 +322,44 @@ static __attribute__((noinline)) bool check_whole(struct corun_warp *warp, uint3
     return true;
 }
 
+/* A part of a warp has come and goes on. True: with it, as many as a warp has have come in parts, or it is all that is left of its warp. */
+static bool add_part(struct corun_warp *warp, uint32_t mask, uint32_t number)
+{
+    uint8_t *parts = &warp->tb->parts[number];
+    uint32_t line;
+    if (!*parts && !lanes_elsewhere(warp, mask, 0, &line))
+        return true;
+    const uint32_t come = *parts + count_bits(mask);
+    *parts = (uint8_t)(come % CORUN_WARP_LANES);
+    return come >= CORUN_WARP_LANES;
+}
+
+/* A part of a warp has come to wait, with others: those that have come to go on are what the warp lacks. False: there are too few. */
+static bool take_parts(struct corun_warp *warp, uint32_t mask, uint32_t others, uint32_t number)
+{
+    uint8_t *parts = &warp->tb->parts[number];
+    const uint32_t lacks = CORUN_WARP_LANES - count_bits(mask | others);
+    uint32_t line;
+    if (!lanes_elsewhere(warp, mask, others, &line)) /* it is all that is left of its warp */
+        return true;
+    if (*parts < lacks)
+        return false;
+    *parts = (uint8_t)(*parts - lacks);
+    return true;
+}
+
+/* False: a fault was raised. */
+static bool come_in_part(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct arrival *arrival)
+{
+    find_others(warp, op, arrival);
+    const uint32_t others = op->extra[0] == BARRIER_ALIGNED ? arrival->same : arrival->lanes;
+    if (!(counts_parts(warp, op, arrival->threads) && take_parts(warp, mask, arrival->lanes, arrival->number)) &&
+        !check_whole(warp, mask, others, arrival->number))
+        return false;
+    take_others(warp, op, arrival);
+    return true;
+}
+
 /* The number and the count of threads are those of the first active lane: PTX wants all lanes to agree. */
 bool barrier_arrive(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result)
 {
@@ -301,11 +377,11 @@ bool barrier_arrive(struct corun_warp *warp, const struct operation *op, uint32_
         fault_raise(warp, lane, "barrier %u for %u threads: not a multiple of 32", number, threads);
         return false;
     }
-    if (mask != CORUN_FULL_MASK) {
-        find_others(warp, op, &arrival);
-        if (!check_whole(warp, mask, op->extra[0] == BARRIER_ALIGNED ? arrival.same : arrival.lanes, number))
-            return false;
-        take_others(warp, op, &arrival);
+    if (mask != CORUN_FULL_MASK && op->variant == BARRIER_ARRIVE && counts_parts(warp, op, threads)) {
+        if (!add_part(warp, mask, number))
+            return true;
+    } else if (mask != CORUN_FULL_MASK && !come_in_part(warp, op, mask, &arrival)) {
+        return false;
     }
     result->outcome = CORUN_OUTCOME_BARRIER;
     result->barrier = (uint8_t)number;

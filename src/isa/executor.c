@@ -445,6 +445,7 @@ struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm
     tb->rank = 0;
     tb->fault[0] = 0;
     memset(tb->reductions, 0, sizeof tb->reductions);
+    memset(tb->parts, 0, sizeof tb->parts);
     memset(tb->meetings, 0, sizeof tb->meetings);
     uint32_t threads = launch->grid.tb_threads;
     for (uint32_t i = 0; i < warps; i++) {

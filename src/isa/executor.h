@@ -215,6 +215,8 @@ struct corun_tb {
     size_t storage_bytes;
     uint64_t barriers_met;
     struct barrier_reduction reductions[CORUN_BARRIERS];
+    uint8_t parts
+        [CORUN_BARRIERS]; /* threads that have come to a barrier.arrive with parts of warps, less than a warp has */
     struct warpgroup_meeting meetings[WARPGROUPS];
     uint32_t fault_line;
     char fault[FAULT_BYTES];

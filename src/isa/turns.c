@@ -178,7 +178,8 @@ static bool tell(struct corun_warp *warp, uint32_t helpers, uint32_t pc)
     fault_note(warp, NOTE_TURNS,
                "waits in a loop with %" PRIu32 " threads of a warp, while thread (%" PRIu32 ",%" PRIu32 ",%" PRIu32
                ") of thread block (%" PRIu32 ",%" PRIu32 ",%" PRIu32 ") is at line %" PRIu32
-               "; they take turns, as on GPUs since Volta (sm_70); on this one the kernel may never end",
+               "; they take turns, as on GPUs since Volta (sm_70); on this one the kernel never ends, unless another "
+               "warp ends the wait",
                waiting, thread[0][lane], thread[1][lane], thread[2][lane], tb->position.x, tb->position.y,
                tb->position.z, line);
     return true;

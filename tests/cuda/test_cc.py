@@ -71,6 +71,28 @@ class Compile(unittest.TestCase):
         self.corun("cc", os.path.join(PROGRAMS, "asserts.cu"), "-o", "asserts", "-I", os.path.join(HERE, "include"))
         self.assertRegex(self.corun("exec", "-q", "--", "./asserts").stderr, r"assertion `value % 2 == 0' failed at \S*asserts\.cu:10 in int half_of\(int\)")
 
+    def test_what_is_read_is_not_replaced(self):
+        text = "__global__ void k(int *to)\n{\n    *to = 1;\n}\nint main()\n{\n    return 0;\n}\n"
+        self.write("one.cu", text)
+        os.symlink("one.cu", os.path.join(self.folder, "link"))
+        for words in (("one.cu", "-o", "one.cu"), ("-c", "one.cu", "-o", "./one.cu"), ("one.cu", "-o", "link")):
+            self.assertIn("one.cu" if "link" not in words else "link", self.corun("cc", *words, status=2).stderr)
+            with open(os.path.join(self.folder, "one.cu"), encoding="utf-8") as file:
+                self.assertEqual(file.read(), text)
+        for _ in range(2):  # what it has made itself is replaced
+            self.corun("cc", "one.cu", "-o", "one")
+            self.corun("cc", "one.cu", "-o", "one.ptx")
+
+    def test_what_cannot_be_written_or_means_nothing(self):
+        """Known before clang begins; an empty word would become another option of clang's."""
+        self.write("one.cu", "int main()\n{\n    return 0;\n}\n")
+        self.assertEqual(self.corun("cc", "one.cu", "-o", "tmp", status=13).stderr, "corun: tmp: cannot be written: Is a directory\n")
+        self.assertEqual(self.corun("cc", "one.cu", "-o", "none/one", status=13).stderr,
+                         "corun: none/one: cannot be written: No such file or directory\n")
+        for option in ("-l", "-L", "-I", "-D", "-O", "--std"):
+            self.assertIn(f"{option}: its value is missing", self.corun("cc", "one.cu", option, "", status=2).stderr)
+        self.assertEqual(self.corun("cc", "", status=5).stderr, "corun: ``: the name of a file is missing\n")
+
     def test_words_of_the_user(self):
         """What follows -- comes last, and wins."""
         self.write("fused.cu", 'extern "C" __global__ void fused(float *x) { x[0] = x[1] * x[2] + x[3]; }\n')
@@ -133,6 +155,25 @@ int main()
 """)
         self.assertEqual(self.corun("cc", "unnamed.cu", "-o", "unnamed", "--std", "c++17").stderr, "")
         self.assertEqual(self.corun("exec", "-q", "--", "./unnamed").stdout, "no error 4005 1\n")
+
+    def test_variables_that_are_left_out(self):
+        """clang 14 takes a variable of a namespace without a name for its own: the program is told, once for each."""
+        self.write("left.cu", """
+namespace { __device__ int first, second; }
+__global__ void k() { first = second = 1; }
+int main()
+{
+    int value = 1, errors = 0;
+    k<<<1, 1>>>();
+    for (int i = 0; i < 3; i++)
+        errors += cudaMemcpyToSymbol(first, &value, sizeof value) + cudaMemcpyFromSymbol(&value, second, sizeof value);
+    return errors != 6 * cudaErrorInvalidSymbol;
+}
+""")
+        self.corun("cc", "left.cu", "-o", "left")
+        told = re.findall(r"^corun: note: the device code has no variable (\S+): the compiler has left it out$",
+                          self.corun("exec", "-q", "--", "./left").stderr, re.M)
+        self.assertEqual(sorted(told), ["_ZN12_GLOBAL__N_15firstE", "_ZN12_GLOBAL__N_16secondE"])
 
     def test_vector_types(self):
         """All that CUDA C++ has up to four elements, with their alignments, on host and device."""

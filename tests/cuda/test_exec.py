@@ -457,7 +457,7 @@ class Exec(unittest.TestCase):
     def test_wrong_checks(self):
         done = run("--check", "memory,race", "--", "true")
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn("--check: `memory,race` is no list of checks; there are memory sync", done.stderr)
+        self.assertIn("--check: `memory,race` is no list of checks; there are memory, sync", done.stderr)
         done = subprocess.run([CORUN, "exec", "--", program("vector_add")], env=dict(os.environ, CORUN_CUDA_CHECK="race"),
                               capture_output=True, text=True, check=False)
         self.assertIn("CORUN_CUDA_CHECK: `race` is no list of checks", done.stderr)

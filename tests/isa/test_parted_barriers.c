@@ -138,6 +138,68 @@ static void test_in_a_function(void **state)
     runner_free(&runner);
 }
 
+/* Parts of warps come to barrier.arrive: their threads are counted, in one warp, from several, and beside threads of the same warp that wait. */
+static void test_arrives_in_parts(void **state)
+{
+    (void)state;
+#define SHARED \
+    ".shared .align 4 .b8 s[512];\nmov.u32 %r3, s;\nshl.b32 %r1, %t, 2;\nadd.u32 %r1, %r1, %r3;\nadd.u32 %r5, %t, " \
+    "100;\n"
+#define ROLES "and.b32 %r4, %t, 31;\nsetp.ge.u32 %p1, %r4, 16;\n"
+#define PUT "st.shared.u32 [%r1], %r5;\n"
+    static const struct {
+        const char *text;
+        uint32_t threads, from, distance; /* threads from this one on have what was put so many below */
+    } cases[] = {
+        {KERNEL(SHARED ROLES "setp.ge.u32 %p2, %t, 32;\n@%p2 bra WAITS;\n@%p1 bra HIGH;\n" PUT
+                             "barrier.arrive 1, 64;\nret;\nHIGH:\n" WORK("L", "5000") PUT
+                "barrier.arrive 1, 64;\nret;\n"
+                "WAITS:\nbarrier.sync 1, 64;\nld.shared.u32 %r6, [%r1+-128];\nst.global.u32 [%mine], "
+                "%r6;"),
+         64, 32, 32},
+        {KERNEL(SHARED ROLES
+                "setp.ge.u32 %p2, %t, 64;\n@%p2 bra WAITS;\n@%p1 bra SKIP;\n" PUT "barrier.arrive 1, 64;\nSKIP:\n" WORK(
+                    "M", "50") "ret;\n"
+                               "WAITS:\nbarrier.sync 1, 64;\n@%p1 bra BEHIND;\nld.shared.u32 %r6, [%r1+-128];\n"
+                               "st.global.u32 [%mine], %r6;\nBEHIND:\n@!%p1 ret;\nld.shared.u32 %r6, [%r1+-320];\n"
+                               "add.u32 %r6, %r6, 48;\nst.global.u32 [%mine], %r6;"),
+         96, 64, 32},
+        {KERNEL(SHARED ROLES "@%p1 bra HIGH;\n" WORK("L", "50") PUT
+                "barrier.arrive 1, 32;\nbarrier.sync 2, 32;\nret;\n"
+                "HIGH:\nbarrier.sync 1, 32;\nld.shared.u32 %r6, [%r1+-64];\nbarrier.sync 2, 32;\n"
+                "st.global.u32 [%mine], %r6;"),
+         32, 16, 16},
+        {KERNEL(SHARED ROLES "@!%p1 bra LOW;\nbarrier.sync 1, 32;\nld.shared.u32 %r6, [%r1+-64];\n"
+                             "st.global.u32 [%mine], %r6;\nbarrier.sync 2, 32;\nret;\n"
+                             "LOW:\n" WORK("L", "50") PUT "barrier.arrive 1, 32;\nbarrier.sync 2, 32;"),
+         32, 16, 16},
+    };
+    /* Warp 2 has 16 threads, which are all of it: what warp 1 lacks comes later. */
+    static const char short_warp[] = KERNEL(
+        SHARED ROLES
+        "setp.ge.u32 %p2, %t, 64;\n@%p2 bra LAST;\nsetp.ge.u32 %p2, %t, 32;\n@!%p2 ret;\n@%p1 bra HIGH;\n" PUT
+        "barrier.arrive 1, 64;\nret;\nHIGH:\n" WORK("L", "50000") PUT "barrier.arrive 1, 64;\n" WORK(
+            "M", "50") "ret;\n"
+                       "LAST:\n" WORK(
+                           "N",
+                           "10000") "barrier.sync 1, 64;\nld.shared.u32 %r6, [%r1+-64];\nst.global.u32 [%mine], %r6;");
+    struct runner last;
+    const uint32_t *found = run_whole(&last, short_warp, 80);
+    for (uint32_t t = 0; t < 80; t++)
+        assert_int_equal(found[t], t < 64 ? 0 : t - 16 + 100);
+    runner_free(&last);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct runner runner;
+        const uint32_t *words = run_whole(&runner, cases[i].text, cases[i].threads);
+        for (uint32_t t = 0; t < cases[i].threads; t++)
+            assert_int_equal(words[t], t < cases[i].from ? 0 : t - cases[i].distance + 100);
+        runner_free(&runner);
+    }
+#undef SHARED
+#undef ROLES
+#undef PUT
+}
+
 /* What is told, of GPUs before Volta and of what is not counted here: a warp at two barriers. */
 static void test_notes(void **state)
 {
@@ -185,6 +247,7 @@ int main(void)
         cmocka_unit_test(test_waits_behind_the_branch),
         cmocka_unit_test(test_meets_before),
         cmocka_unit_test(test_in_a_function),
+        cmocka_unit_test(test_arrives_in_parts),
         cmocka_unit_test(test_notes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -260,7 +260,8 @@ static void test_older_gpus(void **state)
         {70, CORUN_CHECK_SYNC, ""},
         {61, 0,
          "kernel k waits in a loop with 31 threads of a warp, while thread (0,0,0) of thread block (0,0,0) is at line "
-         "23; they take turns, as on GPUs since Volta (sm_70); on this one the kernel may never end"},
+         "23; they take turns, as on GPUs since Volta (sm_70); on this one the kernel never ends, unless another warp "
+         "ends the wait"},
         {61, CORUN_CHECK_SYNC,
          "kernel k, thread block (0,0,0), thread (1,0,0): threads of a warp wait for each other: 31 threads of warp 0 "
          "wait in a loop, thread (0,0,0) is at line 23 and does not go on before them on a GPU before Volta (sm_70)"},

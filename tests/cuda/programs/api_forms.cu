@@ -341,6 +341,53 @@ static void check_complex()
     EXPECT(constants[0] == 3.14159274f && std::isinf(constants[1]) && constants[2] == constants[0] && constants[3] == 7);
 }
 
+__global__ void with_attributes(int *total)
+{
+    *total += 1;
+}
+
+/* Attributes of streams, and those of launches that came later. */
+static void check_attributes()
+{
+    int *total;
+    cudaStream_t from, to;
+    cudaStreamAttrValue given = {}, found = {};
+    cudaLaunchConfig_t shape = {};
+    cudaLaunchAttribute attributes[2] = {};
+    CHECK(cudaMallocManaged(&total, sizeof *total));
+    CHECK(cudaStreamCreate(&from));
+    CHECK(cudaStreamCreate(&to));
+    given.accessPolicyWindow.base_ptr = total;
+    given.accessPolicyWindow.num_bytes = sizeof *total;
+    given.accessPolicyWindow.hitRatio = 0.5f;
+    given.accessPolicyWindow.hitProp = cudaAccessPropertyPersisting;
+    given.accessPolicyWindow.missProp = cudaAccessPropertyStreaming;
+    CHECK(cudaStreamSetAttribute(from, cudaStreamAttributeAccessPolicyWindow, &given));
+    CHECK(cudaStreamCopyAttributes(to, from));
+    CHECK(cudaStreamGetAttribute(to, cudaStreamAttributeAccessPolicyWindow, &found));
+    EXPECT(found.accessPolicyWindow.base_ptr == total &&
+           found.accessPolicyWindow.missProp == cudaAccessPropertyStreaming);
+    given = cudaStreamAttrValue{};
+    given.syncPolicy = cudaSyncPolicyYield;
+    CHECK(cudaStreamSetAttribute(to, cudaStreamAttributeSynchronizationPolicy, &given));
+    CHECK(cudaStreamGetAttribute(to, cudaStreamAttributeSynchronizationPolicy, &found));
+    EXPECT(found.syncPolicy == cudaSyncPolicyYield);
+    attributes[0].id = cudaLaunchAttributeMemSyncDomain;
+    attributes[0].val.memSyncDomain = cudaLaunchMemSyncDomainRemote;
+    attributes[1].id = cudaLaunchAttributePriority;
+    shape.gridDim = shape.blockDim = dim3(1);
+    shape.stream = to;
+    shape.attrs = attributes;
+    shape.numAttrs = 2;
+    *total = 0;
+    CHECK(cudaLaunchKernelEx(&shape, with_attributes, total));
+    CHECK(cudaStreamSynchronize(to));
+    EXPECT(*total == 1);
+    CHECK(cudaStreamDestroy(from));
+    CHECK(cudaStreamDestroy(to));
+    CHECK(cudaFree(total));
+}
+
 int main()
 {
     CHECK(cudaProfilerStart());
@@ -351,6 +398,7 @@ int main()
     check_properties();
     check_driver();
     check_complex();
+    check_attributes();
     CHECK(cudaProfilerStop());
     return 0;
 }

@@ -111,6 +111,58 @@ static void events()
     (void)cudaGetLastError();
 }
 
+__global__ void wait_and_write(int *p, int value)
+{
+    for (int i = 0; i < 200; i++)
+        __nanosleep(1000);
+    *p = value;
+}
+
+/* Memory of a device is filled in a stream of another one, in its order, and without one behind what its own device has to do with it. */
+static void fills()
+{
+    int *there, *here, value;
+    cudaStream_t stream;
+    CHECK(cudaSetDevice(1));
+    CHECK(cudaMalloc(&there, 4 * sizeof *there));
+    CHECK(cudaMemset(there, 0, 4 * sizeof *there));
+    wait_and_write<<<1, 1>>>(there, 77);
+    CHECK(cudaSetDevice(0));
+    CHECK(cudaMemset(there, 1, sizeof *there));
+    CHECK(cudaMemcpy(&value, there, sizeof value, cudaMemcpyDeviceToHost));
+    EXPECT(value == 0x01010101);
+    CHECK(cudaMalloc(&here, sizeof *here));
+    CHECK(cudaStreamCreate(&stream));
+    wait_and_write<<<1, 1, 0, stream>>>(here, 55);
+    CHECK(cudaMemcpyAsync(there, here, sizeof *here, cudaMemcpyDeviceToDevice, stream));
+    CHECK(cudaMemsetAsync(there, 2, 2, stream));
+    CHECK(cudaMemset2DAsync(there + 1, 2 * sizeof *there, 3, 4, 2, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    int values[4];
+    CHECK(cudaMemcpy(values, there, sizeof values, cudaMemcpyDeviceToHost));
+    EXPECT(values[0] == 0x0202 && values[1] == 0x03030303 && values[2] == 0 && values[3] == 0x03030303);
+    EXPECT_ERROR(cudaErrorInvalidValue, cudaMemset(there, 0, 5 * 4096 * sizeof *there));
+    (void)cudaGetLastError();
+    CHECK(cudaStreamDestroy(stream));
+    CHECK(cudaFree(here));
+    CHECK(cudaFree(there));
+}
+
+/* What the host sees is filled when the call returns. */
+static void fills_of_host_memory()
+{
+    unsigned *pinned, *managed;
+    CHECK(cudaHostAlloc(&pinned, 64, 0));
+    CHECK(cudaMallocManaged(&managed, 64));
+    pinned[3] = managed[3] = 0;
+    CHECK(cudaMemset(pinned, 4, 64));
+    EXPECT(pinned[3] == 0x04040404);
+    CHECK(cudaMemset(managed, 5, 64));
+    EXPECT(managed[3] == 0x05050505);
+    CHECK(cudaFreeHost(pinned));
+    CHECK(cudaFree(managed));
+}
+
 int main()
 {
     int count, current, value, *device[2];
@@ -143,6 +195,8 @@ int main()
     EXPECT_ERROR(cudaErrorInvalidDevice, cudaSetDevice(2));
     copy_boxes();
     events();
+    fills();
+    fills_of_host_memory();
     CHECK(cudaSetDevice(0));
     host_memory();
     return 0;

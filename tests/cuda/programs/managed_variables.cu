@@ -14,11 +14,34 @@ __global__ void add_to(int *total, const int *p)
     atomicAdd(total, *p);
 }
 
+/* By its name, as other variables. */
+static void by_name()
+{
+    void *address;
+    size_t bytes;
+    int values[2] = {7, 8};
+    CHECK(cudaGetSymbolAddress(&address, everywhere));
+    EXPECT(address == everywhere);
+    CHECK(cudaGetSymbolSize(&bytes, everywhere));
+    EXPECT(bytes == sizeof everywhere);
+    CHECK(cudaMemcpyToSymbol(everywhere, values, sizeof values));
+    EXPECT(everywhere[0] == 7 && everywhere[1] == 8);
+    add<<<1, 1>>>(10);
+    CHECK(cudaMemcpyFromSymbol(values, everywhere, sizeof *values, 0));
+    CHECK(cudaMemcpyFromSymbol(values + 1, everywhere, sizeof *values, sizeof *values));
+    EXPECT(values[0] == 17 && values[1] == 8);
+    EXPECT_ERROR(cudaErrorInvalidValue, cudaMemcpyToSymbol(everywhere, values, sizeof values, 4));
+    EXPECT_ERROR(cudaErrorInvalidSymbol, cudaGetSymbolSize(&bytes, everywhere[1]));
+    (void)cudaGetLastError();
+    everywhere[0] = 5, everywhere[1] = 100;
+}
+
 int main()
 {
     int count;
     CHECK(cudaGetDeviceCount(&count));
     EXPECT(everywhere[0] == 5 && everywhere[1] == 100);
+    by_name();
     for (int i = 0; i < 6; i++) {
         CHECK(cudaSetDevice(i % count));
         if (i == 4 && count > 1)

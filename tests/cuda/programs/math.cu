@@ -326,6 +326,53 @@ static void check_others()
     }
 }
 
+/* Numbers below the normal ones are results, too. */
+__global__ void run_small(const float *x, float *to, float *rests, int *quotients, int count)
+{
+    int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i < count) {
+        to[4 * i] = expf(x[i]);
+        to[4 * i + 1] = exp2f(x[i]);
+        to[4 * i + 2] = ldexpf(x[i], -149 - i % 8);
+        to[4 * i + 3] = scalbnf(ldexpf(x[i], -140), 10 + i % 260);
+        rests[2 * i] = remainderf(x[i], ldexpf(x[count - 1 - i], -150));
+        rests[2 * i + 1] = remquof(ldexpf(x[i], -140), ldexpf(x[count - 1 - i], -135), quotients + i);
+    }
+}
+
+static void check_small()
+{
+    float *x, *to, *rests;
+    int *quotients, quotient;
+    CHECK(cudaMallocManaged(&x, DRAWN * sizeof *x));
+    CHECK(cudaMallocManaged(&to, 4 * DRAWN * sizeof *to));
+    CHECK(cudaMallocManaged(&rests, 2 * DRAWN * sizeof *rests));
+    CHECK(cudaMallocManaged(&quotients, DRAWN * sizeof *quotients));
+    for (int i = 0; i < DRAWN; i++)
+        x[i] = (float)draw(-152, i % 4 ? -86 : 3);
+    run_small<<<(DRAWN + 63) / 64, 64>>>(x, to, rests, quotients, DRAWN);
+    CHECK(cudaDeviceSynchronize());
+    for (int i = 0; i < DRAWN; i++) {
+        const float wanted[] = {expf(x[i]), exp2f(x[i]), ldexpf(x[i], -149 - i % 8), scalbnf(ldexpf(x[i], -140), 10 + i % 260)};
+        for (int k = 0; k < 4; k++) {
+            float unit = std::nextafter(std::fabs(wanted[k]), INFINITY) - std::fabs(wanted[k]);
+            if (!(to[4 * i + k] == wanted[k] || (k < 2 && std::fabs(to[4 * i + k] - wanted[k]) <= 2 * unit))) {
+                fprintf(stderr, "small %d of %a is %a, not %a\n", k, (double)x[i], (double)to[4 * i + k], (double)wanted[k]);
+                exit(1);
+            }
+        }
+    }
+    for (int i = 0; i < DRAWN; i++) {
+        float other = x[DRAWN - 1 - i];
+        EXPECT(rests[2 * i] == remainderf(x[i], ldexpf(other, -150)));
+        EXPECT(rests[2 * i + 1] == remquof(ldexpf(x[i], -140), ldexpf(other, -135), &quotient) && (quotients[i] & 7) == (quotient & 7));
+    }
+    CHECK(cudaFree(x));
+    CHECK(cudaFree(to));
+    CHECK(cudaFree(rests));
+    CHECK(cudaFree(quotients));
+}
+
 __global__ void kinds_of_edges(const double *from, int *to)
 {
     to[threadIdx.x] = kinds_of(from[threadIdx.x]) | kinds_of((float)from[threadIdx.x]) << 8;
@@ -360,6 +407,7 @@ int main()
     OF_TWO(CHECK_2)
     check_steps(floats, doubles, single_results, double_results);
     check_others();
+    check_small();
     check_kinds();
     return 0;
 }
