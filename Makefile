@@ -108,7 +108,7 @@ fuzz: ## every fuzzer for FUZZ_SECONDS
 	scripts/fuzz.sh build-fuzz $(FUZZ_SECONDS)
 
 clean: ## removes what was built
-	rm -rf $(BUILD) build-clang build-asan build-tsan build-fuzz
+	rm -rf $(BUILD) build-clang build-asan build-tsan build-valgrind build-fuzz
 
 dependencies:
 	@scripts/install-dependencies.sh build

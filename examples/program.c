@@ -86,6 +86,6 @@ int main(int argc, char **argv)
     for (int i = 0; i < COUNT; i++)
         check(sum[i] != (float)times * vector[i], "the sum is wrong");
     check(cuda.destroy_context(context), "the end of the context");
-    printf("%d elements, %d times: the sum is right\n", COUNT, times);
+    printf("%d elements, %d time%s: the sum is right\n", COUNT, times, times == 1 ? "" : "s");
     return 0;
 }

@@ -60,7 +60,7 @@ class Results:
     def __init__(self, path: Union[str, os.PathLike[str]] = "corun-results.db") -> None:
         self.path = os.fspath(path)
         if not os.path.isfile(self.path):
-            raise ResultsError(f"{self.path}: there is no such file")
+            raise ResultsError(f"{self.path}: " + ("this is no regular file" if os.path.exists(self.path) else "there is no such file"))
         with self._reading():
             self._database = self._open()
             identity = self._database.execute("PRAGMA application_id").fetchone()[0]

@@ -199,8 +199,8 @@ static bool show_progress(void *user, const struct corun_campaign_progress *prog
 static void summarize(const struct campaign_options *campaign, const struct corun_campaign_outcome *outcome)
 {
     char text[40];
-    printf("%s: %u cases, %u found, %u run", corun_campaign_name(campaign->campaign), outcome->total, outcome->found,
-           outcome->finished);
+    printf("%s: %u case%s, %u found, %u run", corun_campaign_name(campaign->campaign), outcome->total,
+           outcome->total == 1 ? "" : "s", outcome->found, outcome->finished);
     if (outcome->elsewhere)
         printf(", %u run by others", outcome->elsewhere);
     if (outcome->failed)
@@ -221,7 +221,7 @@ static void summarize(const struct campaign_options *campaign, const struct coru
 static void tell_submitted(const struct campaign_options *campaign, const struct corun_campaign_submitted *submitted)
 {
     const char *name = corun_campaign_name(campaign->campaign), *results = campaign->request.results;
-    printf("%s: %u cases, %u found", name, submitted->total, submitted->found);
+    printf("%s: %u case%s, %u found", name, submitted->total, submitted->total == 1 ? "" : "s", submitted->found);
     if (submitted->failed)
         printf(", %u failed", submitted->failed);
     if (!submitted->tasks) {

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PACKAGES "(Debian: apt-get install clang-14 libclc-14 g++)"
@@ -83,6 +84,22 @@ static void check_words(const struct cc_options *cc, struct argp_state *state)
         argp_error(state, "PTX is made of one .cu file");
 }
 
+/* Of an empty word clang would make another option, or take the next one as its value. */
+static const char *given(const char *option, const char *value, struct argp_state *state)
+{
+    if (!*value)
+        argp_error(state, "%s: its value is missing", option);
+    return value;
+}
+
+/* False when out of memory. */
+static bool pass_on(struct cc_options *cc, int key, const char *value, struct argp_state *state)
+{
+    const char option[] = {'-', (char)key, 0};
+    const char *word = arena_format(cc->command.arena, "%s%s", option, given(option, value, state));
+    return word && (key == 'I' || key == 'D' ? vector_push(&cc->flags, word) : vector_push(&cc->libraries, word));
+}
+
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct cc_options *cc = state->input;
@@ -98,7 +115,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         cc->verbose = true;
         break;
     case KEY_STANDARD:
-        cc->standard = value;
+        cc->standard = given("--std", value, state);
         break;
     case KEY_ARCHITECTURE:
         if (strncmp(value, "sm_", 3) || strspn(value + 3, "0123456789") != strlen(value) - 3 || !value[3])
@@ -106,15 +123,13 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         cc->architecture = value;
         break;
     case 'O':
-        cc->optimize = value;
+        cc->optimize = given("-O", value, state);
         break;
     case 'I':
     case 'D':
-        good = vector_push(&cc->flags, arena_format(cc->command.arena, "-%c%s", key, value));
-        break;
     case 'l':
     case 'L':
-        good = vector_push(&cc->libraries, arena_format(cc->command.arena, "-%c%s", key, value));
+        good = pass_on(cc, key, value, state);
         break;
     case ARGP_KEY_ARG:
         good = vector_push(&cc->inputs, value);
@@ -323,13 +338,41 @@ static enum corun_status compile(struct cc_options *cc)
     return status;
 }
 
+/* Before the work, which clang and the linker begin with the file that they write. */
+static enum corun_status check_output(struct cc_options *cc)
+{
+    struct stat about;
+    const char *slash = strrchr(cc->output, '/');
+    const char *folder =
+        !slash ? "." : arena_format(cc->command.arena, "%.*s", (int)(slash - cc->output) + 1, cc->output);
+    if (!folder)
+        return CORUN_MEMORY;
+    bool there = !stat(cc->output, &about);
+    errno = there && S_ISDIR(about.st_mode) ? EISDIR : 0;
+    if (errno || access(there ? cc->output : folder, W_OK))
+        return cannot_be(cc, cc->output, "written");
+    return CORUN_OK;
+}
+
+static enum corun_status check_files(struct cc_options *cc)
+{
+    struct output output = {.option = "-o", .path = cc->output};
+    enum corun_status status = CORUN_OK;
+    for (size_t i = 0; i < cc->inputs.count && status == CORUN_OK; i++) {
+        status = command_existing(cc->inputs.data[i], cc->command.list);
+        if (status == CORUN_OK)
+            status = outputs_spare(&output, 1, cc->inputs.data[i], cc->command.list);
+    }
+    return status == CORUN_OK ? check_output(cc) : status;
+}
+
 static enum corun_status run_cc(void *user)
 {
     struct cc_options *cc = user;
     enum corun_status status = find_parts(cc);
     cc->output = cc->output ? cc->output : "a.out";
-    for (size_t i = 0; i < cc->inputs.count && status == CORUN_OK; i++)
-        status = command_existing(cc->inputs.data[i], cc->command.list);
+    if (status == CORUN_OK)
+        status = check_files(cc);
     if (status != CORUN_OK)
         return status;
     guard_begin(&cc->guard);

@@ -131,10 +131,11 @@ void command_count(struct command *command, const char *option, const char *valu
 
 void command_checks(struct command *command, const char *value, uint32_t *checks)
 {
-#define NAME(name, text, meaning) " " text
+#define NAME(name, text, meaning) ", " text
     if (!corun_checks_parse(value, checks))
-        command_keep(command, corun_report(command->list, CORUN_USAGE, CORUN_NOWHERE,
-                                           "--check: `%s` is no list of checks; there are" CORUN_CHECKS(NAME), value));
+        command_keep(command,
+                     corun_report(command->list, CORUN_USAGE, CORUN_NOWHERE,
+                                  "--check: `%s` is no list of checks; there are%s", value, &CORUN_CHECKS(NAME)[1]));
 #undef NAME
 }
 
@@ -158,6 +159,8 @@ enum corun_status command_existing(const char *path, struct corun_diagnostics *l
 {
     struct stat about;
     struct corun_place place = {path, 0, 0};
+    if (!*path)
+        return corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "``: the name of a file is missing");
     if (stat(path, &about))
         return errno == ENOENT ? corun_report(list, CORUN_NOT_FOUND, place, "there is no such file")
                                : corun_report(list, CORUN_FILE, place, "cannot be read: %s", strerror(errno));

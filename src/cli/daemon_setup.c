@@ -154,6 +154,19 @@ static void say_what_stays(const struct daemon_configuration *before, const stru
             fprintf(stderr, "corund: `%s` changes when corund is started again\n", rows[i].key);
 }
 
+/* What it writes again and again must not be what it, or somebody else, reads. */
+static enum corun_status check_outputs(const struct daemon_setup *setup,
+                                       const struct daemon_configuration *configuration, struct corun_diagnostics *list)
+{
+    const struct output outputs[] = {{.option = setup->metrics ? "--metrics" : "metrics",
+                                      .path = setup->metrics ? setup->metrics : configuration->metrics.text},
+                                     {.option = setup->journal ? "--journal" : "journal",
+                                      .path = setup->journal ? setup->journal : configuration->journal.text}};
+    size_t count = sizeof outputs / sizeof *outputs;
+    enum corun_status status = outputs_check(outputs, count, list);
+    return status == CORUN_OK ? outputs_spare(outputs, count, setup->file, list) : status;
+}
+
 bool daemon_read_again(struct daemon_setup *setup, struct daemon_configuration *before)
 {
     struct arena *texts = arena_create();
@@ -161,6 +174,8 @@ bool daemon_read_again(struct daemon_setup *setup, struct daemon_configuration *
     struct daemon_configuration now;
     enum corun_status status =
         texts && setup->file ? daemon_configuration_load(setup->file, texts, list, &now) : CORUN_OK;
+    if (status == CORUN_OK && texts && setup->file)
+        status = check_outputs(setup, &now, list);
     (void)output_diagnostics(list, status);
     corun_diagnostics_destroy(list);
     if (status != CORUN_OK || !texts || !setup->file) {
@@ -231,9 +246,10 @@ enum corun_status daemon_read(struct daemon_setup *setup)
     setup->texts = arena_create();
     if (!setup->texts)
         return CORUN_MEMORY;
-    return setup->file
-               ? daemon_configuration_load(setup->file, setup->texts, setup->command->list, &setup->configuration)
-               : CORUN_OK;
+    struct corun_diagnostics *list = setup->command->list;
+    enum corun_status status =
+        setup->file ? daemon_configuration_load(setup->file, setup->texts, list, &setup->configuration) : CORUN_OK;
+    return status == CORUN_OK ? check_outputs(setup, &setup->configuration, list) : status;
 }
 
 bool daemon_is_hardware(const struct daemon_setup *setup)

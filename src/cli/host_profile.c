@@ -375,7 +375,13 @@ static enum corun_status find_programs(struct host_profile *profile)
         profile->traced = text(profile, "%.*s/traced/%s", (int)(slash - profile->program), profile->program, slash + 1);
     profile->valgrind = "valgrind";
     enum corun_status status = command_existing(profile->program, profile->command.list);
-    return status == CORUN_OK ? command_existing(profile->traced, profile->command.list) : status;
+    if (status == CORUN_OK)
+        status = command_existing(profile->traced, profile->command.list);
+    if (status == CORUN_NOT_FOUND && !access(profile->program, F_OK)) /* so it is the other one */
+        (void)corun_report(profile->command.list, CORUN_NOT_FOUND, CORUN_NOWHERE,
+                           "a second build of the program, linked with corun_trace, is wanted "
+                           "(docs/host-applications.md); --traced says where it is");
+    return status;
 }
 
 static void table(struct host_profile *profile)

@@ -96,8 +96,9 @@ static void take_confinement(struct host_run *run, const char *value)
                                                  "--confine is cpuset or affinity, not `%.32s`", value));
 }
 
-static error_t parse_place(int key, char *value, struct host_run *run)
+static error_t parse_place(int key, char *value, struct argp_state *state)
 {
+    struct host_run *run = state->input;
     switch (key) {
     case RUN_KEY_CORES:
         take_cores(run, value);
@@ -106,13 +107,13 @@ static error_t parse_place(int key, char *value, struct host_run *run)
         take_confinement(run, value);
         break;
     case RUN_KEY_GROUP:
-        run->options.group = value;
+        run->options.group = command_name("--group", value, state);
         break;
     case RUN_KEY_RESCTRL:
-        run->options.resctrl = value;
+        run->options.resctrl = command_name("--resctrl", value, state);
         break;
     case RUN_KEY_SOCKET:
-        run->options.socket = value;
+        run->options.socket = command_name("--socket", value, state);
         break;
     case RUN_KEY_SAMPLES:
         run->outputs[1].path = value;
@@ -161,7 +162,7 @@ static error_t parse_run(int key, char *value, struct argp_state *state)
             argp_error(state, "nothing is to run: a PLAN, --service or --batch is missing");
         break;
     default:
-        return parse_place(key, value, run);
+        return parse_place(key, value, state);
     }
     return 0;
 }
@@ -179,6 +180,15 @@ static enum corun_status read_plan(struct host_run *run)
     return status;
 }
 
+/* The journal has no other: whoever puts things back may be elsewhere. NULL: there is none, or out of memory. */
+static const char *from_root(struct arena *arena, const char *path)
+{
+    char here[PATH_BYTES];
+    if (!path || *path == '/' || !getcwd(here, sizeof here))
+        return path;
+    return arena_format(arena, "%s/%s", here, path);
+}
+
 /* What the command line says counts for more than what the plan says; applications come together. */
 static enum corun_status merge_plans(struct host_run *run)
 {
@@ -189,8 +199,12 @@ static enum corun_status merge_plans(struct host_run *run)
     plan->duration_ns = options->duration_ns ? options->duration_ns : plan->duration_ns;
     plan->warmup_ns = options->warmup_ns ? options->warmup_ns : plan->warmup_ns;
     plan->socket = options->socket ? options->socket : plan->socket;
-    plan->group = options->group ? options->group : plan->group;
-    plan->resctrl = options->resctrl ? options->resctrl : plan->resctrl;
+    const char *group = options->group ? options->group : plan->group;
+    const char *resctrl = options->resctrl ? options->resctrl : plan->resctrl;
+    plan->group = from_root(run->command.arena, group);
+    plan->resctrl = from_root(run->command.arena, resctrl);
+    if (!plan->group != !group || !plan->resctrl != !resctrl)
+        return CORUN_MEMORY;
     plan->confinement = options->confinement ? options->confinement : plan->confinement;
     if (options->has_cores) {
         plan->has_cores = true;
@@ -297,7 +311,7 @@ static error_t parse_top(int key, char *value, struct argp_state *state)
     struct host_top *top = state->input;
     switch (key) {
     case RUN_KEY_SOCKET:
-        top->socket = value;
+        top->socket = command_name("--socket", value, state);
         break;
     case RUN_KEY_ONCE:
         top->once = true;

@@ -63,8 +63,8 @@ static enum corun_status run_merge(void *user)
     enum corun_status status =
         corun_campaign_merge(merge->results, merge->files.data, merge->files.count, merge->command.list, &merged);
     if (!merge->quiet)
-        printf("%" PRIu32 " of %zu files merged into %s: %" PRIu64 " cases\n", merged.files, merge->files.count,
-               merge->results, merged.taken);
+        printf("%" PRIu32 " of %zu files merged into %s: %" PRIu64 " case%s\n", merged.files, merge->files.count,
+               merge->results, merged.taken, merged.taken == 1 ? "" : "s");
     return status;
 }
 

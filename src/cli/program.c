@@ -95,6 +95,8 @@ static enum corun_status check_gpus(struct program *program, struct corun_diagno
     char *copy = program->gpus ? strdup(program->gpus) : NULL, *rest = NULL;
     if (program->gpus && !copy)
         return CORUN_MEMORY;
+    if (copy && !*copy && status == CORUN_OK) /* whose list has no name at all */
+        status = corun_report(list, CORUN_NOT_FOUND, CORUN_NOWHERE, "'' is no name of a GPU");
     for (char *one = copy ? strtok_r(copy, ";", &rest) : NULL; one && status == CORUN_OK;
          one = strtok_r(NULL, ";", &rest)) {
         struct corun_gpu_config config;

@@ -376,7 +376,8 @@ static enum corun_status run_parts(struct reproduce_options *reproduce, const st
     *interrupted = outcome.interrupted;
     extent->sample = outcome.sample;
     if (!status && !reproduce->quiet) {
-        printf("%s: %u cases, %u found, %u run", experiment->name, outcome.total, outcome.found, outcome.finished);
+        printf("%s: %u case%s, %u found, %u run", experiment->name, outcome.total, outcome.total == 1 ? "" : "s",
+               outcome.found, outcome.finished);
         if (outcome.elsewhere)
             printf(", %u run by others", outcome.elsewhere);
         if (outcome.failed)

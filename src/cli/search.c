@@ -244,8 +244,8 @@ static void print_found(const struct search_options *search, const struct search
         printf(", in steps of %u SMs first, then around the %s", outcome->step,
                request->kind == SEARCH_WORST ? "worst" : "best");
     if (outcome->failed)
-        printf(", %u runs failed", outcome->failed);
-    printf("; %u runs now, in %.0f s%s\n", outcome->run, outcome->seconds,
+        printf(", %u run%s failed", outcome->failed, outcome->failed == 1 ? "" : "s");
+    printf("; %u run%s now, in %.0f s%s\n", outcome->run, outcome->run == 1 ? "" : "s", outcome->seconds,
            outcome->interrupted ? " (ended early; the same command resumes it)" : "");
 }
 

@@ -31,7 +31,7 @@ bool state_option(int key, const char *value, struct argp_state *argp, struct co
         command_number(command, "--checkpoint-every", value, 1000, 1, INT64_MAX, &options->every);
         return true;
     case KEY_STATE_RESUME:
-        options->resume = value;
+        options->resume = command_name("--resume", value, argp);
         return true;
     case ARGP_KEY_SUCCESS:
         if (options->every && !options->file)

@@ -395,8 +395,9 @@ static bool print_all(const struct corun_characterize_result *result, const stru
 
 static void print_conditions(const struct corun_characterize_result *result, FILE *stream)
 {
-    fprintf(stream, "%s: %u SMs at %u MHz; window of %" PRIu64 " cycles, seed %" PRIu64 "\n", result->gpu.name,
-            result->gpu.sms, result->gpu.core_clock_khz / 1000, result->cycles, result->seed);
+    fprintf(stream, "%s: %u SM%s at %u MHz; window of %" PRIu64 " cycles, seed %" PRIu64 "\n", result->gpu.name,
+            result->gpu.sms, result->gpu.sms == 1 ? "" : "s", result->gpu.core_clock_khz / 1000, result->cycles,
+            result->seed);
 }
 
 bool characterization_print(const struct corun_characterize_result *result, const struct report_style *style,

@@ -206,9 +206,10 @@ static bool print_range(const struct program_record *record, struct range range,
                 launches, launches == 1 ? "" : "es");
     if (untimed)
         fprintf(stream, ", %" PRIu64 " of them timed", launches - untimed);
+    bool kernels = launches != untimed;
     if (record->devices.count)
-        fputs("\n\n", stream);
-    return (launches == untimed || print_kernels(record, range, arena, style, stream)) &&
+        fputs(kernels ? "\n\n" : "\n", stream);
+    return (!kernels || print_kernels(record, range, arena, style, stream)) &&
            print_copies(record, range, arena, style, stream);
 }
 

@@ -32,9 +32,10 @@ static void heading(const struct page *page)
     char rate[64] = "all at once";
     if (result->load.rate_per_second > 0)
         snprintf(rate, sizeof rate, "Poisson, %g a second of each", result->load.rate_per_second);
-    fprintf(page->stream, "%s: %u SMs at %u MHz; %u launches of each of %u kernels, %s, seed %llu; %s%s\n\n",
-            result->gpu.name, result->gpu.sms, result->gpu.core_clock_khz / 1000, result->load.instances,
-            result->kernel_count, rate, (unsigned long long)result->seed,
+    fprintf(page->stream, "%s: %u SM%s at %u MHz; %u launch%s of each of %u kernel%s, %s, seed %llu; %s%s\n\n",
+            result->gpu.name, result->gpu.sms, result->gpu.sms == 1 ? "" : "s", result->gpu.core_clock_khz / 1000,
+            result->load.instances, result->load.instances == 1 ? "" : "es", result->kernel_count,
+            result->kernel_count == 1 ? "" : "s", rate, (unsigned long long)result->seed,
             result->driven ? "through a CUDA driver"
             : result->full ? "simulated cycle by cycle"
                            : "by events, at measured speeds",

@@ -78,8 +78,8 @@ static bool end_lines(struct lines *lines, const struct report_style *style, FIL
 static void print_heading(const struct corun_case_result *result, FILE *stream)
 {
     char cycles[32];
-    fprintf(stream, "%s: %u SMs at %u MHz, policy %s", result->gpu.name, result->gpu.sms,
-            result->gpu.core_clock_khz / 1000, result->policy);
+    fprintf(stream, "%s: %u SM%s at %u MHz, policy %s", result->gpu.name, result->gpu.sms,
+            result->gpu.sms == 1 ? "" : "s", result->gpu.core_clock_khz / 1000, result->policy);
     for (uint32_t p = 0; p < result->parameter_count;) {
         struct parameter_group group = parameter_group_at(result->parameters, result->parameter_count, p);
         char text[PARAMETER_TEXT_BYTES];
@@ -489,13 +489,15 @@ static bool print_launches(const struct evaluate_result *result, struct arena *a
         if (row->failure)
             columns_set(columns, 9, PAINT_BAD, "%s", row->failure);
         else if (row->mismatches)
-            columns_set(columns, 9, PAINT_BAD, "%u runs left something else", row->mismatches);
+            columns_set(columns, 9, PAINT_BAD, "%u run%s left something else", row->mismatches,
+                        row->mismatches == 1 ? "" : "s");
         else if (row->refusal)
             columns_set(columns, 9, PAINT_NONE, "%s", row->refusal);
         else if (row->kept)
             columns_set(columns, 9, PAINT_NONE, "%s drains: %s", row->kept, row->keeps);
         else if (row->returned)
-            columns_set(columns, 9, PAINT_NONE, "%" PRIu64 " thread blocks given back", row->returned);
+            columns_set(columns, 9, PAINT_NONE, "%" PRIu64 " thread block%s given back", row->returned,
+                        row->returned == 1 ? "" : "s");
         else
             columns_set(columns, 9, PAINT_NONE, "%s", "");
     }
@@ -519,9 +521,9 @@ static void print_control(const struct evaluate_result *result, FILE *stream)
 static void print_requests(const struct evaluate_result *result, FILE *stream)
 {
     if (result->load > 0)
-        fprintf(stream,
-                "%" PRIu32 " requests came to the first application, at a load of %g %%; %" PRIu32 " are done\n",
-                result->applications[0].requests, result->load * 100, result->common.applications[0].result.runs);
+        fprintf(stream, "%" PRIu32 " request%s came to the first application, at a load of %g %%; done: %" PRIu32 "\n",
+                result->applications[0].requests, result->applications[0].requests == 1 ? "" : "s", result->load * 100,
+                result->common.applications[0].result.runs);
 }
 
 static void print_favour(const struct evaluate_result *result, FILE *stream)

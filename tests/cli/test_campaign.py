@@ -473,7 +473,7 @@ class Parts(Campaign):
         database.execute("DELETE FROM applications WHERE key = ?", (lost,))
         database.commit()
         database.close()
-        self.assertIn(": 1 cases", self.corun("merge", "-r", "one.db", "results.db").stdout)
+        self.assertIn(": 1 case\n", self.corun("merge", "-r", "one.db", "results.db").stdout)
         order = "SELECT * FROM {} ORDER BY 1, 2"
         for table in ("cases", "applications"):
             self.assertEqual(self.rows(order.format(table), "one.db"), self.rows(order.format(table)))

@@ -359,6 +359,11 @@ class Help(Command):
     def test_names_of_files(self):
         self.fails(USAGE, ["--json: the name of the file is missing"], "run", "--json=", "work.yaml")
         self.fails(USAGE, ["--results: the name is missing"], "query", "--results=", "SELECT 1")
+        self.fails(USAGE, ["--resume: the name is missing"], "run", "--resume=", "work.yaml")
+        self.fails(NOT_FOUND, ["``: the name of a file is missing"], "check", "")
+        self.fails(NOT_FOUND, ["'' is no name of a GPU"], "exec", "--gpu=", "--", "true")
+        self.fails(NOT_FOUND, ["'' is no name of a GPU"], "capture", "--gpu=", "-o", "x.corun", "--", "true")
+        self.fails(USAGE, ["--check: `none` is no list of checks; there are memory, sync\n"], "exec", "--check=none", "--", "true")
         self.fails(USAGE, ["--json and --trace cannot both"], "run", "--json", "-", "--trace", "-", "work.yaml")
         self.fails(FILE, ["no/x.json: cannot be written"], "exec", "--json", "no/x.json", "touch", "started")
         self.fails(FILE, ["no/x.corun: cannot be written"], "capture", "-o", "no/x.corun", "touch", "started")
@@ -724,7 +729,7 @@ class Launch(Command):
             told = self.run_command(*launch).stderr
             self.assertIn("half.ptx:9: warning: kernel half comes to barrier 0 with 16 of the 32 threads of a warp", told)
             self.fails(FAULT, ["half.ptx:9: ", "divergent barrier 0", "thread (16,0,0) is at line 11"], *launch, "--check", "sync")
-        self.fails(USAGE, ["--check: `race` is no list of checks; there are memory sync"], *launch, "--check", "race")
+        self.fails(USAGE, ["--check: `race` is no list of checks; there are memory, sync"], *launch, "--check", "race")
 
     def test_barriers_that_parts_of_a_warp_come_to(self):
         """A GPU since Volta waits for each thread, whichever path it comes on; an older one does not, and that is told."""

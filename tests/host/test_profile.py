@@ -83,6 +83,8 @@ class Profile(unittest.TestCase):
         self.assertIn("each more than the one before", self.profile("--sizes=3,2", FOLDER / "gmm", status=USAGE))
         shutil.copy(FOLDER / "gmm", self.path)
         self.assertIn("traced/gmm", self.profile("gmm", status=NOT_FOUND))
+        self.assertIn("--traced says where it is", self.profile("gmm", status=NOT_FOUND))
+        self.assertNotIn("--traced", self.profile("nothing", status=NOT_FOUND))
         self.assertIn("ended with status 3", self.profile(self.program("exit 3\n"), status=MISMATCH))
         self.assertIn("has left no report", self.profile(self.program("exit 0\n"), status=UNSUPPORTED))
 

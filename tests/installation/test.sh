@@ -156,6 +156,11 @@ for header in "$root"/include/corun/*.h; do
     fi
 done
 
+# Examples are compiled as their pages show it, without a word of the compiler.
+for program in "$root"/share/doc/corun/examples/host/*.c "$root"/share/doc/corun/examples/queue/*.c; do
+    $cc -Wall -Wextra -Werror -fsyntax-only $flags "$program"
+done
+
 # A program of somebody else's, linked with the shared object and with the archive.
 cat >"$folder/program.c" <<'PROGRAM'
 #include "corun/gpu.h"

@@ -283,6 +283,8 @@ class File(unittest.TestCase):
                 corun.Results(self.folder / name)
             self.assertIn(words, str(caught.exception))
             self.assertIn(name, str(caught.exception))
+        with self.assertRaisesRegex(corun.ResultsError, "/dev/null: this is no regular file"):
+            corun.Results("/dev/null")
         database = sqlite3.connect(self.path)
         database.execute("PRAGMA user_version = 99")
         database.commit()

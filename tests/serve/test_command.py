@@ -79,6 +79,11 @@ class Queue(unittest.TestCase):
         for words in ("2 launches of each of 2 kernels, all at once", "smallest slice", "kernelet:pur=0.2", "makespan", "beside"):
             self.assertIn(words, done.stdout)
 
+    def test_one_of_each(self):
+        """What is one has no plural."""
+        heading = self.queue("-g", "gtx980:sms=1", "-n", "1", "-s", "sequential", "tea@small").stdout.splitlines()[0]
+        self.assertIn("gtx980:sms=1: 1 SM at 1216 MHz; 1 launch of each of 1 kernel, all at once", heading)
+
     def test_small_launches(self):
         """Launches that do not fill the GPU are named, where times are computed by events."""
         small = ["-q", "-g", "gtx980", "-n", "1", "-s", "sequential", "-j", "small.json", "tea@small,bytes=100K"]
