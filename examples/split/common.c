@@ -166,12 +166,13 @@ int example_end(struct example *example, const void *bytes, size_t count, const 
         printf("%s: %llu iterations in %.3f ms", device->name, (unsigned long long)example->iterations[d],
                example->device_seconds[d] * 1e3);
         if (!d)
-            printf(", %u threads", corun_split_threads(example->split));
+            printf(", %u thread%s", corun_split_threads(example->split),
+                   corun_split_threads(example->split) == 1 ? "" : "s");
         printf("%s%s\n", device->failure ? ", and then it failed: " : "", device->failure ? device->failure : "");
     }
-    printf("strategy %s: %.3f ms of %s time, %u runs in %u steps, %u of them with what an earlier one had learned\n",
+    printf("strategy %s: %.3f ms of %s time, %u run%s in %u step%s, %u of them with what an earlier one had learned\n",
            result->strategy, example->seconds * 1e3, result->simulated ? "simulated" : "wall", example->runs,
-           example->steps, example->runs_reused);
+           example->runs == 1 ? "" : "s", example->steps, example->steps == 1 ? "" : "s", example->runs_reused);
     if (bytes)
         printf("result %016llx\n", (unsigned long long)fingerprint(bytes, count));
     bool passed = error <= limit; /* false for what is not a number */

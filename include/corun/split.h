@@ -191,6 +191,8 @@ struct corun_split_view {
     const double *learned; /* split of an earlier run of the same task that has not drifted, per device; NULL if none */
     const struct corun_split_parameters *parameters;
     const void *user; /* of the options: a user's own strategy may keep constants there */
+    /* Of the iterations that `learned` gives a GPU: so many whose bytes of `kept` buffers it had not when the run began, for the program has changed them. */
+    double lacks[CORUN_SPLIT_MAX_DEVICES];
 };
 
 struct corun_split_decision {
@@ -300,6 +302,7 @@ void corun_split_destroy(struct corun_split *split); /* NULL is fine */
  * Computes all iterations, and returns when every byte is in the program's memory. May be called again and again: iterative
  * tasks. The split of a run is the first one of the next, watched, and measured anew when it drifts.
  * A GPU that fails is left out from then on, and what it had not finished is done by the others: OK, and the result says so.
+ * ARGUMENT while the same split is run, by another thread or by one of the task's functions.
  */
 enum corun_status corun_split_run(struct corun_split *split, struct corun_diagnostics *diagnostics);
 

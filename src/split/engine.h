@@ -9,6 +9,8 @@
 #include "split/progress.h"
 #include "split/ranges.h"
 
+#include <stdatomic.h>
+
 struct driver;
 struct team;
 
@@ -65,6 +67,7 @@ struct corun_split {
     struct corun_split_gpu *gpus[MAX_GPUS];
     struct team *team;
     struct executor *executor;
+    atomic_bool running;
     char *record; /* file to which each run adds a line; NULL: none */
 
     /* the run */
@@ -92,10 +95,15 @@ struct corun_split {
     bool handed[CORUN_SPLIT_MAX_DEVICES];         /* a part has told; until then it is what the driver's calls took */
     double stale_before[CORUN_SPLIT_MAX_DEVICES]; /* so long a device has had stale parts at the end of runs */
     bool knows;                                   /* `learned` holds */
-    bool cpu_tried;                               /* it has computed something, or is about to */
+    bool cpu_tried;                               /* it has computed something */
     double learned[CORUN_SPLIT_MAX_DEVICES], last_imbalance;
     double expected[CORUN_SPLIT_MAX_DEVICES]; /* seconds that a device needs for that, by the last run; 0: not known */
-    double lost;                              /* seconds, by a learned split that was not corrected */
+    double left_out
+        [CORUN_SPLIT_MAX_DEVICES]; /* seconds that the part of a GPU took which is left out for that; 0: it is not */
+    double lacks
+        [CORUN_SPLIT_MAX_DEVICES]; /* of what `learned` gives it, iterations whose `kept` bytes it had not when the run began */
+    double cpu_each; /* seconds that an iteration takes the CPU, by the last run in which it had any; 0: not known */
+    double lost;     /* seconds, by a learned split that was not corrected */
     double setup
         [CORUN_SPLIT_MAX_DEVICES]; /* seconds that what every part needs has taken to a GPU; 0: not known, or nothing */
     struct moves moves[CORUN_SPLIT_MAX_DEVICES]; /* of `kept` bytes to GPUs */
@@ -133,6 +141,8 @@ void learn_move(struct corun_split *split, uint32_t device, double iterations, d
 uint64_t learned_end(const struct corun_split *split, uint32_t device);
 /* Looks up what GPUs have of the iterations that `learned` gives them, and before. Between runs. */
 void find_held(struct corun_split *split);
+/* Takes back from what `learned` gives GPUs where the program has changed what they had for that. When a run begins. */
+void give_back_changed(struct corun_split *split);
 /* Adds a line to the record. */
 enum corun_status record_run(const struct corun_split *split, struct corun_diagnostics *diagnostics);
 

@@ -68,6 +68,8 @@ bool gpu_fetched(struct corun_split_gpu *gpu, double *seconds);
  * enqueuing.
  */
 uint64_t gpu_held(const struct corun_split_gpu *gpu, uint64_t end);
+/* Of the bytes of [begin, end) that stay on a GPU from run to run, the fraction that it has not. */
+double gpu_lacks(const struct corun_split_gpu *gpu, uint64_t begin, uint64_t end);
 /* Moves the results of fed parts back: enqueues that, and waits for the oldest. At most MOST_DELIVERIES at a time. */
 void gpu_begin_delivery(struct corun_split_gpu *gpu, uint64_t begin, uint64_t end);
 void gpu_end_delivery(struct corun_split_gpu *gpu, struct executor_event *event);

@@ -505,3 +505,17 @@ uint64_t gpu_held(const struct corun_split_gpu *gpu, uint64_t end)
     uint64_t ragged = (granule - end % granule) % granule; /* that the last granule lacks */
     return any && low ? low * granule - ragged : 0;
 }
+
+double gpu_lacks(const struct corun_split_gpu *gpu, uint64_t begin, uint64_t end)
+{
+    size_t offset, bytes;
+    double all = 0, missing = 0;
+    for (uint32_t i = 0; i < gpu->task->buffer_count && begin < end; i++) {
+        if (!buffer_is_fetchable(&gpu->task->buffers[i]))
+            continue;
+        buffer_range(gpu->task, i, begin, end, &offset, &bytes);
+        all += (double)bytes;
+        missing += (double)missing_bytes(gpu, i, offset, bytes);
+    }
+    return all > 0 ? missing / all : 0;
+}

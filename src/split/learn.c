@@ -85,6 +85,33 @@ void find_held(struct corun_split *split)
         split->held[d] = split->keeps && !split->rates ? gpu_held(split->gpus[d - 1], learned_end(split, d)) : 0;
 }
 
+/*
+ * The program has changed most of the `kept` bytes that a GPU had of its share: so many of its iterations are its own as can be moved in until the CPU has done the
+ * rest. How long bytes take is believed where not much fewer told it.
+ */
+void give_back_changed(struct corun_split *split)
+{
+    enum { FEWER = 16 };
+    double all = (double)split->result.iterations, granule = (double)split->task.granularity, each = split->cpu_each;
+    memset(split->lacks, 0, sizeof split->lacks);
+    for (uint32_t d = 1; d < split->device_count && split->knows && split->keeps && !split->rates; d++) {
+        const struct moves *moves = &split->moves[d];
+        double share = split->learned[d] * all, last = fmin(share, (double)gpu_again(split->gpus[d - 1]));
+        double start = moves->start + split->setup[d] + split->latency[d] + split->returning[d] * last;
+        uint64_t end = learned_end(split, d), count = (uint64_t)fmin(share, (double)end);
+        double lacks = split->lacks[d] = share * gpu_lacks(split->gpus[d - 1], end - count, end), held = share - lacks;
+        double in_time = (split->learned[CPU] * all + share) * each + moves->each * held - start;
+        in_time = floor(fmax(held, in_time / (moves->each + each)) / granule) * granule;
+        if (!(each > 0) || !(moves->each > 0) || !(lacks > share / 2) || FEWER * moves->iterations < lacks ||
+            in_time >= share)
+            continue;
+        split->learned[d] = in_time / all;
+        split->learned[CPU] += (share - in_time) / all;
+        split->expected[d] *= in_time / share;
+        split->expected[CPU] = split->learned[CPU] * all * each;
+    }
+}
+
 /* What it costs to move the bytes of those iterations that a GPU gets more than now. */
 static double moving_seconds(const struct corun_split *split, const double *share)
 {
@@ -164,8 +191,22 @@ static bool has_exceeded(const struct corun_split *split)
 static void give_up(struct corun_split *split)
 {
     split->knows = false;
+    split->cpu_tried = false; /* the first round may leave it nothing again */
     split->last_imbalance = 0;
     split->lost = 0;
+}
+
+/* A GPU was left out of rounds that took less than its part did; this one, of more iterations, has taken longer. */
+static bool would_pay(struct corun_split *split)
+{
+    bool pays = false;
+    for (uint32_t d = 1; d < split->device_count; d++) {
+        if (!(split->left_out[d] > 0) || !split->usable[d] || !(split->result.seconds > split->left_out[d]))
+            continue;
+        split->left_out[d] = 0;
+        pays = true;
+    }
+    return pays;
 }
 
 /* The others have done all that the split had for a device before it did. */
@@ -218,28 +259,33 @@ static double leave_out_cpu(const struct corun_split *split, double *rate, doubl
  * A GPU's part that cannot be computed by the CPU as well is waited for. Where a share by rates still takes the GPU longer than the CPU needs for everything,
  * being a part at all does, and the GPU is left out. Returns the sum of the rates that are left.
  */
-static double leave_out_gpus(const struct corun_split *split, const double *seconds, double *rate, double sum)
+static double leave_out_gpus(struct corun_split *split, const double *seconds, double *rate, double sum)
 {
     double alone = rate[CPU] > 0 ? (double)split->result.iterations / rate[CPU] : INFINITY;
     for (uint32_t d = 1; d < split->device_count && !split->may_race && split->result.reused; d++) {
         if (!(seconds[d] > alone))
             continue;
+        split->left_out[d] = fmax(seconds[d], split->result.seconds);
         sum -= rate[d];
         rate[d] = 0;
     }
     return sum;
 }
 
-/* A CPU that nothing was left for, and that nothing is known of: one granule for each thread, in the next run. */
-static bool try_cpu(struct corun_split *split, double *share)
+/*
+ * A CPU that nothing was left for, and that nothing is known of: one granule for each thread, in the next run, and half a granule more, for that run may have fewer iterations
+ * and GPUs' parts are rounded up.
+ */
+static bool try_cpu(const struct corun_split *split, double *share)
 {
-    double granules = (double)split->task.granularity * split->threads / (double)split->result.iterations;
-    if (split->may_race || !split->usable[CPU] || split->cpu_tried || !(granules < 0.5))
+    double granule = (double)split->task.granularity / (double)split->result.iterations;
+    double granules = fmin(0.5, (0.5 + split->threads) * granule);
+    if (split->may_race || !split->usable[CPU] || split->cpu_tried)
         return false;
     for (uint32_t d = 1; d < split->device_count; d++)
         share[d] *= 1 - granules;
     share[CPU] = granules;
-    return split->cpu_tried = true;
+    return true;
 }
 
 /* What the run took longer than the CPU alone would have taken. A gain makes up for earlier losses. */
@@ -273,7 +319,7 @@ void learn(struct corun_split *split)
         share[d] = computed(split, d) / seconds;
         sum += share[d];
     }
-    if (!known || overtaken(split)) {
+    if (!known || overtaken(split) || would_pay(split)) {
         give_up(split);
         return;
     }
@@ -310,6 +356,7 @@ void learn(struct corun_split *split)
         memcpy(split->learned, share, sizeof share);
         split->lost = 0;
     }
+    split->cpu_each = cpu_rate > 0 ? 1 / cpu_rate : split->cpu_each;
     for (uint32_t d = 0; d < split->device_count; d++) {
         double done = computed(split, d), next = split->learned[d] * (double)split->result.iterations;
         split->expected[d] = done > 0 ? seconds_next_time(split, d) * next / done : 0;

@@ -9,7 +9,7 @@
  *     |  done  |  not begun            |  computed, not needed twice  |
  *
  * What a GPU is given before anything of it is known: everything, where that is at most a wave of thread blocks, which occupies the GPU
- * (parts would take as long as the whole); otherwise two waves, or an eighth of the task. After that, as much as makes both sides end
+ * (parts would take as long as the whole); otherwise two waves, or an eighth of the task, a quarter where parts read bytes. After that, as much as makes both sides end
  * together, half of it at a time, as long as it will be back before the CPU alone would have done what is left. That comes in pieces, as many
  * as occupy the GPU: the first thread blocks of one run beside the last of another, and its bytes move while others compute.
  */
@@ -25,6 +25,10 @@ enum { LATE = 2 };          /* who needs so many times what an earlier run, or t
 enum { WAVES = 2 };         /* times what occupies a GPU: what is computed, and as much behind it */
 enum { SHORT = 64 };        /* what takes so small a fraction of the time that has passed may be lost */
 enum { MOST_PIECES = 256 }; /* of what a GPU is to get yet */
+enum {
+    COMPUTING = 8,
+    READING = 4
+}; /* such a fraction of a task is a GPU's first; more where the line to it would be idle until a part has ended */
 enum { GROWTH = 4 }; /* times what a GPU has done is the most that it is given next, for what comes may be heavier */
 static const double UNEVEN = 1.5; /* rates so many times apart are of iterations that differ */
 enum { HANDING = 20 }; /* a further piece of a GPU takes at least so many times what the host needs to enqueue it */
@@ -188,7 +192,9 @@ static double learned_part(const struct corun_split_view *view, uint32_t device,
 {
     double all = view->learned[device] * (double)view->iterations, left = all - (double)record->given;
     double pieces = view->again[device] ? all / (double)view->again[device] : 1;
-    double back = view->returning[device] * all, beside = fmin(back, view->expected[device]);
+    double lacks = view->lacks[device]; /* most of it, where the program has changed it */
+    double there = lacks > all / 2 && view->moving[device] > 0 ? strategy_moving(view, device, lacks) : 0;
+    double back = view->returning[device] * all, beside = fmin(back, view->expected[device] + there);
     if (view->latency[device] >
         0) /* n pieces: 1/n of the shorter of both ways is not beside the other; each has a copy */
         pieces = fmin(pieces, sqrt(beside / view->latency[device]));
@@ -214,7 +220,8 @@ static double first_part(const struct corun_split_view *view, uint32_t device, c
     double most = view->handing[device] > 0 ? 2 * waves : (double)view->full[device];
     if (all <= most) /* not in pieces: a small last one would begin when all others end */
         return fmin(small_piece(view, device, all / gpus), all / gpus - given);
-    double wanted = fmin(fmax(waves, all / 8), all / gpus);
+    bool reads = view->reads && !view->keeps && !(view->handing[device] > 0);
+    double wanted = fmin(fmax(waves, all / (reads ? READING : COMPUTING)), all / gpus);
     /* The first piece tells soon how fast the GPU is; those behind it are quarters, too, unless these move so little that a copy is mostly latency. */
     double worth = given > 0 && view->reads ? (double)view->piece[device] / 4 : 0;
     double part = fmin(fmax(wanted / 4, worth), wanted - given);
@@ -393,30 +400,20 @@ static double last_part(const struct corun_split_view *view, const struct line *
 }
 
 /*
- * Each part has copies of its own, and each copy a latency. A part that was moved longer than it was computed is too small, unless all are: a piece is no smaller than what is
- * computed as long as the largest of these was moved, nor than the smallest that is known not to be one of them, unless it moves copy_bytes. 0: nothing says so.
+ * The line to a GPU is at work for most of the time that its parts took together, whatever each of them took, and every copy has a latency: twice the last part, if
+ * that moves no more than copy_bytes. 0: it is not.
  */
-static double least_of_copies(const struct corun_split_view *view, uint32_t device)
+static double least_of_line(const struct corun_split_view *view, uint32_t device, const struct record *record)
 {
-    const struct corun_split_part *moved = NULL; /* the largest of the former */
-    double least = (double)view->piece[device];
+    double moved = 0, first = INFINITY;
     for (uint32_t i = 0; i < view->step_count; i++) {
         const struct corun_split_part *part = &view->steps[i].part[device];
-        if (part->copy_seconds > part->seconds / 2 && (!moved || part->done > moved->done))
-            moved = part;
+        bool ended = !part->busy && part->done && part->seconds > 0;
+        moved += ended ? part->copy_seconds : 0;
+        first = ended ? fmin(first, start_of(part)) : first;
     }
-    if (!moved)
-        return 0;
-    double computing = moved->seconds - moved->copy_seconds,
-           enough = 2 * (double)moved->done * moved->copy_seconds / computing;
-    least = computing > 0 && (!(least > 0) || enough < least) ? enough : least;
-    for (uint32_t i = 0; i < view->step_count; i++) {
-        const struct corun_split_part *part = &view->steps[i].part[device];
-        if (part->done > moved->done && part->copy_seconds <= part->seconds / 2 &&
-            (!(least > 0) || (double)part->done < least))
-            least = (double)part->done;
-    }
-    return least;
+    double twice = 2 * (double)view->steps[record->last].part[device].done;
+    return moved > (record->last_end - first) / 2 ? smaller_if_known(twice, view->piece[device]) : 0;
 }
 
 /*
@@ -463,7 +460,10 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
     if (view->handing[device] > 0 &&
         !alone) /* one that is computed, and one behind it; the host is late with a third */
         enough = view->queued[device] < 2 ? INFINITY : 0;
-    if (!(record->rate > 0) || (under_way > 0 && (alone || (under_way >= enough && view->queued[device] > 1))))
+    bool filled = under_way >= enough && view->queued[device] > 1;
+    bool fills =
+        waves > 0 && !(view->handing[device] > 0) && !view->keeps && !(strategy_least_of_copies(view, device) > 0);
+    if (!(record->rate > 0) || (under_way > 0 && (alone || (filled && !fills))))
         return 0;
     struct line line = prospect(view, device, record);
     double shortest = record->shortest + view->delivery[device];
@@ -484,6 +484,8 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
         if (balanced < (double)view->granularity)
             return 0;
     }
+    if (filled && under_way >= balanced) /* one thread block that takes longer keeps the room of all its part */
+        return 0;
     if (alone)
         return record->ended > 1 ? balanced : cautious_part(&line, shared, others, record->shortest);
     double back = line.fixed + balanced * line.each;
@@ -495,7 +497,8 @@ static double further_part(const struct corun_split_view *view, uint32_t device,
     }
     double shortest_piece = fmax(1e-6 * view->parameters->chunk_us, HANDING * view->handing[device]);
     double fixed = smaller_if_known(least_of_fixed(view, device), view->piece[device]);
-    double copies = least_of_copies(view, device), host = HANDING * view->handing[device] * record->rate;
+    double copies = fmax(strategy_least_of_copies(view, device), least_of_line(view, device, record));
+    double host = HANDING * view->handing[device] * record->rate;
     double piece = fmax(fmax(waves / 4, fmax(copies, fixed)), shortest_piece * record->rate);
     double least = fmax(fixed, fmax(balanced / MOST_PIECES, doubled_part(view, device, record)));
     /* Thread blocks that do not occupy the GPU run side by side, and what is mostly moved takes as long as its bytes do: these need not grow slowly. */

@@ -460,7 +460,9 @@ static void begin_deliveries(struct corun_split *split, const struct corun_split
         for (uint32_t i = 0; i < split->lines[d].count; i++)
             idle = idle && part_of(split, d, i)->begin == part_of(split, d, i)->end;
         struct deliveries *back = &split->deliveries[d];
-        if (back->count == MOST_DELIVERIES || !computed->list.count)
+        bool behind =
+            back->count && !(split->handing[d] > 0); /* it would wait there; what has gathered by then is one copy */
+        if (behind || back->count == MOST_DELIVERIES || !computed->list.count)
             continue;
         struct range first = computed->list.data[0];
         bool moves = split->keeps && split->ahead && !back->count;
@@ -679,6 +681,7 @@ enum corun_status run_task(struct corun_split *split, struct corun_diagnostics *
     for (uint32_t d = 0; d < split->device_count; d++)
         split->fetched_at[d] = fmax(0, split->fetched_at[d] - result->seconds);
     find_held(split);
+    give_back_changed(split);
     memset(split->patient_until, 0, sizeof split->patient_until);
     split->progress.count = 0;
     split->left_to_cpu = 0;

@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -352,7 +353,7 @@ static void note_writes(struct corun_split *split)
     }
 }
 
-enum corun_status corun_split_run(struct corun_split *split, struct corun_diagnostics *diagnostics)
+static enum corun_status run(struct corun_split *split, struct corun_diagnostics *diagnostics)
 {
     for (uint32_t g = 0; g < split->gpu_count; g++)
         gpu_begin_run(split->gpus[g]);
@@ -362,6 +363,17 @@ enum corun_status corun_split_run(struct corun_split *split, struct corun_diagno
         return status;
     learn(split);
     return record_run(split, diagnostics);
+}
+
+enum corun_status corun_split_run(struct corun_split *split, struct corun_diagnostics *diagnostics)
+{
+    if (atomic_exchange(&split->running, true)) /* its functions would wait for a run that waits for them */
+        return wrong(&split->task,
+                     "it is run already, by another thread, or by the one whose function asks for this run", NULL,
+                     diagnostics);
+    enum corun_status status = run(split, diagnostics);
+    atomic_store(&split->running, false);
+    return status;
 }
 
 bool corun_split_unneeded(const struct corun_split *split, unsigned thread)

@@ -181,6 +181,29 @@ double strategy_moving(const struct corun_split_view *view, uint32_t device, dou
     return !(unheld > 0) ? 0 : each > 0 ? view->moving_start[device] + each * unheld : INFINITY;
 }
 
+double strategy_least_of_copies(const struct corun_split_view *view, uint32_t device)
+{
+    const struct corun_split_part *moved = NULL; /* the largest of the former */
+    double least = (double)view->piece[device];
+    for (uint32_t i = 0; i < view->step_count; i++) {
+        const struct corun_split_part *part = &view->steps[i].part[device];
+        if (part->copy_seconds > part->seconds / 2 && (!moved || part->done > moved->done))
+            moved = part;
+    }
+    if (!moved)
+        return 0;
+    double computing = moved->seconds - moved->copy_seconds,
+           enough = 2 * (double)moved->done * moved->copy_seconds / computing;
+    least = computing > 0 && (!(least > 0) || enough < least) ? enough : least;
+    for (uint32_t i = 0; i < view->step_count; i++) {
+        const struct corun_split_part *part = &view->steps[i].part[device];
+        if (part->done > moved->done && part->copy_seconds <= part->seconds / 2 &&
+            (!(least > 0) || (double)part->done < least))
+            least = (double)part->done;
+    }
+    return least;
+}
+
 bool strategy_busy(const struct corun_split_view *view)
 {
     for (uint32_t d = 0; d < view->device_count; d++)

@@ -34,6 +34,11 @@ double strategy_unheld(const struct corun_split_view *view, uint32_t device, dou
 /* Seconds until these are there; infinite if nothing is known of that. */
 double strategy_moving(const struct corun_split_view *view, uint32_t device, double unheld);
 /*
+ * Each part has copies of its own, and each copy a latency. A part that was moved longer than it was computed is too small, unless all are: a piece is no smaller than what is
+ * computed as long as the largest of these was moved, nor than the smallest that is known not to be one of them, unless it moves copy_bytes. 0: nothing says so.
+ */
+double strategy_least_of_copies(const struct corun_split_view *view, uint32_t device);
+/*
  * Rounds: what later ones may give a GPU is moved there behind the CPU's part, as much as arrives before that ends. For that time the GPU has nothing to move,
  * and the next round can begin with a larger share of it at no cost.
  */

@@ -56,6 +56,7 @@ void split_view_fill(struct corun_split *split, struct corun_split_view *view)
         view->moving[d] = split->moves[d].each;
         view->moving_start[d] = split->moves[d].start;
         view->held[d] = split->held[d];
+        view->lacks[d] = split->lacks[d];
         view->setup[d] = split->setup[d];
         view->expected[d] = split->knows ? split->expected[d] : 0;
         view->fetches[d] = split->fetches[d];

@@ -110,19 +110,23 @@ static void start_by_table(struct virtual *v, uint32_t device, struct place *pla
 /* So much of simulated time may pass on a GPU between what ends there and what somebody decides then. */
 static const double look_seconds = 2e-8;
 
-static bool is_awaited(const struct virtual *v, uint32_t device)
+static bool is_part_over(const struct virtual *v, uint32_t device)
 {
     const struct desk *desk = &v->desks[device];
-    struct corun_split_gpu *gpu = v->split->gpus[device - 1];
-    return (desk->count && !desk->parts[0].known && !gpu_part_ready(gpu)) ||
-           (desk->delivery_count && !desk->deliveries[0].known && !gpu_delivery_ready(gpu));
+    return desk->count && (desk->parts[0].known || gpu_part_ready(v->split->gpus[device - 1]));
+}
+
+static bool is_delivery_over(const struct virtual *v, uint32_t device)
+{
+    const struct desk *desk = &v->desks[device];
+    return desk->delivery_count && (desk->deliveries[0].known || gpu_delivery_ready(v->split->gpus[device - 1]));
 }
 
 /* Simulates a GPU up to `time`, or until the next thing has ended there. false: it has ended, or nothing is under way. */
 static bool work_until(struct virtual *v, uint32_t device, double time)
 {
     struct desk *desk = &v->desks[device];
-    while (is_awaited(v, device)) {
+    while ((desk->count || desk->delivery_count) && !is_part_over(v, device) && !is_delivery_over(v, device)) {
         if (desk->worked >= time - 1e-9)
             return true;
         double seconds = fmin(look_seconds, time - desk->worked);
@@ -454,9 +458,11 @@ static void look_at_gpu(struct virtual *v, uint32_t device, double time)
     struct desk *desk = &v->desks[device];
     struct corun_split_gpu *gpu = v->split->gpus[device - 1];
     struct place *part = &desk->parts[0], *delivery = &desk->deliveries[0];
-    if (!isinf(time) && v->split->driver->simulated && work_until(v, device, time))
+    bool both = desk->count && desk->delivery_count; /* what follows the end of one may not wait for the other's */
+    bool looks = v->split->driver->simulated && (both || !isinf(time));
+    if (looks && work_until(v, device, time))
         return;
-    if (desk->count && !part->known) {
+    if (desk->count && !part->known && (!looks || gpu_part_ready(gpu))) {
         gpu_end_part(gpu, &part->event);
         part->event.time = fmax(v->now, part->event.time + desk->origin);
         part->known = true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Real threads and a fake CUDA driver: what is computed, moved, redone after a failure, and kept from round to round. */
-#include "corun/split.h"
+#include "split/engine.h"
 #include "split/fake_cuda.h"
+#include "split/gpu.h"
 
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -214,6 +215,38 @@ static void only_what_a_part_needs_is_moved(void **state)
     corun_split_changed(world.split, 1, COUNT * 4 - 400, 400);
     go(&world);
     assert_int_equal(world.fake->bytes_in, 4 * part + sizeof world.problem.weights + 400);
+    end(&world);
+}
+
+/* The program has changed all of what the GPU had: a share that was learned with it there is no more than what is moved in until the CPU has done the rest. */
+static void what_was_changed_is_given_back(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "static");
+    world.parameters.cpu_share = 0.25;
+    go(&world);
+    struct corun_split *split = world.split;
+    assert_true(gpu_lacks(split->gpus[0], COUNT / 2, COUNT) == 0);
+    corun_split_changed(split, 1, COUNT * 3, COUNT);
+    assert_true(gpu_lacks(split->gpus[0], COUNT / 2, COUNT) == 0.5);
+    split->knows = true;
+    split->learned[0] = 0.2;
+    split->learned[1] = 0.8;
+    split->cpu_each = 1e-6;
+    split->moves[1] = (struct moves){.each = 3e-6, .iterations = COUNT};
+    split->latency[1] = split->setup[1] = 0;
+    give_back_changed(split);
+    assert_true(split->learned[1] == 0.8 && split->lacks[1] > 0 && split->lacks[1] < 0.4 * COUNT);
+    corun_split_changed(split, 1, 0, (size_t)COUNT * 4);
+    give_back_changed(split);
+    assert_true(split->learned[1] == 0.25 && split->learned[0] == 0.75);
+    split->learned[0] = 0.2;
+    split->learned[1] = 0.8;
+    split->moves[1].iterations = 100; /* they tell the latency of a copy, and not how long many take */
+    give_back_changed(split);
+    assert_true(split->learned[1] == 0.8);
+    split->knows = false;
     end(&world);
 }
 
@@ -660,6 +693,30 @@ static void a_failing_cpu_function_ends_the_run(void **state)
     end(&world);
 }
 
+static enum corun_status run_again(void *user, uint64_t begin, uint64_t end, unsigned thread)
+{
+    struct problem *problem = user;
+    if (corun_split_run((struct corun_split *)problem->split, NULL) != CORUN_ARGUMENT)
+        return CORUN_FAULT;
+    return on_cpu(user, begin, end, thread);
+}
+
+/* It would wait for itself. */
+static void a_run_inside_a_run_is_refused(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "meet");
+    world.options.no_gpu = true;
+    world.task.cpu = run_again;
+    assert_int_equal(corun_split_create(&world.task, &world.options, &world.split, NULL), CORUN_OK);
+    world.problem.split = world.split;
+    for (unsigned round = 0; round < 2; round++)
+        go(&world);
+    check(&world, 2);
+    end(&world);
+}
+
 static void descriptions_that_cannot_be_are_refused(void **state)
 {
     struct world world;
@@ -821,6 +878,7 @@ int main(void)
         cmocka_unit_test(every_strategy_computes_the_same),
         cmocka_unit_test(cpu_or_gpu_can_be_alone),
         cmocka_unit_test(only_what_a_part_needs_is_moved),
+        cmocka_unit_test(what_was_changed_is_given_back),
         cmocka_unit_test(little_is_moved_whole),
         cmocka_unit_test(results_stay_where_they_were_made),
         cmocka_unit_test(what_is_fetched_is_there),
@@ -840,6 +898,7 @@ int main(void)
         cmocka_unit_test(stale_parts_do_no_harm),
         cmocka_unit_test(a_gpu_without_room_is_left_out),
         cmocka_unit_test(a_failing_cpu_function_ends_the_run),
+        cmocka_unit_test(a_run_inside_a_run_is_refused),
         cmocka_unit_test(descriptions_that_cannot_be_are_refused),
         cmocka_unit_test(repeated_parts_are_restored),
         cmocka_unit_test(who_waits_does_not_spin),

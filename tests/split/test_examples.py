@@ -41,7 +41,7 @@ class Examples(unittest.TestCase):
     def test_cpu_alone(self):
         """One thread, several, and a machine without a GPU, which is told."""
         one = self.run_program("--no-gpu", "--threads=1")
-        self.assertRegex(one, r", 1 threads\n")
+        self.assertRegex(one, r", 1 thread\n")
         several = self.run_program("--no-gpu", "--threads=3")
         self.assertRegex(several, r", 3 threads\n")
         self.assertEqual(self.result(one), self.result(several))

@@ -42,6 +42,38 @@ static void meet_gives_a_small_task_whole(void **state)
     assert_int_equal(first_part_of_meet(50, 0), 31); /* an eighth of the task, the same way */
 }
 
+/* What a GPU gets of 1000 iterations before one of its parts has ended, if parts read bytes or not. 50 occupy it. */
+static uint64_t opening_of_meet(bool reads, double handing)
+{
+    struct corun_split_step step = {.iterations = 125};
+    struct corun_split_view view = {.iterations = 1000,
+                                    .left = 875,
+                                    .granularity = 1,
+                                    .device_count = 2,
+                                    .step_count = 1,
+                                    .steps = &step,
+                                    .parameters = &defaults};
+    struct corun_split_decision decision = {0};
+    step.part[1] = (struct corun_split_part){.begin = 875, .end = 1000, .fed = true, .busy = true};
+    view.usable[0] = view.usable[1] = view.may_race = view.busy[1] = true;
+    view.most[0] = view.queued[1] = 1;
+    view.most[1] = 8;
+    view.full[1] = 50;
+    view.reads = reads;
+    view.handing[1] = handing;
+    corun_split_strategy_find("meet")(&view, &decision);
+    return decision.parts[1];
+}
+
+/* An eighth of the task is all. The line to the GPU would be idle until a part has ended. */
+static void meet_opens_with_more_where_parts_read(void **state)
+{
+    (void)state;
+    assert_int_equal(opening_of_meet(false, 0), 0);
+    assert_in_range(opening_of_meet(true, 0), 1, 125);
+    assert_int_equal(opening_of_meet(true, 1e-5), 0);
+}
+
 /* A GPU has ended 100 of 100000 iterations in 1 ms, and the CPU as many; nothing is under way there. */
 static uint64_t further_part_of_meet(double handing)
 {
@@ -146,8 +178,8 @@ static void meet_gives_no_pieces_that_are_but_moved(void **state)
     assert_int_equal(part_beside_copies(0.9), 3000);
 }
 
-/* The GPU's share of earlier runs. Half of copy_bytes are `again` iterations. */
-static uint64_t learned_part_of_meet(uint64_t again, double handing, double returning)
+/* The GPU's share of earlier runs. Half of copy_bytes are `again` iterations. Of the share, the GPU lacks the `kept` bytes of `lacks` iterations, 1 us each. */
+static uint64_t learned_part_without(uint64_t again, double handing, double returning, double lacks)
 {
     static const double learned[2] = {0.2, 0.8};
     struct corun_split_view view = {.iterations = 1000,
@@ -166,8 +198,16 @@ static uint64_t learned_part_of_meet(uint64_t again, double handing, double retu
     view.expected[1] = 1e-3;
     view.returning[1] = returning;
     view.latency[1] = returning > 0 ? 10e-6 : 0;
+    view.keeps = lacks > 0;
+    view.lacks[1] = lacks;
+    view.moving[1] = 1e-6;
     corun_split_strategy_find("meet")(&view, &decision);
     return decision.parts[1];
+}
+
+static uint64_t learned_part_of_meet(uint64_t again, double handing, double returning)
+{
+    return learned_part_without(again, handing, returning, 0);
 }
 
 /* Results of the first piece go back while others are computed. */
@@ -177,11 +217,13 @@ static void meet_gives_what_was_learned_in_pieces_worth_a_copy(void **state)
     assert_int_equal(learned_part_of_meet(0, 0, 0), 800);    /* not known */
     assert_int_equal(learned_part_of_meet(1000, 0, 0), 800); /* nothing to move */
     assert_int_equal(learned_part_of_meet(200, 0, 0), 200);
-    assert_int_equal(learned_part_of_meet(1, 0, 0), 100);      /* as many as may be under way */
-    assert_int_equal(learned_part_of_meet(1, 20e-6, 0), 400);  /* 20 times what the host needs to enqueue one */
-    assert_int_equal(learned_part_of_meet(1, 0, 1e-9), 800);   /* results are back within a copy's latency */
-    assert_int_equal(learned_part_of_meet(1, 0, 250e-9), 200); /* 200 us beside 1 ms, a copy takes 10 */
-    assert_int_equal(learned_part_of_meet(1, 0, 1e-3), 100);   /* 1 ms beside 800 */
+    assert_int_equal(learned_part_of_meet(1, 0, 0), 100);             /* as many as may be under way */
+    assert_int_equal(learned_part_of_meet(1, 20e-6, 0), 400);         /* 20 times what the host needs to enqueue one */
+    assert_int_equal(learned_part_of_meet(1, 0, 1e-9), 800);          /* results are back within a copy's latency */
+    assert_int_equal(learned_part_of_meet(1, 0, 250e-9), 200);        /* 200 us beside 1 ms, a copy takes 10 */
+    assert_int_equal(learned_part_of_meet(1, 0, 1e-3), 100);          /* 1 ms beside 800 */
+    assert_in_range(learned_part_without(1, 0, 400e-9, 0), 159, 160); /* 320 us beside 1 ms */
+    assert_in_range(learned_part_without(1, 0, 2e-6, 100), 100, 101); /* 1.6 ms beside 1 */
 }
 
 /* Two granules are open, one of which a thread of the CPU has begun. That takes the CPU 3 ms or more, and the GPU 50 us. */
@@ -243,6 +285,70 @@ static void meet_keeps_two_pieces_under_way(void **state)
 {
     (void)state;
     assert_in_range(given_beside_one_piece(1e-6), 1000, 20000);
+}
+
+/*
+ * Parts of 500 iterations take a GPU 200 us each, `copied` of which are copies, and end each 50 us; four of them are under way, which is two waves. There is much left, and
+ * the CPU is slow. copy_bytes are 3000 iterations.
+ */
+static uint64_t given_beside_two_waves(double copied, uint32_t under_way, double handing, bool keeps)
+{
+    enum { STEPS = 12 };
+    struct corun_split_step steps[STEPS] = {0};
+    struct corun_split_view view = {.iterations = 100000,
+                                    .granularity = 1,
+                                    .device_count = 2,
+                                    .threads = 1,
+                                    .now = 550e-6,
+                                    .step_count = STEPS,
+                                    .steps = steps,
+                                    .parameters = &defaults};
+    struct corun_split_decision decision = {0};
+    for (unsigned i = 0; i < STEPS; i++) {
+        bool busy = i >= STEPS - 4;
+        steps[i].iterations = 500;
+        steps[i].start = i < 4 ? 0 : (i - 3) * 50e-6;
+        steps[i].part[1] = (struct corun_split_part){.begin = 99500 - 500u * i,
+                                                     .end = 100000 - 500u * i,
+                                                     .done = busy ? 0 : 500,
+                                                     .seconds = busy ? 0 : 200e-6,
+                                                     .copy_seconds = busy ? 0 : copied,
+                                                     .fed = true,
+                                                     .busy = busy,
+                                                     .ended = busy ? 0 : 200e-6 + i * 50e-6};
+    }
+    for (uint32_t i = under_way; i < 4; i++) /* the CPU has done it */
+        steps[STEPS - 1 - i].part[1] = (struct corun_split_part){0};
+    steps[0].part[0] = (struct corun_split_part){.end = 94000, .done = 50, .seconds = 550e-6, .busy = true};
+    view.usable[0] = view.usable[1] = view.may_race = view.busy[0] = view.busy[1] = true;
+    view.queued[0] = view.most[0] = 1;
+    view.queued[1] = under_way;
+    view.most[1] = 8;
+    view.full[1] = 1000;
+    view.piece[1] = 3000;
+    view.handing[1] = handing;
+    view.keeps = keeps;
+    corun_split_strategy_find("meet")(&view, &decision);
+    return decision.parts[1];
+}
+
+/* Thread blocks may differ, and one that takes longer keeps the room of all its part: two waves need not occupy a GPU. */
+static void meet_fills_a_gpu_while_much_is_left(void **state)
+{
+    (void)state;
+    assert_in_range(given_beside_two_waves(10e-6, 4, 0, false), 500, 1000);
+    assert_int_equal(given_beside_two_waves(150e-6, 4, 0, false), 0); /* mostly moved: the line is at work */
+    assert_int_equal(given_beside_two_waves(10e-6, 4, 0, true),
+                     0); /* `kept` bytes: they would be in the way of what is fetched */
+    assert_int_equal(given_beside_two_waves(10e-6, 4, 1e-6, false), 0);
+}
+
+/* Of each part a quarter is a copy, but a part ends each 50 us, of which the line is at work for 50: half of that may be latency. */
+static void meet_makes_pieces_larger_where_the_line_is_busy(void **state)
+{
+    (void)state;
+    assert_in_range(given_beside_two_waves(10e-6, 1, 0, false), 500, 600);
+    assert_int_equal(given_beside_two_waves(50e-6, 1, 0, false), 1000);
 }
 
 /* 179 granules are open and not begun. The GPU does everything in 19 ms; the CPU's next granule would take 20. */
@@ -458,12 +564,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(meet_gives_a_small_task_whole),
+        cmocka_unit_test(meet_opens_with_more_where_parts_read),
         cmocka_unit_test(meet_gives_no_pieces_that_the_host_is_late_with),
         cmocka_unit_test(meet_gives_no_pieces_that_are_but_moved),
         cmocka_unit_test(meet_gives_what_was_learned_in_pieces_worth_a_copy),
         cmocka_unit_test(meet_gives_a_granule_to_the_faster_side),
         cmocka_unit_test(meet_gives_what_is_left_in_pieces),
         cmocka_unit_test(meet_keeps_two_pieces_under_way),
+        cmocka_unit_test(meet_fills_a_gpu_while_much_is_left),
+        cmocka_unit_test(meet_makes_pieces_larger_where_the_line_is_busy),
         cmocka_unit_test(meet_leaves_everything_to_a_gpu_that_is_sooner),
         cmocka_unit_test(meet_gives_whole_thread_blocks),
         cmocka_unit_test(meet_relieves_a_cpu_that_is_late),

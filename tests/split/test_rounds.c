@@ -204,6 +204,120 @@ static void a_gpu_that_would_be_waited_for_is_left_out(void **state)
     }
 }
 
+/* A strategy that gives the GPU all, and then what was learned, in whole iterations. */
+static void gpu_first(const struct corun_split_view *view, struct corun_split_decision *decision)
+{
+    uint64_t gpu = view->learned ? (uint64_t)(view->learned[1] * (double)view->left + 1 - 1e-6) : view->left;
+    if (view->busy[0] || view->busy[1])
+        return;
+    decision->parts[1] = gpu < view->left ? gpu : view->left;
+    decision->parts[0] = view->left - decision->parts[1];
+    for (unsigned d = 0; d < 2; d++)
+        decision->share[d] = view->learned ? view->learned[d] : d;
+}
+
+static const struct corun_split_result *in_place(struct corun_split *split, uint64_t count)
+{
+    assert_int_equal(corun_split_set_iterations(split, count), CORUN_OK);
+    assert_int_equal(corun_split_run(split, NULL), CORUN_OK);
+    return corun_split_result(split);
+}
+
+static struct corun_split *create_in_place(corun_split_strategy *function, uint64_t granularity, struct speed *speeds)
+{
+    static float data[100000];
+    const struct corun_split_buffer buffer = {.name = "data",
+                                              .data = data,
+                                              .bytes = sizeof data,
+                                              .iteration_bytes = sizeof data[0],
+                                              .access = CORUN_SPLIT_READ_WRITE};
+    const struct corun_split_task task = {
+        .name = "rounds", .iterations = 100000, .granularity = granularity, .buffers = &buffer, .buffer_count = 1};
+    const struct corun_split_rate_table tables[] = {table(&speeds[0]), table(&speeds[1])};
+    const struct corun_split_options options = {.function = function, .rates = tables, .rate_count = 2};
+    struct corun_split *split;
+    assert_int_equal(corun_split_create(&task, &options, &split, NULL), CORUN_OK);
+    return split;
+}
+
+/* The first round leaves the CPU nothing. In the second, which is shorter, the CPU's granule is not rounded off; nor where there are but two granules. */
+static void a_cpu_is_tried_in_rounds_that_change(void **state)
+{
+    struct speed speeds[] = {{0, 1e-8}, {1e-3, 1e-7}};
+    (void)state;
+    struct corun_split *split = create_in_place(gpu_first, 1, speeds);
+    assert_int_equal(in_place(split, 240)->devices[0].iterations, 0);
+    assert_in_range(in_place(split, 224)->devices[0].iterations, 1, 2);
+    in_place(split, 208);
+    assert_int_equal(in_place(split, 192)->devices[0].iterations, 192);
+    corun_split_destroy(split);
+    split = create_in_place(gpu_first, 10, speeds);
+    assert_int_equal(in_place(split, 10)->devices[0].iterations, 0);
+    assert_int_equal(in_place(split, 20)->devices[0].iterations, 10);
+    corun_split_destroy(split);
+}
+
+/* A GPU whose part takes 1 ms is left out of rounds of 24 us, and not of those of 10 ms that follow. */
+static void a_gpu_that_was_left_out_is_tried_in_larger_rounds(void **state)
+{
+    struct speed speeds[] = {{0, 1e-7}, {1e-3, 1e-10}};
+    (void)state;
+    struct corun_split *split = create_in_place(gpu_first, 1, speeds);
+    for (unsigned round = 0; round < 3; round++)
+        in_place(split, 240);
+    for (unsigned round = 0; round < 3; round++)
+        assert_int_equal(in_place(split, 240)->devices[1].iterations, 0);
+    assert_int_equal(in_place(split, 100000)->devices[1].iterations, 0);
+    assert_true(in_place(split, 100000)->devices[1].iterations > 0);
+    corun_split_destroy(split);
+}
+
+/* How many copies of results are on their way at a time, at most. */
+struct watch {
+    const struct corun_split *split;
+    uint32_t most;
+};
+
+static void fed_quarters(const struct corun_split_view *view, struct corun_split_decision *decision)
+{
+    struct watch *watch = *(struct watch *const *)view->user;
+    if (watch->split && watch->split->deliveries[1].count > watch->most)
+        watch->most = watch->split->deliveries[1].count;
+    decision->feed = true;
+    decision->parts[1] = view->left && view->queued[1] < 4 ? view->iterations / 4 : 0;
+    decision->again = decision->parts[1] > 0;
+}
+
+/* Each part moves more than gathers, and ends while the results of the first are on their way: a copy of their own would wait there, and have a latency of its own. */
+static void results_gather_behind_a_copy(void **state)
+{
+    static char data[16 * 4096];
+    struct watch watch = {0}, *place = &watch;
+    struct speed cpu = {0, 1}, gpu = {0, 1};
+    struct corun_split_rate_table tables[] = {table(&cpu), table(&gpu)};
+    const struct corun_split_buffer buffer = {
+        .name = "data", .data = data, .bytes = sizeof data, .iteration_bytes = 4096, .access = CORUN_SPLIT_WRITE};
+    const struct corun_split_task task = {.name = "copies", .iterations = 16, .buffers = &buffer, .buffer_count = 1};
+    struct corun_split_parameters parameters = {
+#define P(name, value, least, most, meaning) .name = value,
+#include "corun/split_parameters.def"
+#undef P
+    };
+    struct corun_split *split;
+    (void)state;
+    parameters.copy_bytes = 4096;
+    tables[1].most = 8;
+    tables[1].back = 9.5;
+    const struct corun_split_options options = {
+        .function = fed_quarters, .strategy_user = &place, .parameters = &parameters, .rates = tables, .rate_count = 2};
+    assert_int_equal(corun_split_create(&task, &options, &split, NULL), CORUN_OK);
+    watch.split = split;
+    assert_int_equal(corun_split_run(split, NULL), CORUN_OK);
+    assert_int_equal(corun_split_result(split)->devices[1].iterations, 16);
+    assert_int_equal(watch.most, 1);
+    corun_split_destroy(split);
+}
+
 static void rounds_may_be_shorter(void **state)
 {
     struct world world;
@@ -323,6 +437,9 @@ int main(void)
         cmocka_unit_test(what_is_kept_and_changed_is_shared_by_rates),
         cmocka_unit_test(a_cpu_that_would_be_waited_for_is_left_out),
         cmocka_unit_test(a_gpu_that_would_be_waited_for_is_left_out),
+        cmocka_unit_test(a_cpu_is_tried_in_rounds_that_change),
+        cmocka_unit_test(a_gpu_that_was_left_out_is_tried_in_larger_rounds),
+        cmocka_unit_test(results_gather_behind_a_copy),
         cmocka_unit_test(rounds_may_be_shorter),
         cmocka_unit_test(a_learned_split_survives_a_failure),
         cmocka_unit_test(what_the_cpu_would_have_done_sooner_is_waste),
