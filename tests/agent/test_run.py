@@ -787,9 +787,11 @@ class Mistakes(InFolder):
     def test_a_group_by_a_path_from_here(self):
         """What is made there can be put back, from wherever; here it cannot be made."""
         done = self.corun("run", "--time", "300ms", "--socket", self.socket, "-b", "mill sleep 9", "--group", "none")
-        self.assertIn(f"no control groups: {os.path.realpath(self.folder)}/none/", done.stdout)
         self.assertEqual(done.stderr, "")
         self.assertFalse(self.journal.exists())
+        if "no hierarchy of control groups has cpuset" in done.stdout:
+            self.skipTest("there are no control groups to begin with")
+        self.assertIn(f"no control groups: {os.path.realpath(self.folder)}/none/", done.stdout)
 
     def test_a_file_in_the_way_stays(self):
         self.socket.write_text("mine", encoding="utf-8")
