@@ -2,6 +2,7 @@
 /* Grids that kernels have launched: their streams, and when a grid is complete. */
 #include "cuda/nested.h"
 
+#include "base/later.h"
 #include "cuda/abi.h"
 #include "cuda/capture.h"
 #include "cuda/checkpoint.h"
@@ -57,11 +58,6 @@ struct nested {
     bool ended; /* its own thread blocks */
     uint64_t end_cycle;
 };
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 static void free_values(struct pointer_map *map)
 {

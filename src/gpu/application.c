@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Applications on the GPU: they arrive, launch one grid after the other, start over, leave, or are stopped. */
 #include "base/kernel_name.h"
+#include "base/later.h"
 #include "base/launch_bounds.h"
 #include "gpu/gpu.h"
 
@@ -283,11 +284,6 @@ enum corun_status application_launch(struct corun_gpu *gpu, uint32_t index, cons
     if (application->state != CORUN_APPLICATION_RUNNING || application->description.grid)
         return CORUN_ARGUMENT;
     return launch_grid(gpu, index, grid, cycle, priority);
-}
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
 }
 
 /* Of the kernel. `last_answer`: the latest one so far. */

@@ -2,6 +2,8 @@
 /* Thread blocks to SMs: in the order of the fill rule and the policy's ranks, as far as allowances and resources go. */
 #include "gpu/gpu.h"
 
+#include "base/later.h"
+
 bool tb_fits(const struct corun_gpu *gpu, uint32_t sm, const struct tb_needs *needs)
 {
     const struct corun_gpu_config *c = &gpu->config;
@@ -19,11 +21,6 @@ static bool allowed(const struct corun_gpu *gpu, uint32_t sm, uint32_t applicati
     if (use->application_tbs[application] >= gpu->allowances->tb_limit[entry] || !power_ready(gpu, sm))
         return false;
     return !gpu->allowances->exclusive[sm] || use->tbs == use->application_tbs[application];
-}
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
 }
 
 static bool has_new_tb(const struct launch *launch)

@@ -5,6 +5,7 @@
 #include "gpu/dram.h"
 
 #include "base/bits.h"
+#include "base/later.h"
 #include "gpu/clock.h"
 
 #include <assert.h>
@@ -74,11 +75,6 @@ struct dram {
     uint64_t bus_busy, burst_count;
     uint64_t burst_ends[BURSTS_KEPT]; /* of the data of the last ones, in turn; later ones have greater ones */
 };
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 static void count_bursts(struct dram *dram)
 {

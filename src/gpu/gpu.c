@@ -13,6 +13,8 @@
  */
 #include "gpu/gpu.h"
 
+#include "base/later.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -309,36 +311,31 @@ static bool limit_reached(struct corun_gpu *gpu)
     return !any_left || all_done;
 }
 
-static uint64_t earliest(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* When the first SM has something to do; not searched for any further than the first one that has at `now`. */
 static uint64_t next_of_sms(const struct corun_gpu *gpu)
 {
     uint64_t next = NEVER;
     for (uint32_t s = 0; s < gpu->config.sms && next > gpu->now; s++)
-        next = earliest(next, sm_next(gpu->sms[s]));
+        next = earlier(next, sm_next(gpu->sms[s]));
     return next;
 }
 
 /* The next cycle after now at which anything can happen: an SM, the memory system, an application, an epoch, the window's end. */
 static uint64_t next_event(const struct corun_gpu *gpu)
 {
-    uint64_t next = earliest(governor_next_epoch(gpu->governor), application_next_moment(gpu));
+    uint64_t next = earlier(governor_next_epoch(gpu->governor), application_next_moment(gpu));
     if (gpu->limits.cycles)
-        next = earliest(next, gpu->limits.cycles);
-    next = earliest(next, next_of_sms(gpu));
+        next = earlier(next, gpu->limits.cycles);
+    next = earlier(next, next_of_sms(gpu));
     if (next <= gpu->now) /* nearly always: the memory system need not be asked */
         return gpu->now;
     if (follower_is_behind(gpu->follower)) {
         (void)follower_memory(gpu->follower); /* SMs know of all replies then */
-        next = earliest(next, next_of_sms(gpu));
+        next = earlier(next, next_of_sms(gpu));
     }
-    next = earliest(next, memory_system_next(follower_memory(gpu->follower)));
-    next = earliest(next, cluster_network_next(gpu->cluster_network));
-    next = earliest(next, gpu->power_next);
+    next = earlier(next, memory_system_next(follower_memory(gpu->follower)));
+    next = earlier(next, cluster_network_next(gpu->cluster_network));
+    next = earlier(next, gpu->power_next);
     return next > gpu->now ? next : gpu->now;
 }
 
@@ -371,11 +368,11 @@ static enum corun_status step(struct corun_gpu *gpu)
             dispatch(gpu);
     }
     uint64_t next_epoch = governor_next_epoch(gpu->governor);
-    uint64_t end = earliest(start + gpu->quantum, next_epoch > start ? next_epoch : start);
+    uint64_t end = earlier(start + gpu->quantum, next_epoch > start ? next_epoch : start);
     if (gpu->limits.cycles)
-        end = earliest(end, gpu->limits.cycles);
+        end = earlier(end, gpu->limits.cycles);
     if (gpu->power_next > start)
-        end = earliest(end, gpu->power_next);
+        end = earlier(end, gpu->power_next);
     if (!run_sms(gpu, end))
         return CORUN_MEMORY;
     if (gpu->tracing)

@@ -8,6 +8,8 @@
  */
 #include "gpu/issue_plain.h"
 
+#include "base/later.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -53,11 +55,6 @@ uint64_t *issue_first_free_pipe(struct sm *sm, const struct scheduler *scheduler
         if (sm->pipe_free[pipe][unit] < sm->pipe_free[pipe][best])
             best = unit;
     return &sm->pipe_free[pipe][best];
-}
-
-static inline uint64_t later(uint64_t left, uint64_t right)
-{
-    return left > right ? left : right;
 }
 
 /* Parts of one instruction that several pipelines run: it is issued part after part, so the last one may be free as much later. */

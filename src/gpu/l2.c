@@ -3,17 +3,13 @@
 #include "gpu/l2.h"
 
 #include "base/bits.h"
+#include "base/later.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NO_MSHR UINT32_MAX
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* ---- creation ---- */
 

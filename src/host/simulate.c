@@ -2,6 +2,8 @@
 /* Time on the simulated host: from event to event, in a fixed order where several fall together. */
 #include "host/simulation.h"
 
+#include "base/later.h"
+
 #include <math.h>
 
 static enum corun_status prepare(struct simulation *simulation)
@@ -27,11 +29,6 @@ static enum corun_status prepare(struct simulation *simulation)
         !contention->runners || !contention->paces)
         return corun_report(simulation->list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory for a simulated host");
     return simulation_start_policy(simulation);
-}
-
-static uint64_t earlier(uint64_t left, uint64_t right)
-{
-    return left < right ? left : right;
 }
 
 static uint64_t next_event(const struct simulation *simulation)

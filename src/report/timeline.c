@@ -5,6 +5,8 @@
  */
 #include "report/timeline_records.h"
 
+#include "base/later.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -296,11 +298,6 @@ static void see_moment(struct timeline *timeline, const struct corun_observation
 }
 
 /* ---- samples ---- */
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 static void count_residents(const struct timeline *timeline, uint64_t cycle, struct application_sample *samples)
 {

@@ -2,6 +2,8 @@
 /* Sees what has ended, in every stream the oldest first, and tells the caller. */
 #include "runtime/state.h"
 
+#include "base/later.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -9,11 +11,6 @@
 bool wait_tell(struct runtime *runtime, const struct runtime_event *event)
 {
     return vector_push(&runtime->seen, *event);
-}
-
-static uint64_t later(uint64_t left, uint64_t right)
-{
-    return left > right ? left : right;
 }
 
 static enum corun_status slice_ended(struct runtime *runtime, uint32_t stream, const struct flight *flight,

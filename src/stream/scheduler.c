@@ -2,12 +2,9 @@
 /* Which task of the streams is next, and what is in flight. */
 #include "stream/scheduler.h"
 
-#include <string.h>
+#include "base/later.h"
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
+#include <string.h>
 
 void stream_scheduler_remove(struct stream_scheduler *scheduler, const struct stream_group *group)
 {
