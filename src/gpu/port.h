@@ -34,8 +34,8 @@ struct kernel_writes {
 struct port {
     struct packet *out, *sent; /* [limit] each: packets of this step, in order of cycle; of the step before */
     uint32_t out_count;
-    bool urgent;               /* one of this step changes what SMs read: an atomic, an access to another SM */
-    uint32_t under_way, limit; /* packets that were not answered, and how many may be */
+    bool urgent;                  /* one of this step changes what SMs read: an atomic, an access to another SM */
+    uint32_t under_way, limit;    /* packets that were not answered, and how many may be */
     struct kernel_writes *writes; /* [kernel slot], as many as `counters` of the SM */
     struct reply_ring *replies, *cluster_replies;
 };

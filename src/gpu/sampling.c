@@ -388,8 +388,7 @@ static void learn(struct corun_gpu *gpu, struct launch *launch, const struct cor
     if (!group->launches) /* caches are cold */
         return;
     struct sampling *sampling = gpu->sampling;
-    struct sample_timing timing = {.cycles = launch->last_cycle - launch->first_cycle,
-                                   .margin = sample->margin_cycles};
+    struct sample_timing timing = {.cycles = launch->last_cycle - launch->first_cycle, .margin = sample->margin_cycles};
     sampling->cycles += timing.cycles;
     sampling->cycles -= sample_group_learn(group, kind, &work, &timing, sampling->settings.error);
 }
