@@ -191,7 +191,7 @@ struct corun_split_view {
     const double *learned; /* split of an earlier run of the same task that has not drifted, per device; NULL if none */
     const struct corun_split_parameters *parameters;
     const void *user; /* of the options: a user's own strategy may keep constants there */
-    /* Of the iterations that `learned` gives a GPU: so many whose bytes of `kept` buffers it had not when the run began, for the program has changed them. */
+    /* Of the iterations that `learned` gives a GPU: so many whose bytes of `kept` buffers it had not when the run began. */
     double lacks[CORUN_SPLIT_MAX_DEVICES];
 };
 

@@ -85,8 +85,19 @@ void find_held(struct corun_split *split)
         split->held[d] = split->keeps && !split->rates ? gpu_held(split->gpus[d - 1], learned_end(split, d)) : 0;
 }
 
+/* A GPU had the `kept` bytes of what it computed in the run before: it has lost most of them since. What it never had is no loss, and moves once. */
+static bool has_lost_most(const struct corun_split *split, uint32_t device)
+{
+    double lost = 0;
+    for (size_t i = 0; i < split->steps.count; i++) { /* of the run before */
+        const struct corun_split_part *part = &split->steps.data[i].part[device];
+        lost += (double)part->done * gpu_lacks(split->gpus[device - 1], part->begin, part->begin + part->done);
+    }
+    return lost > 0 && lost > computed(split, device) / 2;
+}
+
 /*
- * The program has changed most of the `kept` bytes that a GPU had of its share: so many of its iterations are its own as can be moved in until the CPU has done the
+ * The program has changed most of the `kept` bytes that a GPU had: so many of its iterations are its own as can be moved in until the CPU has done the
  * rest. How long bytes take is believed where not much fewer told it.
  */
 void give_back_changed(struct corun_split *split)
@@ -103,7 +114,7 @@ void give_back_changed(struct corun_split *split)
         double in_time = (split->learned[CPU] * all + share) * each + moves->each * held - start;
         in_time = floor(fmax(held, in_time / (moves->each + each)) / granule) * granule;
         if (!(each > 0) || !(moves->each > 0) || !(lacks > share / 2) || FEWER * moves->iterations < lacks ||
-            in_time >= share)
+            in_time >= share || !has_lost_most(split, d))
             continue;
         split->learned[d] = in_time / all;
         split->learned[CPU] += (share - in_time) / all;

@@ -670,6 +670,8 @@ static double imbalance(const struct corun_split_result *result)
 enum corun_status run_task(struct corun_split *split, struct corun_diagnostics *diagnostics)
 {
     struct corun_split_result *result = &split->result;
+    find_held(split);
+    give_back_changed(split); /* looks at the run before */
     ranges_clear(&split->left);
     split->steps.count = 0;
     memset(split->accounts, 0, sizeof split->accounts);
@@ -680,8 +682,6 @@ enum corun_status run_task(struct corun_split *split, struct corun_diagnostics *
     memset(split->fetches, 0, sizeof split->fetches);
     for (uint32_t d = 0; d < split->device_count; d++)
         split->fetched_at[d] = fmax(0, split->fetched_at[d] - result->seconds);
-    find_held(split);
-    give_back_changed(split);
     memset(split->patient_until, 0, sizeof split->patient_until);
     split->progress.count = 0;
     split->left_to_cpu = 0;

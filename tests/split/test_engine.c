@@ -250,6 +250,31 @@ static void what_was_changed_is_given_back(void **state)
     end(&world);
 }
 
+/* A share may grow beyond what the GPU has: these bytes move once, and nothing is to be given back for them. */
+static void what_was_never_there_is_not_given_back(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "static");
+    world.parameters.cpu_share = 0.9;
+    go(&world);
+    struct corun_split *split = world.split;
+    assert_true(gpu_lacks(split->gpus[0], COUNT / 5, COUNT) > 0.5);
+    split->knows = true;
+    split->learned[0] = 0.2;
+    split->learned[1] = 0.8;
+    split->cpu_each = 1e-6;
+    split->moves[1] = (struct moves){.each = 3e-6, .iterations = COUNT};
+    split->latency[1] = split->setup[1] = 0;
+    give_back_changed(split);
+    assert_true(split->learned[1] == 0.8);
+    corun_split_changed(split, 1, 0, (size_t)COUNT * 4);
+    give_back_changed(split);
+    assert_true(split->learned[1] < 0.8);
+    split->knows = false;
+    end(&world);
+}
+
 static void hundredth(void *user, uint64_t begin, uint64_t end_, size_t *offset, size_t *bytes)
 {
     (void)user;
@@ -879,6 +904,7 @@ int main(void)
         cmocka_unit_test(cpu_or_gpu_can_be_alone),
         cmocka_unit_test(only_what_a_part_needs_is_moved),
         cmocka_unit_test(what_was_changed_is_given_back),
+        cmocka_unit_test(what_was_never_there_is_not_given_back),
         cmocka_unit_test(little_is_moved_whole),
         cmocka_unit_test(results_stay_where_they_were_made),
         cmocka_unit_test(what_is_fetched_is_there),
