@@ -88,12 +88,17 @@ void find_held(struct corun_split *split)
 /* A GPU had the `kept` bytes of what it computed in the run before: it has lost most of them since. What it never had is no loss, and moves once. */
 static bool has_lost_most(const struct corun_split *split, uint32_t device)
 {
-    double lost = 0;
-    for (size_t i = 0; i < split->steps.count; i++) { /* of the run before */
+    double lost = 0, all = 0;
+    for (size_t i = 0; i < split->steps.count; i++) { /* of the run before, which may have had more iterations */
         const struct corun_split_part *part = &split->steps.data[i].part[device];
-        lost += (double)part->done * gpu_lacks(split->gpus[device - 1], part->begin, part->begin + part->done);
+        uint64_t end = part->begin + part->done;
+        end = end < split->result.iterations ? end : split->result.iterations;
+        if (part->begin >= end)
+            continue;
+        all += (double)(end - part->begin);
+        lost += (double)(end - part->begin) * gpu_lacks(split->gpus[device - 1], part->begin, end);
     }
-    return lost > 0 && lost > computed(split, device) / 2;
+    return lost > all / 2;
 }
 
 /*

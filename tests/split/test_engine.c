@@ -23,6 +23,7 @@ struct problem {
     float weights[16];
     float *x, *y;
     const struct corun_split *split;
+    uint64_t asked; /* the end of the farthest range whose bytes were asked for */
 };
 
 struct world {
@@ -218,6 +219,17 @@ static void only_what_a_part_needs_is_moved(void **state)
     end(&world);
 }
 
+/* A fifth for the CPU, whose iterations take 1 us, and 3 us to move. */
+static void pretend_learned(struct corun_split *split)
+{
+    split->knows = true;
+    split->learned[0] = 0.2;
+    split->learned[1] = 0.8;
+    split->cpu_each = 1e-6;
+    split->moves[1] = (struct moves){.each = 3e-6, .iterations = COUNT};
+    split->latency[1] = split->setup[1] = 0;
+}
+
 /* The program has changed all of what the GPU had: a share that was learned with it there is no more than what is moved in until the CPU has done the rest. */
 static void what_was_changed_is_given_back(void **state)
 {
@@ -230,12 +242,7 @@ static void what_was_changed_is_given_back(void **state)
     assert_true(gpu_lacks(split->gpus[0], COUNT / 2, COUNT) == 0);
     corun_split_changed(split, 1, COUNT * 3, COUNT);
     assert_true(gpu_lacks(split->gpus[0], COUNT / 2, COUNT) == 0.5);
-    split->knows = true;
-    split->learned[0] = 0.2;
-    split->learned[1] = 0.8;
-    split->cpu_each = 1e-6;
-    split->moves[1] = (struct moves){.each = 3e-6, .iterations = COUNT};
-    split->latency[1] = split->setup[1] = 0;
+    pretend_learned(split);
     give_back_changed(split);
     assert_true(split->learned[1] == 0.8 && split->lacks[1] > 0 && split->lacks[1] < 0.4 * COUNT);
     corun_split_changed(split, 1, 0, (size_t)COUNT * 4);
@@ -260,17 +267,44 @@ static void what_was_never_there_is_not_given_back(void **state)
     go(&world);
     struct corun_split *split = world.split;
     assert_true(gpu_lacks(split->gpus[0], COUNT / 5, COUNT) > 0.5);
-    split->knows = true;
-    split->learned[0] = 0.2;
-    split->learned[1] = 0.8;
-    split->cpu_each = 1e-6;
-    split->moves[1] = (struct moves){.each = 3e-6, .iterations = COUNT};
-    split->latency[1] = split->setup[1] = 0;
+    pretend_learned(split);
     give_back_changed(split);
     assert_true(split->learned[1] == 0.8);
     corun_split_changed(split, 1, 0, (size_t)COUNT * 4);
     give_back_changed(split);
     assert_true(split->learned[1] < 0.8);
+    split->knows = false;
+    end(&world);
+}
+
+/* Four bytes an iteration, and how far anybody has asked. */
+static void watched(void *user, uint64_t begin, uint64_t end_, size_t *offset, size_t *bytes)
+{
+    struct problem *problem = user;
+    problem->asked = end_ > problem->asked ? end_ : problem->asked;
+    *offset = begin * 4;
+    *bytes = (end_ - begin) * 4;
+}
+
+/* A run of fewer iterations than the one before: nobody asks for bytes of those that are no more. */
+static void what_is_no_more_is_not_asked_for(void **state)
+{
+    struct world world;
+    (void)state;
+    prepare(&world, "static");
+    world.parameters.cpu_share = 0.25;
+    world.buffers[1].iteration_bytes = 0;
+    world.buffers[1].range = watched;
+    go(&world);
+    struct corun_split *split = world.split;
+    assert_int_equal(world.problem.asked, COUNT);
+    assert_int_equal(corun_split_set_iterations(split, COUNT / 2), CORUN_OK);
+    pretend_learned(split);
+    corun_split_changed(split, 1, 0, (size_t)COUNT * 4);
+    world.problem.asked = 0;
+    give_back_changed(split);
+    assert_true(split->learned[1] < 0.8);
+    assert_int_equal(world.problem.asked, COUNT / 2);
     split->knows = false;
     end(&world);
 }
@@ -905,6 +939,7 @@ int main(void)
         cmocka_unit_test(only_what_a_part_needs_is_moved),
         cmocka_unit_test(what_was_changed_is_given_back),
         cmocka_unit_test(what_was_never_there_is_not_given_back),
+        cmocka_unit_test(what_is_no_more_is_not_asked_for),
         cmocka_unit_test(little_is_moved_whole),
         cmocka_unit_test(results_stay_where_they_were_made),
         cmocka_unit_test(what_is_fetched_is_there),
