@@ -23,6 +23,10 @@
 
 #include "cuda_runtime_api.h"
 
+#if defined(__cplusplus) && __cplusplus >= 201103L
+#include <utility> /* as the toolkit's header: std::swap, std::move, lists of initial values */
+#endif
+
 #ifdef __CUDACC__
 #define CORUN_HOST_FUNCTION static inline __attribute__((host))
 extern "C" {

@@ -251,7 +251,7 @@ CORUN_DEVICE_FUNCTION int __ffs(int x)
 }
 CORUN_DEVICE_FUNCTION unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned int selector)
 {
-    return __nvvm_prmt(x, y, selector);
+    return __nvvm_prmt(x, y, selector & 0x7777); /* unlike prmt, it knows no sign */
 }
 CORUN_DEVICE_FUNCTION unsigned int __brev(unsigned int x)
 {

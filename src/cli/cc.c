@@ -196,6 +196,78 @@ static void add_common(const struct cc_options *cc, struct words *words, const c
     add(words, cc->headers);
 }
 
+static enum corun_status cannot_be(struct cc_options *cc, const char *path, const char *what)
+{
+    return corun_report(cc->command.list, CORUN_FILE, (struct corun_place){path, 0, 0}, "cannot be %s: %s", what,
+                        strerror(errno));
+}
+
+/* All of a text, with a zero behind it, which the caller frees. NULL: it cannot be read. */
+static char *read_text(const char *path, size_t *length)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *in = fopen(path, "re");
+    ssize_t got = in ? getdelim(&text, &bytes, 0, in) : -1;
+    if (in)
+        fclose(in);
+    if (got >= 0) {
+        *length = (size_t)got;
+        return text;
+    }
+    free(text);
+    return NULL;
+}
+
+/*
+ * clang 14 knows a rotation in `x << (n & 63) | x >> (-n & 63)`, leaves the masks out, since a rotation goes round, and
+ * makes of it for 64 bits (and before sm_35 for 32)
+ *     shl.b64 %lhs, x, n;  sub.u32 %amt2, 64, n;  shr.b64 %rhs, x, %amt2;
+ * whose shifts do not go round: they give 0 for an n of 64 and more. Writes a text in which n is masked first.
+ */
+static void write_masked(const char *text, FILE *out)
+{
+    char lines[256], left[4], value[64], number[64], same[64], sign;
+    int bits, width;
+    while (*text) {
+        size_t line = strcspn(text, "\n");
+        size_t next = text[line] ? strcspn(text + line + 1, "\n") : 0;
+        snprintf(lines, sizeof lines, "%.*s", (int)(line + 1 + next), text);
+        if (sscanf(lines, " %3[shlr].b%d %%lhs, %63[^,], %63[^;]; sub.%c32 %%amt2, %d, %63[^;];", left, &bits, value,
+                   number, &sign, &width, same) == 7 &&
+            bits == width && *number == '%' && !strcmp(number, same)) {
+            fprintf(out, "\tand.b32 \t%%amt2, %s, %d;\n\t%s.b%d \t%%lhs, %s, %%amt2;\n\tsub.%c32 \t%%amt2, %d, %%amt2;",
+                    number, bits - 1, left, bits, value, sign, bits);
+            line += 1 + next;
+        } else {
+            fwrite(text, 1, line, out);
+        }
+        text += line;
+        if (*text)
+            fputc(*text++, out);
+    }
+}
+
+static enum corun_status mask_rotations(struct cc_options *cc, const char *ptx)
+{
+    size_t length = 0;
+    if (access(ptx, F_OK)) /* what the user says may be that nothing is written */
+        return CORUN_OK;
+    char *text = read_text(ptx, &length);
+    enum corun_status status = text ? CORUN_OK : cannot_be(cc, ptx, "read");
+    if (text && strstr(text, "%amt2")) {
+        FILE *out = fopen(ptx, "we");
+        if (out)
+            write_masked(text, out);
+        bool good = out && !ferror(out);
+        if (out)
+            good = !fclose(out) && good;
+        status = good ? CORUN_OK : cannot_be(cc, ptx, "written");
+    }
+    free(text);
+    return status;
+}
+
 /* As nvcc does, multiplications and additions are fused; the version is the lowest that has the operations with .sync. */
 static enum corun_status make_ptx(struct cc_options *cc, const char *source, const char *ptx)
 {
@@ -205,28 +277,17 @@ static enum corun_status make_ptx(struct cc_options *cc, const char *source, con
                                      "-Xclang", "+ptx63", "-Xclang", "-mlink-builtin-bitcode", "-Xclang", cc->math,
                                      NULL});
     add_all(&words, (const char *const[]){"-o", ptx, source, NULL});
-    return perform(cc, &words, source);
-}
-
-static enum corun_status cannot_be(struct cc_options *cc, const char *path, const char *what)
-{
-    return corun_report(cc->command.list, CORUN_FILE, (struct corun_place){path, 0, 0}, "cannot be %s: %s", what,
-                        strerror(errno));
+    enum corun_status status = perform(cc, &words, source);
+    return status == CORUN_OK ? mask_rotations(cc, ptx) : status;
 }
 
 static enum corun_status make_fat_binary(struct cc_options *cc, const char *ptx, const char *binary)
 {
-    char *text = NULL;
-    size_t bytes = 0, made_bytes = 0;
-    FILE *in = fopen(ptx, "re");
-    ssize_t got = in ? getdelim(&text, &bytes, 0, in) : -1;
-    if (in)
-        fclose(in);
-    if (got < 0) {
-        free(text);
+    size_t length = 0, made_bytes = 0;
+    char *text = read_text(ptx, &length);
+    if (!text)
         return cannot_be(cc, ptx, "read");
-    }
-    void *made = fat_binary_make(text, (size_t)got, (uint32_t)strtoul(cc->architecture + 3, NULL, 10), &made_bytes);
+    void *made = fat_binary_make(text, length, (uint32_t)strtoul(cc->architecture + 3, NULL, 10), &made_bytes);
     free(text);
     if (!made)
         return CORUN_MEMORY;

@@ -84,33 +84,63 @@ bool barrier_ends_kernel(const struct corun_warp *warp, uint32_t pc)
             (op->kind == OPERATION_RETURN && pc - kernel->first_operation < kernel->operation_count));
 }
 
-/* Do lanes at `pc` run from there to the end of the kernel, with nothing between that waits for others or chooses a way? */
-static bool runs_to_end(const struct corun_warp *warp, uint32_t pc)
+enum { MOST_WAYS = 64 }; /* that are looked at */
+
+/* Where the ways begin that lead on from a place, each once. */
+struct ways {
+    uint32_t begin[MOST_WAYS];
+    uint32_t count;
+    bool end; /* one of them comes to the end of the kernel */
+};
+
+/* False: too many. */
+static bool add_way(struct ways *ways, uint32_t pc)
 {
-    for (;;) {
-        const struct operation *op = &warp->code[pc];
-        if (barrier_ends_kernel(warp, pc))
+    for (uint32_t i = 0; i < ways->count; i++)
+        if (ways->begin[i] == pc)
             return true;
+    if (ways->count == MOST_WAYS)
+        return false;
+    ways->begin[ways->count++] = pc;
+    return true;
+}
+
+/* Follows one to the end of the kernel or where it goes on as another one. False: on it something waits for others, or is not looked at. */
+static bool follow(const struct corun_warp *warp, struct ways *ways, uint32_t pc)
+{
+    for (;; pc++) {
+        const struct operation *op = &warp->code[pc];
+        if (barrier_ends_kernel(warp, pc)) {
+            ways->end = true;
+            return true;
+        }
         switch ((enum operation_kind)op->kind) {
         case OPERATION_LANES:
         case OPERATION_LOAD:
         case OPERATION_STORE:
         case OPERATION_ATOMIC:
         case OPERATION_SPECIAL_REGISTER:
-            pc++;
+        case OPERATION_EXIT: /* of some */
             break;
         case OPERATION_BRANCH:
-            if (op->guard != NO_PREDICATE || op->target <= pc)
-                return false;
-            pc = op->target;
-            break;
+            return add_way(ways, op->target) && (op->guard == NO_PREDICATE || add_way(ways, pc + 1));
         default:
             return false;
         }
     }
 }
 
-/* A path beside the top that can run and has more to do than to end, one that only has to run to the end with `ends`; UINT32_MAX: there is none. */
+/* Do lanes at `pc` run to the end of the kernel, whichever ways they take, with nothing between that waits for others? */
+static bool runs_to_end(const struct corun_warp *warp, uint32_t pc)
+{
+    struct ways ways = {.count = 0};
+    bool known = add_way(&ways, pc);
+    for (uint32_t i = 0; i < ways.count && known; i++)
+        known = follow(warp, &ways, ways.begin[i]);
+    return known && ways.end;
+}
+
+/* A path beside the top that can run and has more to do than to end, with `ends` one that meets nobody before that; UINT32_MAX: there is none. */
 static uint32_t find_path(const struct corun_warp *warp, bool ends)
 {
     const struct simt_stack *stack = &warp->stack;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Basic blocks and edges of a function, and the immediate post-dominators by iteration over the blocks. */
+/* Basic blocks and edges of a function, the immediate post-dominators by iteration over the blocks, and where threads meet behind a branch. */
 #include "ptx/control_flow.h"
 
 #include "base/bits.h"
+#include "ptx/matrix.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -128,8 +129,11 @@ static void walk(struct post_dominators *state, uint32_t start)
     }
 }
 
-/* Blocks of a loop without end reach nothing: the last one of each is taken to leave, so that paths in it meet too. */
-static void number_nodes(struct post_dominators *state)
+/*
+ * Blocks of a loop without end reach nothing: the last one of each is taken to leave, so that paths in it meet too. If blocks are `preferred`, the last one
+ * of these.
+ */
+static void number_nodes(struct post_dominators *state, const uint64_t *preferred)
 {
     for (uint32_t i = 0; i < state->count; i++)
         for (uint32_t k = 0; k < state->blocks[i].successor_count; k++)
@@ -138,6 +142,12 @@ static void number_nodes(struct post_dominators *state)
     for (uint32_t i = state->count; i-- > 0;)
         if (bits_test(state->leaves, i) && !state->number[i])
             walk(state, i);
+    for (uint32_t i = preferred ? state->count : 0; i-- > 0;) {
+        if (!state->number[i] && bits_test(preferred, i)) {
+            bits_set(state->leaves, i);
+            walk(state, i);
+        }
+    }
     for (uint32_t i = state->count; i-- > 0;) {
         if (!state->number[i]) {
             bits_set(state->leaves, i);
@@ -175,7 +185,8 @@ static bool improve(struct post_dominators *state, uint32_t node)
     return true;
 }
 
-static bool find_post_dominators(struct ptx_block *blocks, uint32_t count)
+/* With `preferred` blocks to leave a loop from, those of them that do are looked at as if they did not: where all successors meet. */
+static bool find_post_dominators(struct ptx_block *blocks, uint32_t count, const uint64_t *preferred)
 {
     size_t nodes = (size_t)count + 1;
     uint32_t *room = calloc(nodes * 5, sizeof *room);
@@ -184,7 +195,7 @@ static bool find_post_dominators(struct ptx_block *blocks, uint32_t count)
     if (ok) {
         struct post_dominators state = {
             blocks, count, room, room + nodes, room + 2 * nodes, room + 3 * nodes, room + 4 * nodes, leaves, 0};
-        number_nodes(&state);
+        number_nodes(&state, preferred);
         memset(state.dominator, 0xff, nodes * sizeof *state.dominator);
         state.dominator[count] = count;
         bool changed;
@@ -193,11 +204,208 @@ static bool find_post_dominators(struct ptx_block *blocks, uint32_t count)
             for (uint32_t i = state.numbered - 1; i-- > 0;) /* from the end towards the entry */
                 changed |= improve(&state, state.order[i]);
         } while (changed);
-        for (uint32_t i = 0; i < count; i++)
-            blocks[i].post_dominator = state.dominator[i] == count ? PTX_EXIT : state.dominator[i];
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t found = state.dominator[i];
+            if (preferred && found == count && blocks[i].successors[0] != PTX_EXIT) {
+                found = blocks[i].successors[0];
+                for (uint32_t k = 1; k < blocks[i].successor_count; k++)
+                    found = intersect(&state, found, blocks[i].successors[k]);
+            }
+            blocks[i].post_dominator = found == count ? PTX_EXIT : found;
+        }
     }
     free(room);
     free(leaves);
+    return ok;
+}
+
+/* The threads of a warp come to such an instruction together, or the result depends on which of them do. */
+static bool acts_together(const struct ptx_instruction *instruction)
+{
+    switch (instruction->opcode) {
+    case PTX_OP_BAR_SYNC:
+    case PTX_OP_BAR_ARRIVE:
+    case PTX_OP_BAR_RED:
+    case PTX_OP_BARRIER_SYNC:
+    case PTX_OP_BARRIER_ARRIVE:
+    case PTX_OP_BARRIER_RED:
+    case PTX_OP_BARRIER_CLUSTER_ARRIVE:
+    case PTX_OP_BARRIER_CLUSTER_WAIT:
+    case PTX_OP_BAR_WARP_SYNC:
+    case PTX_OP_SHFL:
+    case PTX_OP_VOTE:
+    case PTX_OP_ACTIVEMASK:
+    case PTX_OP_MATCH_ANY_SYNC:
+    case PTX_OP_MATCH_ALL_SYNC:
+    case PTX_OP_REDUX_SYNC:
+    case PTX_OP_ELECT_SYNC:
+        return true;
+    default:
+        return ptx_is_of_matrices(instruction->opcode);
+    }
+}
+
+enum {
+    MOST_CALLS = 8,
+    MOST_LOOKED_AT = 4096
+}; /* calls within each other, and instructions of them all, that are looked at for a call */
+
+/* Such an instruction, or a call of a function in which there is one. */
+static bool leads_together(const struct ptx_instruction *instruction, uint32_t depth, uint32_t *left)
+{
+    const struct ptx_function *called = instruction->opcode == PTX_OP_CALL ? instruction->call->function : NULL;
+    if (!called)
+        return acts_together(instruction);
+    for (uint32_t i = 0; i < called->instruction_count && depth < MOST_CALLS && *left; i++) {
+        --*left;
+        if (leads_together(&called->instructions[i], depth + 1, left))
+            return true;
+    }
+    return false;
+}
+
+/* Blocks that have such an instruction are `together`, and `acting` are also those from which a way leads to one. */
+static void mark_acting(const struct ptx_function *function, struct ptx_block *blocks, uint32_t count,
+                        uint64_t *together, uint64_t *acting, uint32_t *stack)
+{
+    uint32_t depth = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        bool found = false;
+        for (uint32_t k = blocks[i].first; k < blocks[i].end && !found; k++) {
+            uint32_t left = MOST_LOOKED_AT;
+            found = leads_together(&function->instructions[k], 0, &left);
+        }
+        if (found) {
+            bits_set(together, i);
+            bits_set(acting, i);
+            stack[depth++] = i;
+        }
+    }
+    while (depth) {
+        const struct ptx_block *block = &blocks[stack[--depth]];
+        for (uint32_t k = 0; k < block->predecessor_count; k++) {
+            if (bits_test(acting, block->predecessors[k]))
+                continue;
+            bits_set(acting, block->predecessors[k]);
+            stack[depth++] = block->predecessors[k];
+        }
+    }
+}
+
+static uint32_t count_acting(const struct ptx_block *block, const uint64_t *acting)
+{
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < block->successor_count; k++)
+        count += block->successors[k] != PTX_EXIT && bits_test(acting, block->successors[k]);
+    return count;
+}
+
+/* The same blocks without the edges to where nobody acts together any more. Where there is no other edge, the function ends. */
+static bool copy_acting(const struct ptx_block *blocks, uint32_t count, const uint64_t *acting, struct arena *arena,
+                        struct ptx_block *copies)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct ptx_block *block = &blocks[i];
+        struct ptx_block *copy = &copies[i];
+        uint32_t *successors = ARENA_ARRAY(arena, uint32_t, block->successor_count + 1);
+        if (!successors)
+            return false;
+        copy->successors = successors;
+        for (uint32_t k = 0; k < block->successor_count && bits_test(acting, i); k++)
+            if (block->successors[k] != PTX_EXIT && bits_test(acting, block->successors[k]))
+                successors[copy->successor_count++] = block->successors[k];
+        if (!copy->successor_count)
+            successors[copy->successor_count++] = PTX_EXIT;
+    }
+    return add_predecessors(arena, copies, count);
+}
+
+/* What is known of a function while places to meet are looked for. */
+struct meetings {
+    struct ptx_block *blocks, *copies; /* copies: as copy_acting() makes them */
+    uint32_t count;
+    uint64_t *together, *acting;
+    uint32_t *stack;
+    uint32_t *visited; /* per block: 1 + the branch from which it was come to last */
+};
+
+/* Do all ways meet only where nobody acts together any more? */
+static bool meets_late(const struct meetings *meetings, uint32_t block)
+{
+    uint32_t place = meetings->blocks[block].post_dominator;
+    return bits_test(meetings->acting, block) && (place == PTX_EXIT || !bits_test(meetings->acting, place));
+}
+
+static bool parts_acting(const struct meetings *meetings, uint32_t block)
+{
+    return meets_late(meetings, block) && count_acting(&meetings->blocks[block], meetings->acting) > 1;
+}
+
+/* The place of a branch, and those of the branches on the ways there. */
+static void set_places(const struct meetings *meetings, uint32_t from)
+{
+    uint32_t depth = 0, place = meetings->copies[from].post_dominator;
+    meetings->stack[depth++] = from;
+    meetings->visited[from] = from + 1;
+    while (depth) {
+        uint32_t block = meetings->stack[--depth];
+        const struct ptx_block *copy = &meetings->copies[block];
+        if (meets_late(meetings, block) && copy->post_dominator != PTX_EXIT)
+            meetings->blocks[block].meets = copy->post_dominator;
+        for (uint32_t k = 0; k < copy->successor_count; k++) {
+            uint32_t to = copy->successors[k];
+            if (to == PTX_EXIT || to == place || meetings->visited[to] == from + 1)
+                continue;
+            meetings->visited[to] = from + 1;
+            meetings->stack[depth++] = to;
+        }
+    }
+}
+
+static bool set_all_places(struct meetings *meetings, struct arena *arena)
+{
+    bool wanted = false;
+    for (uint32_t i = 0; i < meetings->count; i++)
+        wanted |= parts_acting(meetings, i);
+    if (!wanted)
+        return true;
+    meetings->copies = ARENA_ARRAY(arena, struct ptx_block, meetings->count);
+    if (!meetings->copies ||
+        !copy_acting(meetings->blocks, meetings->count, meetings->acting, arena, meetings->copies) ||
+        !find_post_dominators(meetings->copies, meetings->count, meetings->together))
+        return false;
+    for (uint32_t i = 0; i < meetings->count; i++)
+        if (parts_acting(meetings, i) && meetings->copies[i].post_dominator != PTX_EXIT)
+            set_places(meetings, i);
+    return true;
+}
+
+/*
+ * `if (a) { if (b) return; … } __syncthreads();`: the branch for a has no post-dominator but the end, since some threads return; the others meet before
+ * the barrier all the same. So where threads have something to do together on both sides, and the post-dominator lies behind all of that, they
+ * meet where all ways meet that do not leave the part of the function in which threads act together. On these ways that holds for every branch: at
+ * the one for b, those that go on wait behind it for those that leave, and then run up to where the others wait.
+ */
+static bool find_meetings(const struct ptx_function *function, struct ptx_block *blocks, uint32_t count,
+                          struct arena *arena)
+{
+    struct meetings meetings = {.blocks = blocks,
+                                .count = count,
+                                .together = calloc(BIT_WORDS(count), sizeof(uint64_t)),
+                                .acting = calloc(BIT_WORDS(count), sizeof(uint64_t)),
+                                .stack = calloc(count, sizeof(uint32_t)),
+                                .visited = calloc(count, sizeof(uint32_t))};
+    bool ok = meetings.together && meetings.acting && meetings.stack && meetings.visited;
+    for (uint32_t i = 0; i < count; i++)
+        blocks[i].meets = blocks[i].post_dominator;
+    if (ok) {
+        mark_acting(function, blocks, count, meetings.together, meetings.acting, meetings.stack);
+        ok = set_all_places(&meetings, arena);
+    }
+    free(meetings.together);
+    free(meetings.acting);
+    free(meetings.stack);
+    free(meetings.visited);
     return ok;
 }
 
@@ -234,11 +442,14 @@ enum corun_status ptx_control_flow_create(const struct ptx_function *function, s
     for (uint32_t i = 0; i < count; i++)
         if (!connect(function, flow, &blocks[i], i + 1, arena))
             return CORUN_MEMORY;
-    return add_predecessors(arena, blocks, count) && find_post_dominators(blocks, count) ? CORUN_OK : CORUN_MEMORY;
+    return add_predecessors(arena, blocks, count) && find_post_dominators(blocks, count, NULL) &&
+                   find_meetings(function, blocks, count, arena)
+               ? CORUN_OK
+               : CORUN_MEMORY;
 }
 
 uint32_t ptx_control_flow_reconverge(const struct ptx_control_flow *flow, uint32_t instruction)
 {
-    uint32_t block = flow->blocks[flow->block_of[instruction]].post_dominator;
+    uint32_t block = flow->blocks[flow->block_of[instruction]].meets;
     return block == PTX_EXIT ? PTX_EXIT : flow->blocks[block].first;
 }

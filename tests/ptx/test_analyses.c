@@ -101,6 +101,39 @@ static void branches_meet_at_the_post_dominator(void **state)
     finish(&a);
 }
 
+/* A branch around one that some do not come back from. */
+#define ENDING(way) \
+    ENTRY("@%p1 bra JOIN;\n@%p2 bra GOES_ON;\n" way \
+          "GOES_ON: mov.u32 %r1, 1;\nJOIN: mov.u32 %r2, 2;\nbar.sync 0;\n@%p3 bra END;\n@%p4 exit;\nEND: ret;\n")
+
+static void branches_meet_before_a_barrier_though_some_end(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {ENDING("ret;\n"), ENDING("exit;\n"), ENDING("trap;\n"),
+                                        ENDING("LOOP: bra LOOP;\n"), ENDING("mov.u32 %r1, 3;\nbra END;\n")};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct analysed a = analyse(texts[i]);
+        uint32_t barrier = a.flow.block_of[at_label(&a, "JOIN")];
+        assert_int_equal(ptx_control_flow_reconverge(&a.flow, 0), at_label(&a, "JOIN"));
+        assert_int_not_equal(a.flow.blocks[0].post_dominator, barrier);
+        /* Those that go on behind the inner branch wait for those that leave; behind the barrier there is nothing to do together. */
+        assert_int_equal(ptx_control_flow_reconverge(&a.flow, 1), at_label(&a, "GOES_ON"));
+        assert_int_equal(a.flow.blocks[barrier].meets, a.flow.blocks[barrier].post_dominator);
+        finish(&a);
+    }
+    /* A loop whose threads leave it for where nobody acts together any more. */
+    struct analysed loop = analyse(
+        ENTRY("LOOP: @%p1 bra ODD;\n@%p2 bra END;\nJOIN: bar.sync 0;\nadd.u32 %r1, %r1, 1;\n@%p3 bra LOOP;\nbra END;\n"
+              "ODD: @%p4 bra END;\nmov.u32 %r2, 2;\nbra JOIN;\nEND: ret;\n"));
+    assert_int_equal(ptx_control_flow_reconverge(&loop.flow, 0), at_label(&loop, "JOIN"));
+    assert_int_equal(loop.flow.blocks[0].post_dominator, loop.flow.block_of[at_label(&loop, "END")]);
+    finish(&loop);
+    /* Without anything that is done together, the end is where threads meet. */
+    struct analysed a = analyse(ENTRY("@%p1 bra JOIN;\n@%p2 exit;\nJOIN: mov.u32 %r2, 2;\n"));
+    assert_int_equal(ptx_control_flow_reconverge(&a.flow, 0), PTX_EXIT);
+    finish(&a);
+}
+
 static void endless_loops_have_meeting_points_too(void **state)
 {
     (void)state;
@@ -465,6 +498,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_of_what_was_not_written),
         cmocka_unit_test(branches_meet_at_the_post_dominator),
+        cmocka_unit_test(branches_meet_before_a_barrier_though_some_end),
         cmocka_unit_test(endless_loops_have_meeting_points_too),
         cmocka_unit_test(values_in_loops_keep_their_slots),
         cmocka_unit_test(a_guarded_write_does_not_end_the_old_value),

@@ -197,6 +197,28 @@ static void endings_before_acts_of_a_warp(void **state)
     }
 }
 
+/* Threads that end between a branch and the barrier at which its ways meet: at line 7. Where nobody ends between them, it is a worker. */
+static void ends_before_meetings(void **state)
+{
+    (void)state;
+    static const char *const ends[] = {"@%q ret;", "@%q exit;", "mov.u32 %t, 0;"};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        char text[512];
+        int length = snprintf(text, sizeof text,
+                              HEAD ".entry k() { .reg .u32 %%t; .reg .pred %%p, %%q; mov.u32 %%t, %%tid.x;\n"
+                                   "setp.eq.u32 %%p, %%t, 40;\nsetp.gt.u32 %%q, %%t, 50;\n@%%p bra M;\n%s\n"
+                                   "add.u32 %%t, %%t, 1;\nM: bar.sync 0;\nret; }\n",
+                              ends[i]);
+        struct rewrite_case item = rewrite_case_create(workers_module, text, (size_t)length);
+        if (i < 2)
+            expect_refusal(&item, "k", 7,
+                           "threads may end between this branch and the barrier before which its ways meet");
+        else
+            assert_null(rewrite_case_kernel(&item, "k")->refusal);
+        rewrite_case_destroy(&item);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +227,7 @@ int main(void)
         cmocka_unit_test(kernels_beside_one_of_any_barrier),
         cmocka_unit_test(arrivals_that_nobody_waits_for),
         cmocka_unit_test(endings_before_acts_of_a_warp),
+        cmocka_unit_test(ends_before_meetings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

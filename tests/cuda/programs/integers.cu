@@ -132,7 +132,7 @@ template <typename F> static u32 lane_sum(u32 x, u32 y, int width, bool is_signe
     F(__funnelshift_lc(x, y, z), funnel(x, y, z < 32 ? z : 32, true)) \
     F(__funnelshift_r(x, y, z), funnel(x, y, z & 31, false)) \
     F(__funnelshift_rc(x, y, z), funnel(x, y, z < 32 ? z : 32, false)) \
-    F(__byte_perm(x, y, z & 0x7777), permuted(x, y, z)) \
+    F(__byte_perm(x, y, z), permuted(x, y, z)) \
     F(__fns(x, y & 31, (int)(z & 15)), nth_one(x, y & 31, (int)(z & 15))) \
     F(__fns(x, y & 31, -(int)(z & 15)), nth_one(x, y & 31, -(int)(z & 15)))
 #define PRODUCTS(F) \
