@@ -12,7 +12,9 @@ enum {
     MULTIPROCESSORS = 16,
     THREADS_PER_MULTIPROCESSOR = 39,
     MAJOR = 75,
-    MINOR = 76
+    MINOR = 76,
+    SHARED_BYTES_PER_MULTIPROCESSOR = 81,
+    REGISTERS_PER_MULTIPROCESSOR = 82
 }; /* attributes of a device */
 
 static const enum driver_entry needed[] = {
@@ -98,7 +100,7 @@ void runtime_drop_context(struct runtime *runtime)
 static enum corun_status find_device(struct runtime *runtime, struct corun_diagnostics *list)
 {
     struct runtime_info *info = &runtime->info;
-    int sms = 0, threads = 0, clock = 0, major = 0, minor = 0;
+    int sms = 0, threads = 0, clock = 0, major = 0, minor = 0, shared = 0, registers = 0;
     snprintf(info->device, sizeof info->device, "GPU %u", runtime->options.device);
     if (runtime->options.device >= runtime->driver.count)
         return corun_report(list, CORUN_ARGUMENT, CORUN_NOWHERE, "there is no device %u: the driver has %u",
@@ -111,9 +113,13 @@ static enum corun_status find_device(struct runtime *runtime, struct corun_diagn
         !CALL(runtime, device_attribute(&major, MAJOR, runtime->device)) ||
         !CALL(runtime, device_attribute(&minor, MINOR, runtime->device)))
         return runtime_fault(runtime, list, "the device");
+    (void)RESULT(runtime, device_attribute(&shared, SHARED_BYTES_PER_MULTIPROCESSOR, runtime->device));
+    (void)RESULT(runtime, device_attribute(&registers, REGISTERS_PER_MULTIPROCESSOR, runtime->device));
     info->sms = (uint32_t)sms;
     info->capability = (uint32_t)(10 * major + minor);
     info->threads_per_sm = (uint32_t)threads;
+    info->shared_bytes_per_sm = (uint32_t)shared;
+    info->registers_per_sm = (uint32_t)registers;
     info->clock_khz = (uint32_t)clock;
     info->simulated = runtime->driver.simulated;
     return CORUN_OK;

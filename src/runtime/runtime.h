@@ -76,8 +76,9 @@ struct runtime_info {
     char device[128];
     uint32_t sms;
     uint32_t threads_per_sm;
-    uint32_t capability; /* compute capability, as 90 */
-    uint32_t clock_khz;  /* of the SMs */
+    uint32_t registers_per_sm, shared_bytes_per_sm; /* 0: the driver does not say */
+    uint32_t capability;                            /* compute capability, as 90 */
+    uint32_t clock_khz;                             /* of the SMs */
     uint64_t memory_bytes;
     uint32_t own_sms; /* that the favoured streams, or those apart, have got; 0: they are everybody's */
     bool simulated;   /* times are simulated times */
@@ -102,6 +103,8 @@ struct runtime_launch {
     uint64_t tbs; /* thread blocks of its grid */
     uint32_t grid[3], block[3], shared_bytes;
     uint32_t tbs_per_sm; /* that fit an SM, by the driver; 0: it does not say. Of workers, where there are any */
+    uint32_t tb_registers,
+        tb_shared_bytes; /* that one of them takes of an SM, as the driver allocates; 0: it does not say */
     const char
         *refusal;     /* NULL: it can be sliced, or run by workers; else why not, and all of it is launched at once */
     bool noncoherent; /* its workers must not be there before the launch before is complete */

@@ -50,7 +50,7 @@ struct workload_launch {
     bool noncoherent, ranges;
     char *keeps; /* as in struct runtime_launch */
     uint64_t tbs;
-    uint32_t tbs_per_sm;
+    uint32_t tbs_per_sm, tb_registers, tb_shared_bytes;
 };
 
 struct workload {

@@ -358,6 +358,21 @@ void workload_free(struct workload *workload)
     free(workload->trespass);
 }
 
+enum { STATIC_SHARED_BYTES = 1, REGISTERS_OF_THREAD = 4 }; /* attributes of a function */
+
+/* What a thread block takes of an SM: registers by warps of 256, shared memory by 128 bytes (CUDA's occupancy calculator). */
+static void find_needs(struct runtime *runtime, struct workload_launch *launch, void *function)
+{
+    int registers = 0, shared = 0;
+    const uint32_t *block = launch->command->block, warps = (block[0] * block[1] * block[2] + 31) / 32;
+    if (!runtime->driver.function_attribute ||
+        runtime->driver.function_attribute(&registers, REGISTERS_OF_THREAD, function) ||
+        runtime->driver.function_attribute(&shared, STATIC_SHARED_BYTES, function))
+        return;
+    launch->tb_registers = warps * (((uint32_t)registers * 32 + 255) / 256 * 256);
+    launch->tb_shared_bytes = ((uint32_t)shared + launch->command->shared_bytes + 127) / 128 * 128;
+}
+
 static void find_occupancy(struct runtime *runtime, struct workload *workload, const struct image *image)
 {
     for (uint32_t i = 0; runtime->driver.occupancy && i < workload->commands->launch_count; i++) {
@@ -365,8 +380,10 @@ static void find_occupancy(struct runtime *runtime, struct workload *workload, c
         enum image_form form = runtime->options.workers && !workload->launches[i].refusal ? IMAGE_WORKERS : IMAGE_PLAIN;
         void **functions = image->functions[form];
         int tbs = 0;
-        if (command && functions &&
-            !runtime->driver.occupancy(&tbs, functions[i],
+        if (!command || !functions)
+            continue;
+        find_needs(runtime, &workload->launches[i], functions[i]);
+        if (!runtime->driver.occupancy(&tbs, functions[i],
                                        (int)(command->block[0] * command->block[1] * command->block[2]),
                                        command->shared_bytes))
             workload->launches[i].tbs_per_sm = (uint32_t)tbs;
@@ -431,6 +448,8 @@ void runtime_launch_at(const struct runtime *runtime, uint32_t workload, uint32_
                                       .tbs = launch->tbs,
                                       .shared_bytes = launch->command->shared_bytes,
                                       .tbs_per_sm = launch->tbs_per_sm,
+                                      .tb_registers = launch->tb_registers,
+                                      .tb_shared_bytes = launch->tb_shared_bytes,
                                       .refusal = launch->refusal,
                                       .noncoherent = launch->noncoherent,
                                       .ranges = launch->ranges,

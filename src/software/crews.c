@@ -2,8 +2,9 @@
 /*
  * Crews: how many workers a launch gets, when it begins and when it may have more.
  *
- * Nobody can say on which SM a worker will land. Those that land where nothing is owed leave at once. So a crew has a worker for each place
- * that is owed, and one for each place where others have left room.
+ * Nobody can say on which SM a worker will land. Those that land where nothing is owed leave at once. A GPU goes round its SMs with the thread blocks of a
+ * launch, so a crew has a worker for each place that is owed, and on every other SM with room as many as that takes rounds. Each time that a crew has
+ * not found its places for all that, later ones of its application have twice as many for an SM.
  */
 #include "software/state.h"
 
@@ -28,6 +29,9 @@ static uint32_t free_stream(const struct software *software, const struct applic
     return UINT32_MAX;
 }
 
+/* Twice the workers on an SM for each time that a crew has missed its places, so often: then for every place of any SM. */
+#define MOST_SCATTERED 5u
+
 /* After so long a worker that was given is taken to have landed. */
 #define LANDING_NANOSECONDS 20000u
 
@@ -42,18 +46,45 @@ static uint32_t places_of(const struct kind *kind)
     return kind->about.tbs_per_sm ? kind->about.tbs_per_sm : 1;
 }
 
-/* How many workers of a kind would find room on an SM beside those of other applications. */
-static uint32_t room_beside(const struct software *software, uint32_t place, const struct application *a,
-                            const struct kind *kind)
+/* What an SM has, what is taken of it, or what a thread block takes. */
+struct needs {
+    uint64_t threads, registers, shared_bytes, tbs;
+};
+
+static struct needs needs_of(const struct kind *kind)
 {
-    uint64_t room = places_of(kind);
+    const uint32_t *block = kind->about.block;
+    return (struct needs){.threads = (block[0] * block[1] * block[2] + 31u) / 32 * 32,
+                          .registers = kind->about.tb_registers,
+                          .shared_bytes = kind->about.tb_shared_bytes,
+                          .tbs = 1};
+}
+
+/* How many more of what takes `one` fit, where of `all` so much is taken. */
+static uint32_t fit(uint64_t all, uint64_t taken, uint64_t one, uint32_t most)
+{
+    uint64_t free = all > taken ? all - taken : 0;
+    return one && all && free / one < most ? (uint32_t)(free / one) : most;
+}
+
+/* How many workers of a kind find room on an SM beside those that a look has found there; of its own application's, if these stay. */
+static uint32_t room_on(const struct software *software, uint32_t place, const struct application *a,
+                        const struct kind *kind, bool beside_resident)
+{
+    struct needs taken = {0}, one = needs_of(kind);
     for (uint32_t i = 0; i < software->count; i++) {
         const struct application *other = &software->applications[i];
-        uint32_t most = places_of(kind_at(other, other->head)), there = share_of(software, place, i)->resident;
-        if (other != a && there)
-            room -= least((uint32_t)room, (uint32_t)(((uint64_t)there * places_of(kind) + most - 1) / most));
+        const struct needs needs = needs_of(kind_at(other, other->head));
+        uint64_t there = other == a && !beside_resident ? 0 : share_of(software, place, i)->resident;
+        taken.threads += there * needs.threads;
+        taken.registers += there * needs.registers;
+        taken.shared_bytes += there * needs.shared_bytes;
+        taken.tbs += there;
     }
-    return (uint32_t)room;
+    uint32_t room = fit(software->threads_per_sm, taken.threads, one.threads, places_of(kind));
+    room = fit(software->registers_per_sm, taken.registers, one.registers, room);
+    room = fit(software->shared_bytes_per_sm, taken.shared_bytes, one.shared_bytes, room);
+    return fit(MOST_TBS_PER_SM, taken.tbs, 1, room);
 }
 
 struct want {
@@ -61,29 +92,41 @@ struct want {
     uint64_t stray; /* places where they would land and leave */
 };
 
+/* Workers that an SM owes. Of a first crew nobody is there; where they come when others have gone, they are on their way. */
+static uint32_t owed_on(const struct software *software, uint32_t place, const struct application *a,
+                        const struct kind *kind, uint32_t most, bool beside_resident)
+{
+    const struct share *share = share_of(software, place, a->index);
+    uint32_t limit = least(least(share->given, places_of(kind)), most), there = beside_resident ? share->resident : 0;
+    return limit <= there || (beside_resident && share->after && share->covered) ? 0 : limit - there;
+}
+
+/* `most`: no SM is to have more. */
 static struct want wanted(const struct software *software, const struct application *a, const struct kind *kind,
-                          bool beside_resident)
+                          uint32_t most, bool beside_resident)
 {
     struct want want = {0};
+    uint32_t rounds = 0;
     for (uint32_t place = 0; place < software->places; place++) {
-        const struct share *share = share_of(software, place, a->index);
-        uint32_t limit = least(share->given, places_of(kind)), there = beside_resident ? share->resident : 0;
-        if (beside_resident && share->after && share->covered)
-            continue; /* they come when others have gone */
-        if (limit > there)
-            want.owed += limit - there;
-        else if (!limit)
-            want.stray += room_beside(software, place, a, kind);
+        uint32_t owed = owed_on(software, place, a, kind, most, beside_resident);
+        want.owed += owed;
+        rounds = owed > rounds ? owed : rounds;
+    }
+    rounds = least(rounds << a->scattered, places_of(kind));
+    for (uint32_t place = 0; place < software->places; place++) {
+        uint32_t owed = owed_on(software, place, a, kind, most, beside_resident);
+        uint32_t land = least(room_on(software, place, a, kind, beside_resident), rounds);
+        want.stray += land > owed ? land - owed : 0;
     }
     return want;
 }
 
-/* No more than there are draws left. */
-static uint32_t size_of(struct want want, uint32_t draws)
+/* No more than there are draws left, unless those have not been enough. */
+static uint32_t size_of(const struct application *a, struct want want, uint32_t draws)
 {
     if (!want.owed || !draws)
         return 0;
-    uint64_t workers = (want.owed < draws ? want.owed : draws) + want.stray;
+    uint64_t workers = (want.owed < draws || a->scattered ? want.owed : draws) + want.stray;
     return workers < INT32_MAX ? (uint32_t)workers : INT32_MAX;
 }
 
@@ -109,6 +152,12 @@ static uint32_t most_per_sm(const struct software *software, const struct applic
     return most < places ? most : 0;
 }
 
+static uint32_t bound_per_sm(const struct software *software, const struct application *a, const struct kind *kind)
+{
+    uint32_t most = most_per_sm(software, a, kind);
+    return most ? most : UINT32_MAX;
+}
+
 bool crew_is_owed(const struct software *software, const struct application *a)
 {
     bool owed = false;
@@ -120,7 +169,21 @@ bool crew_is_owed(const struct software *software, const struct application *a)
 uint32_t crew_size(const struct software *software, const struct application *a, uint64_t n)
 {
     const struct kind *kind = kind_at(a, n);
-    return size_of(wanted(software, a, kind, false), kind->draws);
+    struct want want = wanted(software, a, kind, bound_per_sm(software, a, kind), false);
+    return kind->draws ? size_of(a, want, UINT32_MAX) : 0; /* whoever finds nothing to draw leaves */
+}
+
+void crews_look_for_scattered(const struct software *software, struct application *a)
+{
+    const struct kind *kind = kind_at(a, a->head);
+    uint32_t most = bound_per_sm(software, a, kind);
+    if (!order_at(a, a->head)->workers)
+        return;
+    bool missed = false;
+    for (uint32_t place = 0; place < software->places; place++)
+        missed |= share_of(software, place, a->index)->covered && owed_on(software, place, a, kind, most, true) != 0;
+    if (missed && a->scattered < MOST_SCATTERED)
+        a->scattered++;
 }
 
 static const struct job_of_run *job_of(const struct application *a, uint64_t n)
@@ -258,7 +321,9 @@ enum corun_status crews_grow(struct software *software, struct application *a)
     if (kind->about.refusal || order->sealed || !order->in_flight || order->next >= order->total ||
         any_on_the_way(software, order))
         return CORUN_OK;
-    uint32_t workers = size_of(wanted(software, a, kind, true), order->total - order->next);
+    crews_look_for_scattered(software, a);
+    uint32_t workers =
+        size_of(a, wanted(software, a, kind, bound_per_sm(software, a, kind), true), order->total - order->next);
     uint32_t stream = free_stream(software, a);
     return workers && stream != UINT32_MAX ? give(software, a, a->head, workers, stream) : CORUN_OK;
 }

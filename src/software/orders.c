@@ -141,12 +141,14 @@ bool orders_can_give(const struct software *software, struct application *a)
     return launch >= first && launch < end && (n == a->head || can_follow(software, a, n - 1));
 }
 
-/* The first crews have gone, all of them, and the order is not complete: nothing was owed for a while. */
+/* The first crews have gone, all of them, and the order is not complete: nothing was owed for a while, or they have not found it. */
 static void give_again(const struct software *software, struct application *a)
 {
     for (uint64_t n = a->head; n < a->given; n++)
         if (order_at(a, n)->in_flight || order_at(a, n)->complete || order_at(a, n)->ended_ns >= software->look_began)
             return;
+    if (a->head < a->given)
+        crews_look_for_scattered(software, a);
     for (uint64_t n = a->head; n < a->given; n++)
         order_at(a, n)->sealed = false;
     a->given = a->head;

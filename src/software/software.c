@@ -120,6 +120,8 @@ static enum corun_status open_runtime(struct software *software, uint32_t count,
     software->info.own_sms = apart ? 0 : info.own_sms;
     software->info.apart_sms = apart ? info.own_sms : 0;
     software->threads_per_sm = info.threads_per_sm;
+    software->registers_per_sm = info.registers_per_sm;
+    software->shared_bytes_per_sm = info.shared_bytes_per_sm;
     status =
         runtime_make_table(software->runtime, queues_offset(software, count), count * returned_bytes(software), list);
     return status == CORUN_OK ? time_look(software, list) : status;

@@ -108,6 +108,7 @@ struct application {
     void **left;            /* [buffers] of the first run, with `keep` */
     uint32_t ahead;         /* how many launches are given beyond the first */
     uint32_t requests;      /* that have come */
+    uint32_t scattered;     /* how often crews have not found places that were owed, for what is given since */
     uint64_t tbs_in_flight; /* by grants */
     uint64_t crews, workers, whole, slices, launches, returned;
     const char *refusal;
@@ -143,7 +144,7 @@ struct software {
     bool drops;                /* its policy may drop thread blocks: workers can leave in the middle of one */
     struct share *shares;      /* [place * count + application] */
     uint32_t *resident_before; /* [place * count + application]: what a look finds changed */
-    uint32_t threads_per_sm;
+    uint32_t threads_per_sm, registers_per_sm, shared_bytes_per_sm; /* the last two may be 0: not known */
     uint16_t *limit_rows; /* [application * places + place]: what is written */
     uint64_t begin_ns;    /* of the runtime's time */
     uint64_t now;
@@ -270,6 +271,8 @@ bool crew_is_soon_to_run_once(const struct software *software, struct applicatio
 uint32_t crew_size(const struct software *software, const struct application *a, uint64_t n);
 /* Is it owed a place anywhere? */
 bool crew_is_owed(const struct software *software, const struct application *a);
+/* The crews of the order at the head have landed, if places are owed in front of which they have been given: did they miss those? */
+void crews_look_for_scattered(const struct software *software, struct application *a);
 /* Launches further workers where places are owed and nobody is on the way. */
 enum corun_status crews_grow(struct software *software, struct application *a);
 enum corun_status crew_give(struct software *software, struct application *a, uint64_t n, uint32_t workers);

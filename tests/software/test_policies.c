@@ -60,6 +60,28 @@ static void few_thread_blocks_are_spread(void **state)
     stage_end(&stage);
 }
 
+/*
+ * Thread blocks of the first application take the shared memory of their SMs, and leave room for others all the same. Workers of the second one that land
+ * there leave; one finds the SM that is its own each time.
+ */
+static void one_finds_its_own_sm(void **state)
+{
+    (void)state;
+    double parameters[64] = {3, 1};
+    struct stage stage = stage_begin();
+    stage_add(&stage, 60, 20000, 1);
+    stage_add(&stage, 1, 2000, 2);
+    stage.hands[0]->launches[0].shared_bytes = 40000;
+    stage.options.policy = corun_policy_find("fixed");
+    stage.options.parameters = parameters;
+    stage.options.check = false;
+    stage_run(&stage, &(struct software_limits){.window_ns = 2000000});
+    print_message("1 thread block on %.3f SMs of 1\n", mean_sms(&stage, 1, 100000, 2000000));
+    assert_true(mean_sms(&stage, 0, 300000, 2000000) > 2.9);
+    assert_true(mean_sms(&stage, 1, 300000, 2000000) > 0.8);
+    stage_end(&stage);
+}
+
 static void even_follows_arrivals(void **state)
 {
     (void)state;
@@ -268,11 +290,17 @@ static void chaos_mixed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fixed_split),           cmocka_unit_test(few_thread_blocks_are_spread),
-        cmocka_unit_test(even_follows_arrivals), cmocka_unit_test(smqos_meets_a_goal),
-        cmocka_unit_test(pace_meets_a_goal),     cmocka_unit_test(spart_qos_meets_a_goal_by_draining),
-        cmocka_unit_test(static_baselines),      cmocka_unit_test(power_is_refused),
-        cmocka_unit_test(chaos_apart),           cmocka_unit_test(chaos_mixed),
+        cmocka_unit_test(fixed_split),
+        cmocka_unit_test(few_thread_blocks_are_spread),
+        cmocka_unit_test(one_finds_its_own_sm),
+        cmocka_unit_test(even_follows_arrivals),
+        cmocka_unit_test(smqos_meets_a_goal),
+        cmocka_unit_test(pace_meets_a_goal),
+        cmocka_unit_test(spart_qos_meets_a_goal_by_draining),
+        cmocka_unit_test(static_baselines),
+        cmocka_unit_test(power_is_refused),
+        cmocka_unit_test(chaos_apart),
+        cmocka_unit_test(chaos_mixed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
