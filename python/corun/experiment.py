@@ -11,6 +11,7 @@ import re
 
 from . import experiment_metrics as em
 from . import experiment_predictions, experiment_queues
+from .results import join_applications, split_applications
 
 
 class ExperimentError(Exception):
@@ -492,7 +493,7 @@ class Evaluation:
             result = self.results.result(row["key"])
             self.models.add(result.get("model_version"))
             self.complete[part.name][False].add(row["key"])
-            self.outcomes[part.name].append(Outcome(row["gpu"], row["applications"].split(" "), options.get(row["key"], {}), result))
+            self.outcomes[part.name].append(Outcome(row["gpu"], split_applications(row["applications"]), options.get(row["key"], {}), result))
 
     def _rows(self, part):
         """The cases of the results file that belong to the part, in the part's own words: what is in the file is known by its
@@ -506,7 +507,7 @@ class Evaluation:
         for key, (gpu, policy, applications, isolated) in zip(keys, part.cases):
             if key in rows:
                 row = rows[key].copy()
-                row["gpu"], row["policy"], row["applications"], row["isolated"] = gpu, policy, " ".join(applications), isolated
+                row["gpu"], row["policy"], row["applications"], row["isolated"] = gpu, policy, join_applications(applications), isolated
                 found.append(row)
         return found
 
@@ -526,7 +527,7 @@ class Evaluation:
                 return None
             rows = {}
             for row in self._rows(part):
-                rows[(row["gpu"], row["policy"], tuple(row["applications"].split(" ")), bool(row["isolated"]))] = row
+                rows[(row["gpu"], row["policy"], tuple(split_applications(row["applications"])), bool(row["isolated"]))] = row
             applications = {}
             for row in self.results.applications(campaign=part.campaign, isolated=None):
                 applications.setdefault(row["key"], []).append((row["thread_instructions"], row["cycles"], row["runs"]))

@@ -27,6 +27,10 @@ _FORMER_COUNTERS = {"context_bytes_out": "saved_bytes", "context_bytes_in": "res
 _FORMER_PARAMETERS = {"context_warp_bytes": "saved_warp_bytes", "context_tb_bytes": "saved_tb_bytes",
                       "context_interval": "save_interval", "context_packets": "save_packets"}
 
+# A word of the column `applications`: one in quotes, or, as all were once, whatever stands between two blanks.
+_APPLICATION = re.compile(r"(?:^|(?<= ))(?:'(?:[^']|'\\'')*'(?= |$)|[^ ]+)")
+_PLAIN = re.compile(r"[-0-9:@A-Za-z+,./_%=\u0080-\U0010ffff]+")
+
 _CASES = [("key", "O"), ("gpu", "O"), ("policy", "O"), ("applications", "O"), ("cycles", "i8"), ("seed", "i8"),
           ("isolated", "?"), ("status", "O"), ("message", "O"), ("ended", "O"), ("wall_seconds", "f8"), ("stp", "f8"),
           ("antt", "f8"), ("fairness", "f8"), ("energy_joules", "f8"), ("dram_utilisation", "f8"), ("icnt_utilisation", "f8")]
@@ -227,8 +231,16 @@ def _array(rows: Sequence[Any], columns: List[Tuple[str, str]]) -> NDArray[Any]:
 
 
 def split_applications(text: str) -> List[str]:
-    """The applications of a case (the column `applications`) one by one, as on the command line."""
-    return text.split(" ")
+    """The applications of a case (the column `applications`) one by one, without the quotes that some have there."""
+    if "'" not in text:
+        return text.split(" ")
+    words = _APPLICATION.findall(text)
+    return [word[1:-1].replace("'\\''", "'") if word[:1] == "'" == word[-1:] else word for word in words]
+
+
+def join_applications(applications: Sequence[str]) -> str:
+    """The column `applications` for these."""
+    return " ".join(word if _PLAIN.fullmatch(word) else "'" + word.replace("'", "'\\''") + "'" for word in applications)
 
 
 def goals_of(text: str) -> List[str]:

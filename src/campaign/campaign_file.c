@@ -10,7 +10,7 @@
 #include "campaign/sample.h"
 #include "case/policy_probe.h"
 #include "case/specification.h"
-#include "workload/capture_format.h"
+#include "workload/workload.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -81,11 +81,9 @@ static enum corun_status add_sizes(struct parser *parser, struct text_list *name
     for (size_t i = 0; i < names->items.count && parser->size; i++) {
         const char *text = names->items.data[i].text;
         size_t length = specify_workload_length(text);
-        size_t ending = strlen(CAPTURE_ENDING);
-        if (memchr(text, '@', length) ||
-            (length > ending && !memcmp(text + length - ending, CAPTURE_ENDING, ending))) /* has no sizes */
-            continue;
         char *name = arena_copy_text(parser->campaign->arena, text, length);
+        if (name && !workload_lacks_size(name))
+            continue;
         const char *whole = name ? format(parser, name, "@", parser->size) : NULL;
         names->items.data[i].text = whole ? format(parser, whole, text + length, "") : NULL;
         if (!names->items.data[i].text)

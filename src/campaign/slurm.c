@@ -11,6 +11,7 @@
 #include "campaign/process.h"
 #include "campaign/selection.h"
 #include "campaign/store.h"
+#include "campaign/words.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -38,19 +39,6 @@ static enum corun_status out_of_memory(struct submission *submission)
     return CORUN_MEMORY;
 }
 
-/* 'as a shell takes it' */
-static void write_quoted(FILE *file, const char *text)
-{
-    putc('\'', file);
-    for (; *text; text++) {
-        if (*text == '\'')
-            fputs("'\\''", file);
-        else
-            putc(*text, file);
-    }
-    putc('\'', file);
-}
-
 /* A file in the folder of this submission. */
 static FILE *create(struct submission *submission, const char *name, const char **path)
 {
@@ -74,13 +62,13 @@ static enum corun_status close_file(struct submission *submission, FILE *file, c
 static void write_beginning(const struct submission *submission, FILE *file)
 {
     fputs("#!/bin/sh\n# Written by corun campaign --slurm\ncd ", file);
-    write_quoted(file, submission->directory);
+    words_put_quoted(submission->directory, file);
     fputs(" || exit 1\nfolder=", file);
-    write_quoted(file, submission->folder);
+    words_put_quoted(submission->folder, file);
     fputs("\nexport CORUN_DATA=", file);
-    write_quoted(file, submission->request->data_directory);
+    words_put_quoted(submission->request->data_directory, file);
     fputs("\ncorun() {\n    ", file);
-    write_quoted(file, submission->request->program);
+    words_put_quoted(submission->request->program, file);
     fputs(" \"$@\"\n}\n", file);
 }
 
@@ -102,14 +90,14 @@ static enum corun_status write_task(struct submission *submission)
             "trap 'kill -TERM $runner; wait $runner; again 1' USR1\n",
             MOST_RETURNS_TO_THE_QUEUE);
     /* not through the function: $! is to be the process itself */
-    write_quoted(file, submission->request->program);
+    words_put_quoted(submission->request->program, file);
     fprintf(file,
             " campaign \"$folder/campaign.yaml\" --only \"$folder/cases\" --shard \"$task/%u\" \\\n"
             "    --results \"$folder/task-$task.db\" --jobs \"${SLURM_CPUS_PER_TASK:-1}\" --quiet",
             submission->submitted->tasks);
     for (const char *const *option = submission->request->task_options; option && *option; option++) {
         putc(' ', file);
-        write_quoted(file, *option);
+        words_put_quoted(*option, file);
     }
     fputs(" &\nrunner=$!\nwait $runner\nstatus=$?\n[ $status -eq 0 ] || again $status\n", file);
     return close_file(submission, file, path);
@@ -124,7 +112,7 @@ static enum corun_status write_merge(struct submission *submission)
         return CORUN_FILE;
     write_beginning(submission, file);
     fputs("set -- \"$folder\"/task-*.db\n[ -e \"$1\" ] || exit 0\ncorun merge --results ", file);
-    write_quoted(file, submission->results);
+    words_put_quoted(submission->results, file);
     fputs(" \"$@\" && rm -f \"$folder\"/task-*.db \"$folder\"/task-*.db-wal \"$folder\"/task-*.db-shm\n", file);
     return close_file(submission, file, path);
 }

@@ -5,6 +5,7 @@
 #include "campaign/campaign_file.h"
 #include "campaign/commands.h"
 #include "campaign/rows.h"
+#include "campaign/words.h"
 #include "report/json.h"
 
 #include <errno.h>
@@ -536,14 +537,14 @@ enum corun_status store_campaign(struct store *store, const struct corun_campaig
     return status;
 }
 
-/* The applications of a case in one text, as the command line would have them. */
+/* The applications of a case in one text, as a command line has them. */
 static char *join(const struct corun_campaign_case *item)
 {
     char *text = NULL;
     size_t bytes = 0;
     FILE *stream = open_memstream(&text, &bytes);
-    for (uint32_t i = 0; stream && i < item->application_count; i++)
-        fprintf(stream, "%s%s", i ? " " : "", item->applications[i]);
+    if (stream)
+        words_put_all(item->applications, item->application_count, stream);
     if (stream && fclose(stream) == 0)
         return text;
     free(text);

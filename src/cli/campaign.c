@@ -3,6 +3,7 @@
 #include "cli/command.h"
 
 #include "campaign/campaign_file.h"
+#include "campaign/words.h"
 #include "case/specification.h"
 #include "corun/campaign.h"
 #include "corun/workload.h"
@@ -162,15 +163,22 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
     return 0;
 }
 
-/* As the command is written; a shell would want quotes around some words. */
+static void list_word(const char *before, const char *word)
+{
+    fputs(before, stdout);
+    words_put(word, stdout);
+}
+
 static void list_command(const struct corun_campaign_case *item)
 {
     fputs(item->command, stdout);
-    for (uint32_t i = 0; i < item->option_count; i++)
-        printf(" --%s%s%s", item->options[i].name, item->options[i].value ? "=" : "",
-               item->options[i].value ? item->options[i].value : "");
-    for (uint32_t a = 0; a < item->application_count; a++)
-        printf(" %s", item->applications[a]);
+    for (uint32_t i = 0; i < item->option_count; i++) {
+        printf(" --%s", item->options[i].name);
+        if (item->options[i].value)
+            list_word("=", item->options[i].value);
+    }
+    putchar(' ');
+    words_put_all(item->applications, item->application_count, stdout);
     putchar('\n');
 }
 
@@ -182,10 +190,11 @@ static void list_cases(const struct corun_campaign *campaign)
             list_command(item);
             continue;
         }
-        printf("--gpu %s --policy %s --cycles %" PRIu64 " --seed %" PRIu64, item->gpu, item->policy, item->cycles,
-               item->seed);
-        for (uint32_t a = 0; a < item->application_count; a++)
-            printf(" %s", item->applications[a]);
+        list_word("--gpu ", item->gpu);
+        list_word(" --policy ", item->policy);
+        printf(" --cycles %" PRIu64 " --seed %" PRIu64, item->cycles, item->seed);
+        putchar(' ');
+        words_put_all(item->applications, item->application_count, stdout);
         putchar('\n');
     }
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define CONFIG_MOST_BYTES (UINT64_C(1) << 24)
+#define LETTERS_AND_DIGITS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" /* in every locale */
 
 enum { KEY_OUTPUT = 'o', KEY_NAME = 'n', KEY_BASE = 'b', KEY_QUIET = 'q' };
 
@@ -35,6 +36,13 @@ struct config_options {
     bool quiet;
 };
 
+/* As whoever reads the description wants it. */
+static bool is_gpu_name(const char *name, size_t bytes)
+{
+    size_t length = strspn(name, LETTERS_AND_DIGITS "-_.+");
+    return length > 0 && length < bytes && !name[length];
+}
+
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
     struct config_options *config = state->input;
@@ -43,8 +51,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
         config->output.path = value;
         break;
     case KEY_NAME:
-        if (!*value || strlen(value) >= sizeof config->name)
-            argp_error(state, "a name has 1 to %zu bytes", sizeof config->name - 1);
+        if (!is_gpu_name(value, sizeof config->name))
+            argp_error(state, "a name has 1 to %zu letters, digits, or one of - _ . +", sizeof config->name - 1);
         memcpy(config->name, value, strlen(value) + 1);
         break;
     case KEY_BASE:
@@ -81,7 +89,7 @@ static void name_of(const char *path, char *name, size_t bytes)
     }
     size_t length = 0;
     for (; begin < end && length + 1 < bytes; begin++)
-        name[length++] = isalnum((unsigned char)*begin) ? (char)tolower((unsigned char)*begin) : '-';
+        name[length++] = strchr(LETTERS_AND_DIGITS, *begin) ? (char)tolower((unsigned char)*begin) : '-';
     name[length] = 0;
 }
 

@@ -63,7 +63,7 @@ static const struct argp_option options[] = {
      "kernels are known from a run on the simulated GPU, or from some thread blocks without timing and the driver's "
      "times, with --driver or --native [counters; with --native sample]",
      2},
-    {"balanced-pairs", KEY_BALANCED, NULL, 0, "the same, each pair only in the ratio in which slices end together", 3},
+    {"balanced-pairs", KEY_BALANCED, NULL, 0, "as --pairs, each pair only in the ratio in which slices end together", 3},
     {"json", KEY_JSON, "FILE", 0, "write the results as JSON; - is standard output, in place of the tables", 3},
     {"timeline", KEY_TIMELINE, "FILE", 0, "write the slices as a trace that ui.perfetto.dev opens", 3},
     {"quiet", KEY_QUIET, NULL, 0, "no tables and no progress line", 3},

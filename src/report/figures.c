@@ -53,6 +53,11 @@ double figure_occupancy(const struct corun_gpu_config *gpu, uint32_t sms, uint64
     return metrics_ratio(counters->warp_cycles, warps * sms * cycles);
 }
 
+uint64_t figure_completed_instructions(const struct corun_counters *counters)
+{
+    return counters->thread_instructions - counters->thread_instructions_dropped;
+}
+
 double figure_instructions_per_joule(uint64_t thread_instructions, double joules)
 {
     return joules > 0 ? (double)thread_instructions / joules : (double)NAN;

@@ -16,6 +16,8 @@ double figure_interconnect_utilisation(const struct corun_memory_result *memory)
 /* Resident warps over the warps that `sms` SMs can hold, mean of `cycles`. */
 double figure_occupancy(const struct corun_gpu_config *gpu, uint32_t sms, uint64_t cycles,
                         const struct corun_counters *counters);
+/* Without those of thread blocks that were dropped, which are of no use. */
+uint64_t figure_completed_instructions(const struct corun_counters *counters);
 /* Thread instructions per joule, which is instructions per second and watt. */
 double figure_instructions_per_joule(uint64_t thread_instructions, double joules);
 /* The part of the energy that is static. */

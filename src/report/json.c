@@ -345,7 +345,8 @@ static json_t *case_object(struct json_writer *writer, const struct corun_case_r
         json_push(writer, sms, sm(writer, result, s));
     json_put(writer, object, "sms", sms);
     set_memory(writer, object, &result->counters, &result->memory);
-    json_put(writer, object, "energy", energy(writer, &result->energy, result->counters.thread_instructions));
+    json_put(writer, object, "energy",
+             energy(writer, &result->energy, figure_completed_instructions(&result->counters)));
     put_metrics(writer, object, result);
     if (result->estimated)
         json_put(writer, object, "sampling", sampled_json(writer, result->sampled, result->sampled_count));

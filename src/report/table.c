@@ -400,7 +400,7 @@ static void print_end(const struct corun_case_result *result, FILE *stream)
     if (!isnan(latency))
         fprintf(stream, ", %.1f cycles per packet", latency);
     fputc('\n', stream);
-    print_energy(&result->energy, result->counters.thread_instructions, stream);
+    print_energy(&result->energy, figure_completed_instructions(&result->counters), stream);
     fputs("simulated ", stream);
     print_rate(stream, result->counters.warp_instructions, result->wall_seconds, result->warp_instructions_per_second);
     fprintf(stream, " on %u thread%s", result->threads, result->threads == 1 ? "" : "s");

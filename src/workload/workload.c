@@ -35,6 +35,18 @@ static bool is_path(const char *text)
     return strchr(text, '/') || ends_with(text, ".yaml") || ends_with(text, ".yml") || ends_with(text, CAPTURE_ENDING);
 }
 
+/* The @ of a description's size in NAME@SIZE; NULL: there is none. A path may have an @ of its own. */
+static const char *find_size(const char *name)
+{
+    const char *at = strrchr(name, '@');
+    return at && !strchr(at, '/') && !(is_path(name) && access(name, F_OK) == 0) ? at : NULL;
+}
+
+bool workload_lacks_size(const char *specification)
+{
+    return !is_trace(specification) && !ends_with(specification, CAPTURE_ENDING) && !find_size(specification);
+}
+
 /* Says so, and which one was probably meant. */
 static enum corun_status report_unknown(const char *name, const char *data_directory, struct corun_diagnostics *list)
 {
@@ -83,10 +95,10 @@ static enum corun_status resolve(const char *specification, const char *data_dir
         *path = name;
         return CORUN_OK;
     }
-    char *at = strrchr(name, '@');
-    if (at && !strchr(at, '/') && !(is_path(name) && access(name, F_OK) == 0)) {
-        *at = 0;
+    const char *at = find_size(name);
+    if (at) {
         *size = strdup(at + 1);
+        name[at - name] = 0;
         if (!*size) {
             free(name);
             return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");

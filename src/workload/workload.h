@@ -7,6 +7,8 @@
 #include "workload/capture.h"
 #include "workload/plan.h"
 
+#include <stdbool.h>
+
 struct corun_workload {
     uint32_t rewrites;         /* of its modules (src/assemble) */
     struct captured *captured; /* NULL: of a description. Else the only member below that is set */
@@ -27,6 +29,9 @@ static inline uint32_t workload_grid_count(const struct corun_workload *workload
         return (uint32_t)workload->traced->launches.count;
     return workload->captured ? (uint32_t)workload->captured->launches.count : workload->plan->grid_count;
 }
+
+/* Whether the text for corun_workload_load() names a workload that has sizes, and none of them. */
+bool workload_lacks_size(const char *specification);
 
 static inline const char *workload_name(const struct corun_workload *workload)
 {

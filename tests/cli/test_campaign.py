@@ -561,6 +561,38 @@ class Descriptions(Campaign):
                          ["./a:b.yaml@small", "./c.yaml@small", "./a:b.yaml@small:goal=50% ./c.yaml@small"])
         self.assertEqual(self.run_campaign(), (0, 3))
 
+    def test_sizes_are_for_what_has_sizes(self):
+        """A trace and a captured program have none, and an @ of a folder is none."""
+        (self.folder / "p@q").mkdir()
+        for rounds, name in enumerate(("p@q/a.yaml", "b@c.yaml"), 7):
+            self.write(name, describe("a", rounds).replace("work.ptx", str(self.folder / "work.ptx")))
+        self.write("campaign.yaml", "name: sizes\nsize: small\nworkloads: ['trace:p@q', 'trace:folder', './x@y.corun', './p@q/a.yaml', "
+                                    "'b@c.yaml', 'p@q/a.yaml@small']\ncycles: 10K\nmixes: [{size: 1}]\n")
+        lines = self.corun("campaign", "--list", "campaign.yaml").stdout.splitlines()
+        self.assertEqual([line.split("--seed 1 ")[1] for line in lines],
+                         2 * ["trace:p@q", "trace:folder", "./x@y.corun", "./p@q/a.yaml@small", "b@c.yaml@small", "p@q/a.yaml@small"])
+        self.write("campaign.yaml", "name: sizes\nsize: small\ngpus: ['gtx980:sms=2']\nworkloads: ['./p@q/a.yaml', 'b@c.yaml']\n"
+                                    "cycles: 10K\nmixes: [{size: 1}]\n")
+        self.assertEqual(self.run_campaign(), (0, 2))
+
+    def test_names_may_have_blanks(self):
+        """Their cases are listed and kept as a shell takes them."""
+        (self.folder / "d e").mkdir()
+        self.write("d e/it's.yaml", describe("ab", 7).replace("work.ptx", str(self.folder / "work.ptx")))
+        self.write("campaign.yaml", "name: blanks\ngpus: ['gtx980:sms=2']\ncycles: 10K\ncases:\n  - [\"./d e/it's.yaml\", ./c.yaml]\n")
+        written = "'./d e/it'\\''s.yaml' ./c.yaml"
+        lines = self.corun("campaign", "--list", "campaign.yaml").stdout.splitlines()
+        self.assertEqual(lines[-1].split("--seed 1 ")[1], written)
+        self.assertEqual(self.run_campaign(), (0, 3))
+        self.assertIn((written,), self.rows("SELECT applications FROM cases"))
+        done = self.corun("report", "-r", "results.db", "--json", "-")
+        section = json.loads(done.stdout)["sections"][0]
+        case = next(case for case in section["cases"] if case["mix"] == written)
+        self.assertEqual([block["applications"] for block in section["blocks"]], [2])
+        again = subprocess.run(case["command"].replace("corun", CORUN, 1) + " --quiet --json -", shell=True, cwd=self.folder,
+                               env=self.environment, stdout=subprocess.PIPE, text=True, check=True)
+        self.assertEqual(json.loads(again.stdout)["stp"], case["stp"])
+
     def test_lists_cases(self):
         self.write("campaign.yaml", """
 name: qos

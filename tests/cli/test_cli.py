@@ -625,6 +625,8 @@ class Config(Command):
         self.assertFalse((self.folder / "new.yaml").exists())
         self.fails(NOT_FOUND, ["nowhere.config"], "config", "import", "nowhere.config")
         self.fails(USAGE, ["did you mean `import`"], "config", "imports", "bad.config")
+        for name in ("", "two words", 'a"b', "a/b", "ä", 64 * "a"):  # none that a description may have
+            self.fails(USAGE, ["1 to 63 letters, digits, or one of - _ . +"], "config", "import", "--name", name, "one.config")
         self.fails(USAGE, ["expected what is to be done and a file"], "config", "import")
         self.fails(NOT_FOUND, ["nowhere"], "config", "import", "--base", "nowhere", "bad.config")
 

@@ -302,6 +302,8 @@ class Timeline(unittest.TestCase):
             self.assertAlmostEqual(in_history, mean, delta=0.01)  # each is rounded to two decimals
             least += [min(share["ipc"]), *(next(iter(event["args"].values())) for event in counters)]
         self.assertLess(min(least), 0)  # more was dropped there than done
+        useful = sum(app["thread_instructions"] for app in results["applications"])
+        self.assertAlmostEqual(results["energy"]["instructions_per_joule"] * results["energy"]["total"] / useful, 1, delta=1e-9)
 
     def test_it_changes_no_result_and_threads_change_no_byte(self):
         def without_times(text):

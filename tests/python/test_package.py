@@ -344,6 +344,13 @@ class File(unittest.TestCase):
         case = {"gpu": "gtx980:sms=2", "policy": "even", "cycles": 20000, "seed": 7, "applications": "./it's.yaml:goal=5% b"}
         self.assertEqual(corun.command_line(case), "corun run --gpu gtx980:sms=2 --policy even --cycles 20000 --seed 7 "
                          "'./it'\"'\"'s.yaml:goal=5%' b")
+        case["applications"] = "'./a b.yaml@small:goal=5%' './it'\\''s.yaml' b"
+        self.assertEqual(corun.split_applications(case["applications"]), ["./a b.yaml@small:goal=5%", "./it's.yaml", "b"])
+        self.assertEqual(corun.command_line(case), "corun run --gpu gtx980:sms=2 --policy even --cycles 20000 --seed 7 "
+                         "'./a b.yaml@small:goal=5%' './it'\"'\"'s.yaml' b")
+        self.assertEqual(corun.goals_of(case["applications"]), ["5%", "", ""])
+        for words in (["a"], ["a", "b c", "d"], ["'", "''", "a'b", "' '"], ["ä", "a\\b", "$(x)", "a;b"]):
+            self.assertEqual(corun.split_applications(corun.results.join_applications(words)), words)
         self.assertEqual(corun.goals_of("a@small:start=2K:goal=50% b:goal=ipc=3.5 c"), ["50%", "ipc=3.5", ""])
 
 
