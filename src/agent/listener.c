@@ -2,6 +2,8 @@
 /* The agent's socket: where it is, who may come. */
 #include "agent/running.h"
 
+#include "base/last_words.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,7 +127,7 @@ static void turn_away(int fd)
     const struct corun_service_bye bye = {.kind = CORUN_SERVICE_BYE,
                                           .reason = "the agent has as many connections as it can have"};
     (void)!send(fd, &bye, sizeof bye, MSG_DONTWAIT | MSG_NOSIGNAL);
-    close(fd);
+    last_words_close(fd);
 }
 
 void listener_accept(struct agent *agent)

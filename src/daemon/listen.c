@@ -2,6 +2,7 @@
 /* The daemon's socket, without a library of systemd's: its protocols are two variables and a datagram. */
 #include "daemon/listen.h"
 
+#include "base/last_words.h"
 #include "base/number.h"
 #include "wire/wire.h"
 
@@ -244,5 +245,5 @@ void listen_turn_away(int socket, const char *why)
     message.header = (struct wire_header){WIRE_REFUSED, (uint32_t)(sizeof message.body + length)};
     memcpy(message.text, why, length);
     (void)!send(socket, &message, offsetof(__typeof__(message), text) + length, MSG_DONTWAIT | MSG_NOSIGNAL);
-    close(socket);
+    last_words_close(socket);
 }

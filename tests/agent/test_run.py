@@ -411,8 +411,12 @@ class Processes(InFolder):
         self.more = {"LD_PRELOAD": os.environ["FAKE_RESCTRL_LIBRARY"], "FAKE_RESCTRL": str(root)}
         agent = self.begin("-s", "words", "-b", f"mill:pid={given.pid}", "-p", "fixed:cores=1,ways=4", "--cores", f"{first},{second}", "--resctrl", root)
         def groups():
-            return {path.name.rsplit("-", 1)[1]: ((path / "schemata").read_text(), (path / "cpus_list").read_text()) for path in root.glob("corun-*")}
-        self.assertEqual(groups(), {"0": ("L3:0=fff\n", f"{first}-{second}\n" if second == first + 1 else f"{first},{second}\n")})
+            try:
+                return {path.name.rsplit("-", 1)[1]: ((path / "schemata").read_text(), (path / "cpus_list").read_text()) for path in root.glob("corun-*")}
+            except FileNotFoundError:  # one that is being made, or removed
+                return None
+        all_of_both = {"0": ("L3:0=fff\n", f"{first}-{second}\n" if second == first + 1 else f"{first},{second}\n")}
+        wait_until(lambda: groups() == all_of_both, what=str(groups()))
         measured = root / "mon_groups" / f"corun-{agent.pid}-1" / "tasks"
         self.assertIn(int(measured.read_text()), map(int, os.listdir(f"/proc/{given.pid}/task"))) # one at a time is written
         service = self.client("words")
@@ -420,7 +424,7 @@ class Processes(InFolder):
         self.assertEqual(service.started(), (1, 1))
         wait_until(lambda: groups() == {"0": ("L3:0=ff0\n", f"{second}\n"), "1": ("L3:0=f\n", f"{first}\n")}, what=str(groups()))
         service.end(1)
-        wait_until(lambda: groups()["0"][0] == "L3:0=fff\n", what="the ways do not come back")
+        wait_until(lambda: (groups() or {"0": ("",)})["0"][0] == "L3:0=fff\n", what="the ways do not come back")
         results = self.end(agent)
         self.assertEqual((results["host"]["ways_by"], results["host"]["ways_enforced"], results["host"]["memory_traffic"]), ("resctrl", True, "resctrl"))
         self.assertEqual(results["cases"][0]["refused_changes"], 0, results)
@@ -549,9 +553,20 @@ class Processes(InFolder):
         wait_until(runs.exists)
         before = runs.stat().st_size
         wait_until(lambda: runs.stat().st_size > before + 10, what="the program is not started again")
+        agent.send_signal(signal.SIGSTOP)  # one that has said something before it is turned away
+        early = self.client()
+        early.send(struct.pack("4I64s", client.HELLO, 1, client.SERVES, 1, b"words"))
+        agent.send_signal(signal.SIGCONT)
+        self.assertEqual(early.goodbye(), "the agent has as many connections as it can have")
         for one in many:
             one.close()
-        self.client("words").answer_queries(3)
+        services = []
+
+        def may_come():  # the agent has seen that those have gone
+            services.append(self.client("words"))
+            return services[-1].answer[0] == client.WELCOME
+        wait_until(may_come, what="there is no room again")
+        services[-1].answer_queries(3)
         self.assertEqual(self.end(agent)["cases"][0]["services"][0]["queries"], 3)
 
 

@@ -215,12 +215,31 @@ static void write_file(const char *path, const void *data, size_t bytes)
 
 enum { NO_DISK = 77 };
 
+static bool write_line(const char *path, const char *line)
+{
+    FILE *file = fopen(path, "w");
+    bool good = file && fputs(line, file) >= 0;
+    return file && fclose(file) == 0 && good;
+}
+
+/* A process may mount where it is root: who is not becomes root of a user namespace. Files need a user and a group that are known there. */
+static bool may_mount(void)
+{
+    char users[64], groups[64];
+    if (!geteuid())
+        return unshare(CLONE_NEWNS) == 0;
+    snprintf(users, sizeof users, "0 %u 1\n", (unsigned)geteuid());
+    snprintf(groups, sizeof groups, "0 %u 1\n", (unsigned)getegid());
+    return unshare(CLONE_NEWNS | CLONE_NEWUSER) == 0 && write_line("/proc/self/uid_map", users) &&
+           write_line("/proc/self/setgroups", "deny\n") && write_line("/proc/self/gid_map", groups);
+}
+
 /* In a process of its own: a disk of one page, which somebody else has filled, and then has not. */
 static int use_full_disk(const struct rig *rig)
 {
     char filler[160], page[4096] = "";
-    if (unshare(CLONE_NEWNS | (geteuid() ? CLONE_NEWUSER : 0)) ||
-        mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) || mount("none", rig->top, "tmpfs", 0, "size=4096"))
+    if (!may_mount() || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) ||
+        mount("none", rig->top, "tmpfs", 0, "size=4096"))
         return NO_DISK;
     snprintf(filler, sizeof filler, "%s/filler", rig->top);
     write_file(filler, page, sizeof page);
