@@ -321,9 +321,11 @@ enum corun_status crews_grow(struct software *software, struct application *a)
     if (kind->about.refusal || order->sealed || !order->in_flight || order->next >= order->total ||
         any_on_the_way(software, order))
         return CORUN_OK;
+    uint32_t stream = free_stream(software, a);
+    if (stream == UINT32_MAX)
+        return CORUN_OK;
     crews_look_for_scattered(software, a);
     uint32_t workers =
         size_of(a, wanted(software, a, kind, bound_per_sm(software, a, kind), true), order->total - order->next);
-    uint32_t stream = free_stream(software, a);
-    return workers && stream != UINT32_MAX ? give(software, a, a->head, workers, stream) : CORUN_OK;
+    return workers ? give(software, a, a->head, workers, stream) : CORUN_OK;
 }
