@@ -28,6 +28,19 @@ static void archive_operation(struct corun_archive *archive, const struct corun_
         *op = number ? &kernel->code[number - 1] : NULL;
 }
 
+static void archive_reductions(struct corun_archive *archive, struct corun_warp *warp)
+{
+    const uint32_t operations = warp->tb->launch->kernel->code_length;
+    if (warp->reductions > CORUN_WARP_LANES)
+        archive_fail(archive, CORUN_SYNTAX, "a warp of %u parts", warp->reductions);
+    for (uint32_t i = 0; i < warp->reductions && archive_fine(archive); i++) {
+        ARCHIVE(archive, warp->reduction_pc[i]);
+        ARCHIVE(archive, warp->reduction_lanes[i]);
+        if (warp->reduction_pc[i] >= operations)
+            archive_fail(archive, CORUN_SYNTAX, "operation %u of %u", warp->reduction_pc[i], operations);
+    }
+}
+
 /* Registers of the callers of recursive functions. */
 static void archive_stacked(struct corun_archive *archive, struct corun_warp *warp)
 {
@@ -48,14 +61,14 @@ static void archive_stacked(struct corun_archive *archive, struct corun_warp *wa
 static void archive_warp(struct corun_archive *archive, struct corun_warp *warp)
 {
     static const struct archive_hole holes[] = {
-        ARCHIVE_HOLE(struct corun_warp, lanes),         ARCHIVE_HOLE(struct corun_warp, stack.entries),
-        ARCHIVE_HOLE(struct corun_warp, code),          ARCHIVE_HOLE(struct corun_warp, tb),
-        ARCHIVE_HOLE(struct corun_warp, local),         ARCHIVE_HOLE(struct corun_warp, cycle),
-        ARCHIVE_HOLE(struct corun_warp, saved),         ARCHIVE_HOLE(struct corun_warp, reduction),
-        ARCHIVE_HOLE(struct corun_warp, saved_capacity)};
+        ARCHIVE_HOLE(struct corun_warp, lanes),        ARCHIVE_HOLE(struct corun_warp, stack.entries),
+        ARCHIVE_HOLE(struct corun_warp, code),         ARCHIVE_HOLE(struct corun_warp, tb),
+        ARCHIVE_HOLE(struct corun_warp, local),        ARCHIVE_HOLE(struct corun_warp, cycle),
+        ARCHIVE_HOLE(struct corun_warp, saved),        ARCHIVE_HOLE(struct corun_warp, saved_capacity),
+        ARCHIVE_HOLE(struct corun_warp, reduction_pc), ARCHIVE_HOLE(struct corun_warp, reduction_lanes)};
     const struct corun_kernel *kernel = warp->tb->launch->kernel;
     ARCHIVE_RECORD(archive, warp, holes);
-    archive_operation(archive, kernel, &warp->reduction);
+    archive_reductions(archive, warp);
     archive_stacked(archive, warp);
     if (archive->reads)
         warp->cycle = NULL; /* the machine gives it a place */
@@ -383,7 +396,7 @@ void module_instance_archive(struct corun_archive *archive, struct corun_module_
                              struct corun_grid *const *grids, uint32_t grid_count)
 {
     const struct place place = {instance, grids, grid_count};
-    archive_section(archive, "code", 2);
+    archive_section(archive, "code", 3);
     archive_same(archive, grid_count, "grids of a workload");
     archive_same(archive, instance->launches, "grids that were made");
     archive_same(archive, instance->checks, "checks");

@@ -26,6 +26,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+/* Lanes of a warp, all those that come to this operation, say what they have to. */
 static void join_reduction(struct corun_warp *warp, const struct operation *op, uint32_t mask, uint32_t number)
 {
     uint32_t predicate = op->predicate_in == PREDICATE_TRUE    ? CORUN_FULL_MASK
@@ -34,15 +35,15 @@ static void join_reduction(struct corun_warp *warp, const struct operation *op, 
     struct barrier_reduction *reduction = &warp->tb->reductions[number];
     reduction->threads += count_bits(mask);
     reduction->in_favour += count_bits((op->predicate_in_negated ? ~predicate : predicate) & mask);
-    warp->reduction = op;
-    warp->reduction_lanes = mask;
+    warp->reduction_pc[warp->reductions] = (uint32_t)(op - warp->code);
+    warp->reduction_lanes[warp->reductions++] = mask;
     warp->reduction_barrier = (uint8_t)number;
 }
 
-static void take_reduction(struct corun_warp *warp, const struct barrier_reduction *reduction)
+static void take_reduction(struct corun_warp *warp, const struct barrier_reduction *reduction, uint32_t part)
 {
-    const struct operation *op = warp->reduction;
-    uint32_t lanes = warp->reduction_lanes;
+    const struct operation *op = &warp->code[warp->reduction_pc[part]];
+    const uint32_t lanes = warp->reduction_lanes[part];
     if (op->variant == BARRIER_COUNT) {
         uint32_t *destination = lanes_destination(&warp->lanes, op->destination);
         for (uint32_t rest = lanes; rest; rest &= rest - 1)
@@ -67,21 +68,42 @@ void barrier_met(struct corun_tb *tb, uint32_t barrier)
         return;
     for (uint32_t i = 0; i < tb->launch->grid.tb_warps; i++) {
         struct corun_warp *warp = &tb->warps[i];
-        if (!warp->reduction || warp->reduction_barrier != barrier)
+        if (warp->reduction_barrier != barrier)
             continue;
-        take_reduction(warp, reduction);
-        warp->reduction = NULL;
+        for (uint32_t k = 0; k < warp->reductions; k++)
+            take_reduction(warp, reduction, k);
+        warp->reductions = 0;
     }
     *reduction = (struct barrier_reduction){0};
 }
 
-bool barrier_ends_kernel(const struct corun_warp *warp, uint32_t pc)
+/* Lanes for which the guard is true end here. */
+static bool ends_lanes(const struct corun_warp *warp, uint32_t pc)
 {
     const struct kernel_function *kernel = &warp->tb->launch->kernel->functions[0];
     const struct operation *op = &warp->code[pc];
-    return op->guard == NO_PREDICATE &&
-           (op->kind == OPERATION_EXIT ||
-            (op->kind == OPERATION_RETURN && pc - kernel->first_operation < kernel->operation_count));
+    return op->kind == OPERATION_EXIT ||
+           (op->kind == OPERATION_RETURN && pc - kernel->first_operation < kernel->operation_count);
+}
+
+bool barrier_ends_kernel(const struct corun_warp *warp, uint32_t pc)
+{
+    return warp->code[pc].guard == NO_PREDICATE && ends_lanes(warp, pc);
+}
+
+static bool counts_threads(const struct corun_warp *warp)
+{
+    const uint32_t capability = warp->tb->launch->instance->compute_capability;
+    return !capability || capability >= 70 || warp->turns.taken;
+}
+
+/*
+ * Have lanes at `pc` ended, as far as a barrier goes to which others of the warp come? In a worker each waits at its end until the others do; where warps are
+ * counted, a barrier is for the warp though these stay there.
+ */
+static bool are_through(const struct corun_warp *warp, uint32_t pc)
+{
+    return barrier_ends_kernel(warp, pc) || (pc == warp->tb->launch->kernel->worker_end && !counts_threads(warp));
 }
 
 enum { MOST_WAYS = 64 }; /* that are looked at */
@@ -110,7 +132,7 @@ static bool follow(const struct corun_warp *warp, struct ways *ways, uint32_t pc
 {
     for (;; pc++) {
         const struct operation *op = &warp->code[pc];
-        if (barrier_ends_kernel(warp, pc)) {
+        if (are_through(warp, pc)) {
             ways->end = true;
             return true;
         }
@@ -146,11 +168,22 @@ static uint32_t find_path(const struct corun_warp *warp, bool ends)
     const struct simt_stack *stack = &warp->stack;
     for (uint32_t i = stack->depth; i-- > 0;) {
         const struct simt_entry *entry = &stack->entries[i];
-        if (simt_is_path(stack, i) && !entry->waits && !barrier_ends_kernel(warp, entry->pc) &&
+        if (simt_is_path(stack, i) && !entry->waits && !are_through(warp, entry->pc) &&
             (!ends || runs_to_end(warp, entry->pc)))
             return i;
     }
     return UINT32_MAX;
+}
+
+/* As far as lanes that wait at `pc` for the others of their path may run without them. */
+static uint32_t next_place(const struct corun_warp *warp, uint32_t pc)
+{
+    const struct operation *op = &warp->code[pc];
+    if (ends_lanes(warp, pc))
+        return op->guard == NO_PREDICATE ? SIMT_NOWHERE : pc + 1;
+    if (op->kind == OPERATION_BARRIER && op->variant != BARRIER_WARPGROUP && op->extra[0] != BARRIER_ALIGNED)
+        return pc + 1; /* everyone comes there by himself */
+    return meeting_next_place(warp, pc);
 }
 
 /* Threads that wait behind a branch for the part of the warp that is at the barrier become the top, as far as they come. False: there are none. */
@@ -161,7 +194,7 @@ static bool let_go(struct corun_warp *warp)
         return false;
     for (uint32_t i = stack->depth; i-- > 0;) {
         const uint32_t pc = stack->entries[i].pc, lanes = simt_waiting(stack, i);
-        const uint32_t place = lanes && !barrier_ends_kernel(warp, pc) ? meeting_next_place(warp, pc) : SIMT_NOWHERE;
+        const uint32_t place = lanes ? next_place(warp, pc) : SIMT_NOWHERE;
         if (place == SIMT_NOWHERE)
             continue;
         call_leave(warp, i, lanes);
@@ -176,16 +209,10 @@ bool barrier_lets_go(struct corun_warp *warp)
     return warp->code[warp->stack.pc].extra[0] != BARRIER_ALIGNED && let_go(warp);
 }
 
-static bool counts_threads(const struct corun_warp *warp)
-{
-    const uint32_t capability = warp->tb->launch->instance->compute_capability;
-    return !capability || capability >= 70 || warp->turns.taken;
-}
-
 struct arrival {
     uint32_t number, threads;
     uint32_t lanes; /* of other paths that arrive with the top */
-    uint32_t same;  /* of these, those that are at its instruction, without those that a guard holds back */
+    uint32_t same;  /* of these, those that are at its instruction, without those that its guard holds back */
 };
 
 static void read_arrival(const struct corun_warp *warp, const struct operation *op, uint32_t lane,
@@ -253,7 +280,8 @@ bool barrier_gives_way(struct corun_warp *warp, const struct operation *op, uint
         return false;
     if (warp->turns.taken && turns_before_barrier(warp))
         return true;
-    const uint32_t path = op->extra[0] == BARRIER_ALIGNED ? find_path(warp, true) : UINT32_MAX;
+    const bool whole = op->extra[0] == BARRIER_ALIGNED || !counts_threads(warp); /* is for whole warps */
+    const uint32_t path = whole ? find_path(warp, true) : UINT32_MAX;
     if (path != UINT32_MAX) {
         simt_raise(stack, path);
         call_settle(warp);
@@ -264,6 +292,12 @@ bool barrier_gives_way(struct corun_warp *warp, const struct operation *op, uint
 
 /* ---- who has come ---- */
 
+/* May threads of these two operations meet? All at a barrier reduce, and in the same way, or none does. */
+static bool meet(const struct operation *op, const struct operation *other)
+{
+    return op->kind == OPERATION_BARRIER && op->variant == other->variant && op->variant != BARRIER_ARRIVE;
+}
+
 /* Does an entry wait at the barrier to which the top comes, so that one arrival is both? */
 static bool comes_with(const struct corun_warp *warp, uint32_t index, const struct operation *op,
                        const struct arrival *arrival)
@@ -271,11 +305,16 @@ static bool comes_with(const struct corun_warp *warp, uint32_t index, const stru
     const struct simt_entry *entry = &warp->stack.entries[index];
     const struct operation *other = &warp->code[entry->pc];
     struct arrival theirs;
-    if (!entry->waits || other->kind != OPERATION_BARRIER ||
-        (other != op && (other->variant != BARRIER_WAIT || op->variant != BARRIER_WAIT)))
+    if (!entry->waits || !meet(other, op))
         return false;
     read_arrival(warp, other, lowest_bit(entry->waits), &theirs);
     return theirs.number == arrival->number && theirs.threads == arrival->threads;
+}
+
+static uint32_t let_by_guard(const struct corun_warp *warp, const struct operation *op, uint32_t lanes)
+{
+    const uint32_t guard = op->guard == NO_PREDICATE ? CORUN_FULL_MASK : warp->lanes.predicates[op->guard];
+    return lanes & (op->guard_negated ? ~guard : guard);
 }
 
 static void find_others(const struct corun_warp *warp, const struct operation *op, struct arrival *arrival)
@@ -284,12 +323,9 @@ static void find_others(const struct corun_warp *warp, const struct operation *o
     for (uint32_t i = 0; i < stack->depth; i++) {
         if (!comes_with(warp, i, op, arrival))
             continue;
-        const uint32_t lanes = stack->entries[i].waits;
-        arrival->lanes |= lanes;
-        if (&warp->code[stack->entries[i].pc] != op)
-            continue;
-        const uint32_t guard = op->guard == NO_PREDICATE ? CORUN_FULL_MASK : warp->lanes.predicates[op->guard];
-        arrival->same |= lanes & (op->guard_negated ? ~guard : guard);
+        arrival->lanes |= stack->entries[i].waits;
+        if (&warp->code[stack->entries[i].pc] == op)
+            arrival->same |= let_by_guard(warp, op, stack->entries[i].waits);
     }
 }
 
@@ -298,8 +334,11 @@ static void take_others(struct corun_warp *warp, const struct operation *op, con
 {
     for (uint32_t i = 0; i < warp->stack.depth; i++) {
         struct simt_entry *entry = &warp->stack.entries[i];
+        const struct operation *other = &warp->code[entry->pc];
         if (!comes_with(warp, i, op, arrival))
             continue;
+        if (op->variant >= BARRIER_COUNT)
+            join_reduction(warp, other, let_by_guard(warp, other, entry->waits), arrival->number);
         entry->waits = 0;
         entry->pc++;
     }
@@ -316,7 +355,7 @@ static uint32_t lanes_elsewhere(const struct corun_warp *warp, uint32_t mask, ui
     *line = instructions[stack->pc].line;
     for (uint32_t i = stack->depth; i-- > 0;) {
         const struct simt_entry *entry = &stack->entries[i];
-        uint32_t here = barrier_ends_kernel(warp, entry->pc) ? 0 : entry->mask & ~seen;
+        uint32_t here = are_through(warp, entry->pc) ? 0 : entry->mask & ~seen;
         if (here && (!elsewhere || lowest_bit(here) < lowest_bit(elsewhere)))
             *line = instructions[entry->pc].line;
         elsewhere |= here;
@@ -421,7 +460,7 @@ bool barrier_arrive(struct corun_warp *warp, const struct operation *op, uint32_
     warp->barrier_line = warp->tb->launch->kernel->instructions[warp->stack.pc].line;
     result->barrier_waits = op->variant != BARRIER_ARRIVE;
     if (op->variant >= BARRIER_COUNT)
-        join_reduction(warp, op, mask | arrival.same, number);
+        join_reduction(warp, op, mask, number);
     return true;
 }
 

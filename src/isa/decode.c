@@ -719,9 +719,19 @@ static void trim_scratch(struct decoder *decoder)
     kernel->register_slots = used;
 }
 
+static void find_worker_end(struct decoder *decoder)
+{
+    const struct decoded_function *function = &decoder->functions.data[0];
+    decoder->kernel->worker_end = UINT32_MAX;
+    for (uint32_t i = 0; i < function->ptx->label_count; i++)
+        if (strncmp(function->ptx->labels[i].name, PTX_WORKER_END, sizeof PTX_WORKER_END - 1) == 0)
+            decoder->kernel->worker_end = operation_at(function, function->ptx->labels[i].instruction);
+}
+
 static void finish_kernel(struct decoder *decoder, const struct ptx_function *function)
 {
     struct corun_kernel *kernel = decoder->kernel;
+    find_worker_end(decoder);
     trim_scratch(decoder);
     kernel->code_length = (uint32_t)decoder->code.count;
     if (!decode_straight(decoder->code.data, decoder->code.count))

@@ -456,7 +456,7 @@ struct corun_tb *executor_tb_begin(struct launch *launch, struct executor_sm *sm
         warp->function = 0;
         warp->local_used = kernel->functions[0].frame_bytes;
         warp->saved_bytes = 0;
-        warp->reduction = NULL;
+        warp->reductions = 0;
         warp->cluster_arrived = warp->cluster_late = warp->cluster_passing = 0;
         warp->slot = i;
         warp->sm_count = 1;

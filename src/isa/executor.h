@@ -184,9 +184,8 @@ struct corun_warp {
     uint32_t sm_count;                 /* %nsmid */
     const uint64_t *cycle;             /* NULL: no clock */
     uint8_t *saved;                    /* registers of recursive functions */
-    const struct operation *reduction; /* bar.red that it waits in, NULL: none */
-    uint32_t reduction_lanes;
-    uint8_t reduction_barrier;
+    uint8_t reductions, reduction_barrier; /* how many bar.red its parts wait in, all at one barrier */
+    uint32_t reduction_pc[CORUN_WARP_LANES], reduction_lanes[CORUN_WARP_LANES]; /* by part */
     uint32_t saved_bytes, saved_capacity;
     struct turns turns;
 };

@@ -143,6 +143,7 @@ struct corun_kernel {
     uint32_t stack_slot; /* of the bytes that alloca has given a thread (isa/stack.h); NO_STACK: it does not allocate */
     bool maps;           /* names shared memory of other thread blocks (mapa) */
     bool launches;       /* kernels, itself (isa/device_launch.h) */
+    uint32_t worker_end; /* operation at PTX_WORKER_END; UINT32_MAX: it is no worker */
     bool writes_first;   /* no thread reads a register that it has not written: what was in it before does not matter */
     uint32_t barrier_count;
     struct ptx_idempotence idempotence;

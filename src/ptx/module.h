@@ -291,6 +291,12 @@ struct ptx_register {
     uint8_t type;
 };
 
+/*
+ * Label, up to what makes the name unique, of where a thread of a worker waits for the others of its thread block: the kernel that the worker runs has ended for this thread. For
+ * whoever asks whether threads of a warp that are not at a barrier have ended.
+ */
+#define PTX_WORKER_END "corun_worker_end"
+
 struct ptx_label {
     const char *name;
     uint32_t instruction; /* index of the instruction that follows; may equal instruction_count */

@@ -254,8 +254,7 @@ static const char sleeping[] = "nanosleep.u32 250;\n";
 
 static const char body[] = "bra SYNC;\n"
                            "BODY:\n"
-                           "pmevent 0;\n"
-                           "END:\n";
+                           "pmevent 0;\n" PTX_WORKER_END ":\n";
 
 /* Where there are no workers. */
 static const char straight_end[] = "@%direct ret;\n";

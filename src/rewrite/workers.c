@@ -463,7 +463,7 @@ static void write_leave(const struct kernel_writer *writer, uint32_t guard)
     struct ptx_instruction jump = ptx_make(PTX_OP_BRA, PTX_TYPE_NONE);
     jump.guard = guard;
     ptx_body_emit(writer->pass->builder, jump, 1,
-                  (struct ptx_operand[]){ptx_label_of(splice_label(writer->loop, "END"))});
+                  (struct ptx_operand[]){ptx_label_of(splice_label(writer->loop, PTX_WORKER_END))});
 }
 
 /* A place to leave. At a barrier, it is the barrier at hand. False when out of memory. */
@@ -496,7 +496,8 @@ static bool write_kernel(const struct kernel_writer *writer)
     const struct working *working = pass->user;
     const struct ptx_function *source = pass->source->functions[writer->function];
     struct block_index index = begin_loop(writer->loop, pass, writer->function);
-    uint32_t end = splice_label(writer->loop, "END"), none = splice_register(writer->loop, "%out"), point = 0, drop = 0;
+    uint32_t end = splice_label(writer->loop, PTX_WORKER_END), none = splice_register(writer->loop, "%out"), point = 0,
+             drop = 0;
     bool at_barriers = writer->drops.kind == REWRITTEN_DROPS_AT_BARRIERS;
     const struct ptx_instruction *next;
     for (uint32_t i = 0; (next = ptx_body_next(pass->builder)); i++) {

@@ -24,8 +24,6 @@ COMPARES_TIMES = {"streams"}
 TELLS_TIMES = {"bulk_copies", "bulk_copies_functional"}
 # Counts thread blocks that fill the shared memory of an SM to the last byte: a worker takes 32 more.
 FILLS_SHARED_MEMORY = {"attributes", "attributes_functional"}
-# Threads leave before others come to a barrier. In a worker they wait at its end meanwhile, and --check sync takes that for a part of a warp (docs/rewrite.md).
-LEAVES_WHILE_CHECKED = {"early_ends_checked_gtx980", "early_ends_checked_h100"}
 CORUN = COMMANDS = OPTION = None
 WHOLE = False
 
@@ -58,7 +56,7 @@ class Sliced(unittest.TestCase):
                 continue
             if OPTION.startswith("workers=") and name in COMPARES_TIMES:
                 continue
-            if OPTION.startswith("workers") and name in FILLS_SHARED_MEMORY | LEAVES_WHILE_CHECKED:
+            if OPTION.startswith("workers") and name in FILLS_SHARED_MEMORY:
                 continue
             with self.subTest(name):
                 done = self.run_program(environment, words, f"--{OPTION}")

@@ -244,6 +244,72 @@ static void test_notes(void **state)
     }
 }
 
+/*
+ * Reductions of parts that come to different instructions are one: each part has, in a register of its own, what all threads say. A part that waits
+ * behind the branch comes by itself, past what may end some of it; who comes to another kind of reduction is told.
+ */
+static void test_reductions_of_parts(void **state)
+{
+    (void)state;
+    static const char counts[] = KERNEL(NEIGHBOURS "setp.lt.u32 %p2, %t, 48;\n@%p1 bra ODD;\n" WORK(
+        "L", "50") "barrier.red.popc.u32 %r6, 0, %p2;\nbra JOIN;\nODD:\nbarrier.red.popc.u32 %r6, 0, %p1;\n"
+                   "add.u32 %r6, %r6, 1000;\nJOIN:\nst.global.u32 [%mine], %r6;");
+    static const char behind[] =
+        KERNEL(NEIGHBOURS "setp.eq.u32 %p2, %t, 5;\nmov.u32 %r6, 7;\n@%p1 bra JOIN;\n"
+                          "barrier.red.and.pred %p3, 0, %p1;\nselp.u32 %r6, 1, 0, %p3;\n"
+                          "JOIN:\n@%p2 ret;\nbarrier.red.and.pred %p4, 0, %p1;\n"
+                          "selp.u32 %r10, 20, 10, %p4;\nadd.u32 %r6, %r6, %r10;\nst.global.u32 [%mine], %r6;");
+    static const char kinds[] =
+        KERNEL(NEIGHBOURS "@%p1 bra ODD;\nbarrier.red.and.pred %p2, 0, %p1;\nbra JOIN;\n"
+                          "ODD:\nbarrier.red.or.pred %p2, 0, %p1;\nJOIN:\nst.global.u32 [%mine], 1;");
+    struct runner runner;
+    const uint32_t *words = run_whole(&runner, counts, 64);
+    for (uint32_t t = 0; t < 64; t++)
+        assert_int_equal(words[t], t & 1 ? 1056 : 56); /* 24 even ones below 48, and all 32 odd ones */
+    runner_free(&runner);
+    words = run_whole(&runner, behind, 64);
+    for (uint32_t t = 0; t < 64; t++) /* first all come, then even ones come alone: odd ones have ended */
+        assert_int_equal(words[t], t == 5 ? 0 : t & 1 ? 17 : 10);
+    runner_free(&runner);
+    words = run_on(&runner, VOLTA, kinds, 64);
+    for (uint32_t t = 0; t < 64; t++)
+        assert_int_equal(words[t], 1);
+    assert_true(corun_module_instance_outside(runner.instance, runner.list));
+    assert_non_null(strstr(runner_message(&runner), "comes to barrier 0 with 16 of the 32 threads of a warp"));
+    runner_free(&runner);
+}
+
+/*
+ * In a worker who has ended waits at a place with a name for the others. GPUs before Volta count warps: a barrier of the others is that of the warp, as
+ * where these have ended. Without the name, and with work behind the branch that is for all, they are missed.
+ */
+static void test_ended_in_worker(void **state)
+{
+    (void)state;
+#define ROUND(end, tail) \
+    KERNEL(NEIGHBOURS "st.shared.u32 [%r1], %r5;\n@%p1 bra LEAVES;\nbarrier.sync 0;\nld.shared.u32 %r6, [%r2];\n" \
+                      "st.global.u32 [%mine], %r6;\nbra " end ";\nLEAVES:\n" WORK("L", "50") tail end \
+           ":\nbarrier.sync 0;")
+    static const struct {
+        const char *text;
+        bool missed;
+    } cases[] = {
+        {ROUND("corun_worker_end", ""), false},
+        {ROUND("corun_worker_end_1", "@!%p1 bra corun_worker_end_1;\n"), false},
+        {ROUND("somewhere", ""), true},
+        {ROUND("corun_worker_end", "barrier.sync 1, 32;\n"), true},
+    };
+#undef ROUND
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct runner runner;
+        const uint32_t *words = run_on(&runner, PASCAL, cases[i].text, 64);
+        for (uint32_t t = 0; t < 64; t++)
+            assert_int_equal(words[t], t & 1 ? 0 : t + 101);
+        assert_int_equal(corun_module_instance_outside(runner.instance, runner.list), cases[i].missed);
+        runner_free(&runner);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +320,8 @@ int main(void)
         cmocka_unit_test(test_in_a_function),
         cmocka_unit_test(test_arrives_in_parts),
         cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_reductions_of_parts),
+        cmocka_unit_test(test_ended_in_worker),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
