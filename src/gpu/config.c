@@ -313,13 +313,18 @@ static enum corun_status load_short_name(const char *name, const char *data_dire
     return status;
 }
 
+static bool is_file_name(const char *text, size_t length)
+{
+    return (length > 5 && !memcmp(text + length - 5, ".yaml", 5)) ||
+           (length > 4 && !memcmp(text + length - 4, ".yml", 4));
+}
+
 /* Reads the file that `base` (NAME or a path) means, over the defaults. */
 static enum corun_status load_base(const char *base, const char *data_directory, struct corun_diagnostics *list,
                                    struct corun_gpu_config *config)
 {
     size_t length = strlen(base);
-    bool is_path = strchr(base, '/') || (length > 5 && !strcmp(base + length - 5, ".yaml")) ||
-                   (length > 4 && !strcmp(base + length - 4, ".yml"));
+    bool is_path = strchr(base, '/') || is_file_name(base, length);
     char path[4096];
     int written = is_path ? snprintf(path, sizeof path, "%s", base)
                           : snprintf(path, sizeof path, "%s/gpu/%s.yaml", data_directory ? data_directory : ".", base);
@@ -376,15 +381,23 @@ static enum corun_status apply_overrides(char *overrides, struct corun_diagnosti
     return first;
 }
 
+/* Names of folders and files may hold colons: overrides begin behind the ending of the file, or at the first colon of the last component. NULL: none. */
+static char *find_overrides(char *specification)
+{
+    char *slash = strrchr(specification, '/'), *component = slash ? slash : specification;
+    for (char *colon = component; (colon = strchr(colon, ':')); colon++)
+        if (is_file_name(component, (size_t)(colon - component)))
+            return colon;
+    return is_file_name(component, strlen(component)) ? NULL : strchr(component, ':');
+}
+
 enum corun_status corun_gpu_config_load(const char *specification, const char *data_directory,
                                         struct corun_diagnostics *list, struct corun_gpu_config *config)
 {
     char *base = strdup(specification);
     if (!base)
         return corun_report(list, CORUN_MEMORY, CORUN_NOWHERE, "out of memory");
-    /* A folder's name may hold a colon: the overrides begin behind the last component. */
-    char *component = strrchr(base, '/');
-    char *overrides = strchr(component ? component : base, ':');
+    char *overrides = find_overrides(base);
     char written[sizeof config->name] = "";
     if (overrides) {
         snprintf(written, sizeof written, "%s", overrides);

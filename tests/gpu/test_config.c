@@ -289,20 +289,28 @@ static void test_paths(void **state)
     struct fixture *fixture = *state;
     char folder[] = "/tmp/corun-config-XXXXXX";
     assert_non_null(mkdtemp(folder));
-    /* A colon in a folder's name is not the start of the overrides. */
-    char inner[64], path[96], specification[160];
+    /* A colon in the name of a folder or of a file is not the start of the overrides. */
+    static const struct {
+        const char *file, *settings, *name;
+    } rows[] = {{"my.gpu.yaml", ":tbs_per_sm=7", "my.gpu:tbs_per_sm=7"},
+                {"my:sms=1.yml", ":tbs_per_sm=7", "my:sms=1:tbs_per_sm=7"},
+                {"tbs_per_sm=7:my.yaml", ":tbs_per_sm=7", "tbs_per_sm=7:my:tbs_per_sm=7"}};
+    char inner[64], path[128], specification[160];
     snprintf(inner, sizeof inner, "%s/a:b=1", folder);
     assert_int_equal(mkdir(inner, 0700), 0);
-    snprintf(path, sizeof path, "%s/my.gpu.yaml", inner);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs("parameters:\n  sms: 5\n", file);
-    fclose(file);
-    snprintf(specification, sizeof specification, "%s:tbs_per_sm=7", path);
-    EXPECT(specification, tbs_per_sm, 7);
-    assert_int_equal(fixture->config.sms, 5);
-    assert_string_equal(fixture->config.name, "my.gpu:tbs_per_sm=7");
-    assert_int_equal(unlink(path), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snprintf(path, sizeof path, "%s/%s", inner, rows[i].file);
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fputs("parameters:\n  sms: 5\n", file);
+        fclose(file);
+        EXPECT(path, sms, 5);
+        snprintf(specification, sizeof specification, "%s%s", path, rows[i].settings);
+        EXPECT(specification, tbs_per_sm, 7);
+        assert_int_equal(fixture->config.sms, 5);
+        assert_string_equal(fixture->config.name, rows[i].name);
+        assert_int_equal(unlink(path), 0);
+    }
     assert_int_equal(rmdir(inner), 0);
     assert_int_equal(rmdir(folder), 0);
 }
