@@ -68,6 +68,8 @@ int array_shape(struct context *context, const struct abi_channel *channel, stru
     if (!element || !extent.width || extent.width > INT32_MAX || extent.height > INT32_MAX ||
         extent.depth > INT32_MAX || (extent.depth && !extent.height && !(flags & ARRAY_LAYERED)))
         return CUDA_ERROR_INVALID_VALUE;
+    if (flags & ARRAY_SPARSE) /* an attribute of the device says so */
+        return CUDA_ERROR_NOT_SUPPORTED;
     bool cubes = flags & ARRAY_LAYERED ? extent.depth && extent.depth % 6 == 0 : extent.depth == 6;
     if (flags & ARRAY_CUBE && (!cubes || extent.width != extent.height))
         return CUDA_ERROR_INVALID_VALUE;

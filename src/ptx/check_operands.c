@@ -567,6 +567,11 @@ bool check_operands(struct parser *parser, struct ptx_instruction *instruction, 
         else
             snprintf(range, sizeof range, "%u to %u", fewest, most);
         struct ptx_place place = instruction->guard == PTX_NONE ? instruction->place : parser->token.place;
+        if (ptx_is_fetch(instruction->opcode) && count > most && count <= most + 2) {
+            parser_error(parser, CORUN_UNSUPPORTED, place,
+                         "not supported: '%s' with an offset or a depth to compare with", mnemonic);
+            return false;
+        }
         parser_error(parser, CORUN_SYNTAX, place, "'%s' takes %s operand%s, found %u", mnemonic, range,
                      most == 1 ? "" : "s", count);
         return false;

@@ -53,7 +53,7 @@ static bool parse_primary(struct parser *parser, uint32_t depth, struct value *v
         if (kind == '-')
             value->bits = -value->bits;
         else if (kind == '~')
-            value->bits = ~value->bits;
+            *value = (struct value){~value->bits, true};
         else if (kind == '!')
             *value = (struct value){!value->bits, false};
         return true;
@@ -124,6 +124,7 @@ static bool apply(struct parser *parser, int token, struct value *left, struct v
         break;
     case '/':
     case '%':
+        is_unsigned |= token == '%'; /* whose operands PTX takes for .u64 */
         if (!divide(parser, token, left, right, is_unsigned, place))
             return false;
         break;

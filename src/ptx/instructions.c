@@ -202,6 +202,10 @@ static bool parse_texel(struct parser *parser, const struct ptx_operand *texture
     struct parsed_operand coordinates = {0};
     if (!parse_operand(parser, false, &coordinates))
         return false;
+    if (parser->token.kind == ',') {
+        parser_error(parser, CORUN_UNSUPPORTED, coordinates.place, "not supported: a sampler beside a texture");
+        return false;
+    }
     bool vector = coordinates.operand.kind == PTX_OPERAND_VECTOR;
     uint16_t count = vector ? coordinates.operand.element_count : 1;
     if (count > MAX_VECTOR)
@@ -424,7 +428,10 @@ bool parse_operand(struct parser *parser, bool label, struct parsed_operand *par
     switch (parser->token.kind) {
     case '[':
         parser_next(parser);
-        return parse_address(parser, &parsed->operand) && parser_expect(parser, ']', "']'");
+        if (!parse_address(parser, &parsed->operand) || !parser_expect(parser, ']', "']'"))
+            return false;
+        parser_accept_dot(parser, "unified"); /* a variable with that attribute, which says nothing that matters here */
+        return true;
     case '{': {
         const char *open = parser->token.text;
         parser_next(parser);
@@ -487,6 +494,33 @@ static bool parse_pair(struct parser *parser, struct ptx_instruction *instructio
         return false;
     }
     instruction->pair = pair.operand;
+    return true;
+}
+
+/* tex.v4 {…}|p: whether the texels are there, which is false of sparse arrays alone; there is none, so p is true behind the fetch. */
+static bool parse_residency(struct parser *parser, struct ptx_instruction *instruction)
+{
+    struct parsed_operand operands[2] = {{.operand = instruction->pair},
+                                         {.operand = {.kind = PTX_OPERAND_INTEGER, .bits = 1}}};
+    instruction->pair = (struct ptx_operand){0};
+    if (operands[0].operand.kind != PTX_OPERAND_REGISTER)
+        return true;
+    struct ptx_instruction move = {.opcode = PTX_OP_MOV,
+                                   .type_count = 1,
+                                   .place = instruction->place,
+                                   .guard = instruction->guard,
+                                   .guard_negated = instruction->guard_negated,
+                                   .carry_flag = PTX_NONE};
+    move.types[0] = PTX_TYPE_PRED;
+    if (!check_operands(parser, &move, operands, 2, "mov.pred"))
+        return false;
+    struct ptx_operand *kept = parser_allocate(parser, parser->arena, 2 * sizeof *kept);
+    kept[0] = operands[0].operand;
+    kept[1] = operands[1].operand;
+    move.operands = kept;
+    move.operand_count = 2;
+    parser_push(parser, &parser->instructions, *instruction);
+    *instruction = move;
     return true;
 }
 
@@ -577,7 +611,7 @@ static bool parse_operands(struct parser *parser, struct ptx_instruction *instru
     }
     instruction->operands = kept;
     instruction->operand_count = (uint8_t)count;
-    return true;
+    return !ptx_is_fetch(instruction->opcode) || parse_residency(parser, instruction);
 }
 
 static bool uses_carry_flag(const struct ptx_instruction *instruction)

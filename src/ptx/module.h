@@ -192,6 +192,11 @@ static inline bool ptx_is_video_comparison(uint32_t opcode)
     return opcode == PTX_OP_VSET || opcode == PTX_OP_VSET2 || opcode == PTX_OP_VSET4;
 }
 
+static inline bool ptx_is_fetch(uint32_t opcode)
+{
+    return opcode == PTX_OP_TEX || opcode == PTX_OP_TEX_LEVEL || opcode == PTX_OP_TEX_GRAD || opcode == PTX_OP_TLD4;
+}
+
 static inline bool ptx_is_video_pair_comparison(uint32_t opcode)
 {
     return opcode == PTX_OP_VSET2 || opcode == PTX_OP_VSET4;

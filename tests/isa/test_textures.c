@@ -113,6 +113,26 @@ static void test_nearest_and_linear(void **state)
     }
 }
 
+/* Whether texels are there: always, in arrays that are not sparse. Where a guard holds the fetch back, it tells nothing. */
+static void test_residency(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(&runner,
+                WITH_TEXTURE(COORDINATES "setp.lt.u32 %p1, %t, 20;\nsetp.eq.u32 %p2, %t, 40;\n"
+                                         "@%p1 tex.base.2d.v4.f32.f32 {%f4, %f5, %f6, %f7}|%p2, [%rd1, {%f2, %f3}];\n"
+                                         "selp.f32 %f4, %f4, 0f00000000, %p1;\n@%p2 add.f32 %f4, %f4, 0f42C80000;\n"
+                                         "st.global.f32 [%mine], %f4;"));
+    struct corun_texture texture = describe(&runner, HEIGHT, 0);
+    const uint32_t *words = run(&runner, &texture, 64);
+    for (int i = 0; i < 64; i++) {
+        int x = limit((int)floor(i / 4.0 - 2), WIDTH), y = limit((int)floor(i / 8.0 - 1), HEIGHT);
+        double expected = (i < 20 ? texel(x, y, 0) : 0) + (i < 20 || i == 40 ? 100 : 0);
+        assert_true(fabs(real(words, (uint32_t)i) - expected) < 1e-4);
+    }
+    runner_free(&runner);
+}
+
 /* A weight has eight bits: a fraction of 1/1024 is none, one of 3/512 is 2/256 (halves go up). */
 static void test_weights(void **state)
 {
@@ -768,6 +788,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole_coordinates),
         cmocka_unit_test(test_nearest_and_linear),
+        cmocka_unit_test(test_residency),
         cmocka_unit_test(test_weights),
         cmocka_unit_test(test_infinite_coordinates),
         cmocka_unit_test(test_filters_of_an_h100),

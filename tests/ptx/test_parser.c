@@ -52,6 +52,23 @@ static void directives(void **state)
     ptx_module_destroy(module);
 }
 
+/* PTX ISA, types of constant expressions: ~ and the operands of % are unsigned, and what follows from them is. */
+static void constant_expressions(void **state)
+{
+    (void)state;
+    struct ptx_module *module = parse_text(
+        ".version 7.0\n.target sm_70\n.address_size 64\n"
+        ".global .u64 x[9] = { ~5 >> 60, ~5 / 2, ~5 < 5, -7 % 2, -7 % -1, -7 / 2, -7 >> 1, -7 < 2, 7 % 4 };\n");
+    static const uint64_t expected[] = {
+        0xf, 0x7ffffffffffffffd, 0, 1, UINT64_MAX - 6, UINT64_MAX - 2, UINT64_MAX - 3, 1, 3};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        uint64_t value;
+        memcpy(&value, module->variables[0]->initial + i * sizeof value, sizeof value);
+        assert_int_equal(value, expected[i]);
+    }
+    ptx_module_destroy(module);
+}
+
 static void instructions(void **state)
 {
     (void)state;
@@ -259,6 +276,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(directives),
         cmocka_unit_test(instructions),
+        cmocka_unit_test(constant_expressions),
         cmocka_unit_test(scopes),
         cmocka_unit_test(initial_values),
         cmocka_unit_test(calls),

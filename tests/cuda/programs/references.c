@@ -265,6 +265,7 @@ int main(int count, char **words)
         values[i] = (float)i;
     EXPECT(cudaMalloc(&memory, sizeof values) == 0 && cudaMalloc(&out, 128) == 0);
     EXPECT(cudaMemcpy(memory, values, sizeof values, TO_DEVICE) == 0);
+    EXPECT(cudaMallocArray(&array, &one_float, WIDTH, HEIGHT, 64) == 801); /* sparse: cudaErrorNotSupported */
     EXPECT(cudaMallocArray(&array, &one_float, WIDTH, HEIGHT, 2) == 0);
     EXPECT(cudaMemcpy2DToArray(array, 0, 0, values, WIDTH * 4, WIDTH * 4, HEIGHT, TO_DEVICE) == 0);
     through_the_runtime(out, memory, array);
