@@ -104,6 +104,8 @@ struct post_dominators {
     uint32_t *dominator; /* per node */
     uint32_t *stack, *next_edge;
     uint64_t *leaves; /* blocks with an edge to the end, real or assumed */
+    const uint64_t
+        *doomed; /* from here every way ends in a trap, which no thread leaves: nobody waits for who goes there */
     uint32_t numbered;
 };
 
@@ -133,6 +135,11 @@ static void walk(struct post_dominators *state, uint32_t start)
  * Blocks of a loop without end reach nothing: the last one of each is taken to leave, so that paths in it meet too. If blocks are `preferred`, the last one
  * of these.
  */
+static bool is_doomed(const struct post_dominators *state, uint32_t node)
+{
+    return state->doomed && bits_test(state->doomed, node);
+}
+
 static void number_nodes(struct post_dominators *state, const uint64_t *preferred)
 {
     for (uint32_t i = 0; i < state->count; i++)
@@ -140,7 +147,7 @@ static void number_nodes(struct post_dominators *state, const uint64_t *preferre
             if (state->blocks[i].successors[k] == PTX_EXIT)
                 bits_set(state->leaves, i);
     for (uint32_t i = state->count; i-- > 0;)
-        if (bits_test(state->leaves, i) && !state->number[i])
+        if (bits_test(state->leaves, i) && !state->number[i] && !is_doomed(state, i))
             walk(state, i);
     for (uint32_t i = preferred ? state->count : 0; i-- > 0;) {
         if (!state->number[i] && bits_test(preferred, i)) {
@@ -149,11 +156,19 @@ static void number_nodes(struct post_dominators *state, const uint64_t *preferre
         }
     }
     for (uint32_t i = state->count; i-- > 0;) {
-        if (!state->number[i]) {
+        if (!state->number[i] && !is_doomed(state, i)) {
             bits_set(state->leaves, i);
             walk(state, i);
         }
     }
+    for (uint32_t i = state->count; i-- > 0;)
+        if (!state->number[i] && bits_test(state->leaves, i))
+            walk(state, i);
+    for (uint32_t i = state->count; i-- > 0;)
+        if (!state->number[i]) {
+            bits_set(state->leaves, i);
+            walk(state, i);
+        }
     state->order[state->numbered] = state->count;
     state->number[state->count] = ++state->numbered;
 }
@@ -175,7 +190,8 @@ static bool improve(struct post_dominators *state, uint32_t node)
     uint32_t found = bits_test(state->leaves, node) ? state->count : PTX_NONE;
     for (uint32_t k = 0; k < block->successor_count; k++) {
         uint32_t successor = block->successors[k];
-        if (successor == PTX_EXIT || state->dominator[successor] == PTX_NONE)
+        if (successor == PTX_EXIT || state->dominator[successor] == PTX_NONE ||
+            (is_doomed(state, successor) && !is_doomed(state, node)))
             continue;
         found = found == PTX_NONE ? successor : intersect(state, found, successor);
     }
@@ -186,7 +202,8 @@ static bool improve(struct post_dominators *state, uint32_t node)
 }
 
 /* With `preferred` blocks to leave a loop from, those of them that do are looked at as if they did not: where all successors meet. */
-static bool find_post_dominators(struct ptx_block *blocks, uint32_t count, const uint64_t *preferred)
+static bool find_post_dominators(struct ptx_block *blocks, uint32_t count, const uint64_t *preferred,
+                                 const uint64_t *doomed)
 {
     size_t nodes = (size_t)count + 1;
     uint32_t *room = calloc(nodes * 5, sizeof *room);
@@ -194,7 +211,7 @@ static bool find_post_dominators(struct ptx_block *blocks, uint32_t count, const
     bool ok = room && leaves;
     if (ok) {
         struct post_dominators state = {
-            blocks, count, room, room + nodes, room + 2 * nodes, room + 3 * nodes, room + 4 * nodes, leaves, 0};
+            blocks, count, room, room + nodes, room + 2 * nodes, room + 3 * nodes, room + 4 * nodes, leaves, doomed, 0};
         number_nodes(&state, preferred);
         memset(state.dominator, 0xff, nodes * sizeof *state.dominator);
         state.dominator[count] = count;
@@ -372,7 +389,7 @@ static bool set_all_places(struct meetings *meetings, struct arena *arena)
     meetings->copies = ARENA_ARRAY(arena, struct ptx_block, meetings->count);
     if (!meetings->copies ||
         !copy_acting(meetings->blocks, meetings->count, meetings->acting, arena, meetings->copies) ||
-        !find_post_dominators(meetings->copies, meetings->count, meetings->together))
+        !find_post_dominators(meetings->copies, meetings->count, meetings->together, NULL))
         return false;
     for (uint32_t i = 0; i < meetings->count; i++)
         if (parts_acting(meetings, i) && meetings->copies[i].post_dominator != PTX_EXIT)
@@ -409,6 +426,36 @@ static bool find_meetings(const struct ptx_function *function, struct ptx_block 
     return ok;
 }
 
+static bool traps(const struct ptx_function *function, const struct ptx_block *block)
+{
+    const struct ptx_instruction *last = &function->instructions[block->end - 1];
+    return last->opcode == PTX_OP_TRAP && last->guard == PTX_NONE;
+}
+
+/* Blocks that end in a trap, and those from which every way leads to one; `list` and `left` have room for a word each. */
+static void mark_doomed(const struct ptx_function *function, const struct ptx_block *blocks, uint32_t count,
+                        uint32_t *list, uint32_t *left, uint64_t *doomed)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        left[i] = blocks[i].successor_count; /* ways that are not known to lead to a trap */
+        if (traps(function, &blocks[i])) {
+            bits_set(doomed, i);
+            list[found++] = i;
+        }
+    }
+    for (uint32_t next = 0; next < found; next++) {
+        const struct ptx_block *block = &blocks[list[next]];
+        for (uint32_t k = 0; k < block->predecessor_count; k++) {
+            const uint32_t before = block->predecessors[k];
+            if (bits_test(doomed, before) || --left[before])
+                continue;
+            bits_set(doomed, before);
+            list[found++] = before;
+        }
+    }
+}
+
 enum corun_status ptx_control_flow_create(const struct ptx_function *function, struct arena *arena,
                                           struct ptx_control_flow *flow)
 {
@@ -442,10 +489,17 @@ enum corun_status ptx_control_flow_create(const struct ptx_function *function, s
     for (uint32_t i = 0; i < count; i++)
         if (!connect(function, flow, &blocks[i], i + 1, arena))
             return CORUN_MEMORY;
-    return add_predecessors(arena, blocks, count) && find_post_dominators(blocks, count, NULL) &&
-                   find_meetings(function, blocks, count, arena)
-               ? CORUN_OK
-               : CORUN_MEMORY;
+    uint64_t *doomed = calloc(BIT_WORDS(count), sizeof *doomed);
+    uint32_t *list = malloc((size_t)count * sizeof *list), *left = malloc((size_t)count * sizeof *left);
+    bool ok = doomed && list && left && add_predecessors(arena, blocks, count);
+    if (ok) {
+        mark_doomed(function, blocks, count, list, left, doomed);
+        ok = find_post_dominators(blocks, count, NULL, doomed) && find_meetings(function, blocks, count, arena);
+    }
+    free(doomed);
+    free(list);
+    free(left);
+    return ok ? CORUN_OK : CORUN_MEMORY;
 }
 
 uint32_t ptx_control_flow_reconverge(const struct ptx_control_flow *flow, uint32_t instruction)

@@ -109,8 +109,8 @@ static void branches_meet_at_the_post_dominator(void **state)
 static void branches_meet_before_a_barrier_though_some_end(void **state)
 {
     (void)state;
-    static const char *const texts[] = {ENDING("ret;\n"), ENDING("exit;\n"), ENDING("trap;\n"),
-                                        ENDING("LOOP: bra LOOP;\n"), ENDING("mov.u32 %r1, 3;\nbra END;\n")};
+    static const char *const texts[] = {ENDING("ret;\n"), ENDING("exit;\n"), ENDING("LOOP: bra LOOP;\n"),
+                                        ENDING("mov.u32 %r1, 3;\nbra END;\n")};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct analysed a = analyse(texts[i]);
         uint32_t barrier = a.flow.block_of[at_label(&a, "JOIN")];
@@ -131,6 +131,27 @@ static void branches_meet_before_a_barrier_though_some_end(void **state)
     /* Without anything that is done together, the end is where threads meet. */
     struct analysed a = analyse(ENTRY("@%p1 bra JOIN;\n@%p2 exit;\nJOIN: mov.u32 %r2, 2;\n"));
     assert_int_equal(ptx_control_flow_reconverge(&a.flow, 0), PTX_EXIT);
+    finish(&a);
+}
+
+/* Nobody comes back from a trap, nor goes on beside one: who does not go there meets as if it were not there, in loops, too. */
+static void nobody_waits_for_a_trap(void **state)
+{
+    (void)state;
+    struct analysed a = analyse(ENDING("trap;\n"));
+    assert_int_equal(ptx_control_flow_reconverge(&a.flow, 0), at_label(&a, "JOIN"));
+    assert_int_equal(a.flow.blocks[0].post_dominator, a.flow.block_of[at_label(&a, "JOIN")]);
+    assert_int_equal(ptx_control_flow_reconverge(&a.flow, 1), at_label(&a, "GOES_ON"));
+    finish(&a);
+    a = analyse(ENTRY("LOOP: @%p1 bra ODD;\nmov.u32 %r1, 1;\nbra JOIN;\nODD: @%p2 bra BAD;\nmov.u32 %r1, 2;\n"
+                      "JOIN: add.u32 %r2, %r2, 1;\n@%p3 bra LOOP;\nret;\n"
+                      "BAD: @%p4 bra WORSE;\nmov.u32 %r3, 1;\nWORSE: mov.u32 %r3, 2;\ntrap;\n"));
+    assert_int_equal(ptx_control_flow_reconverge(&a.flow, 0), at_label(&a, "JOIN"));
+    assert_int_equal(ptx_control_flow_reconverge(&a.flow, 3), at_label(&a, "ODD") + 1);
+    assert_int_equal(ptx_control_flow_reconverge(&a.flow, at_label(&a, "BAD")), at_label(&a, "WORSE"));
+    finish(&a);
+    a = analyse(ENTRY("@%p1 bra ELSE;\nmov.u32 %r1, 1;\nELSE: trap;\n")); /* everybody goes there */
+    assert_int_equal(ptx_control_flow_reconverge(&a.flow, 0), at_label(&a, "ELSE"));
     finish(&a);
 }
 
@@ -499,6 +520,7 @@ int main(void)
         cmocka_unit_test(reads_of_what_was_not_written),
         cmocka_unit_test(branches_meet_at_the_post_dominator),
         cmocka_unit_test(branches_meet_before_a_barrier_though_some_end),
+        cmocka_unit_test(nobody_waits_for_a_trap),
         cmocka_unit_test(endless_loops_have_meeting_points_too),
         cmocka_unit_test(values_in_loops_keep_their_slots),
         cmocka_unit_test(a_guarded_write_does_not_end_the_old_value),
