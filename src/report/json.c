@@ -405,6 +405,7 @@ static json_t *control(struct json_writer *writer, const struct evaluate_result 
     json_put(writer, object, "hand_overs", json_count(row->hand_overs));
     json_put(writer, object, "hand_over_microseconds",
              row->hand_overs ? json_number((double)row->hand_over_ns / 1e3 / (double)row->hand_overs) : json_null());
+    json_put(writer, object, "plugs", json_count(row->plugs));
     return object;
 }
 

@@ -89,6 +89,7 @@ void runtime_drop_context(struct runtime *runtime)
     memset(runtime->copies_known, 0, sizeof runtime->copies_known);
     vector_free(&runtime->events); /* they go with the context, as streams do */
     runtime->base_event = NULL;
+    runtime->plugs = (struct plugs){0}; /* so do plugs */
     favour_drop(runtime);
     if (runtime->context && favour_divides(runtime))
         (void)runtime->driver.context_release(runtime->device);
@@ -198,6 +199,7 @@ void runtime_close(struct runtime *runtime)
                 blocks_give(&runtime->pinned, &runtime->jobs.data[j].results[b]);
         for (size_t j = 0; j < runtime->jobs.count; j++)
             blocks_give(&runtime->pinned, &runtime->jobs.data[j].record);
+        plug_finish(runtime);
         table_drop(runtime);
         blocks_clear(&runtime->pinned);
         for (size_t i = 0; i < runtime->workloads.count; i++)

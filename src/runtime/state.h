@@ -129,6 +129,18 @@ struct table {
     uint64_t written, known[RUNTIME_MOST_STREAMS]; /* writes so far; how many of them a stream waits for */
 };
 
+enum { PLUG_STREAMS = RUNTIME_MOST_STREAMS };
+
+struct plug_stream {
+    void *stream; /* NULL: it has not been made */
+    void *end;    /* event behind plugs that have not left, as far as is known; NULL: there are none */
+};
+
+struct plugs {
+    void *module, *function; /* NULL: not loaded */
+    struct plug_stream streams[PLUG_STREAMS];
+};
+
 #define NO_JOB UINT32_MAX
 
 enum { STREAM_IN = RUNTIME_MOST_STREAMS, STREAM_OUT, STREAMS };
@@ -160,6 +172,7 @@ struct runtime {
     struct blocks memory, pinned;
     uint64_t table_bytes, apart_bytes; /* 0: none is wanted; behind it, not copied to the host */
     struct table table;
+    struct plugs plugs;
     struct runtime_statistics statistics;
     struct tally tally;
     struct calls calls;
@@ -201,6 +214,8 @@ void workload_free(struct workload *workload);
 /* Page-locks the host's data, so that copies need not be moved once more. Where the driver refuses, they are. */
 void workload_pin(struct runtime *runtime, const struct workload *workload);
 void workload_unpin(struct runtime *runtime, const struct workload *workload);
+/* Registers that a thread block takes of an SM, of so many each: warps have multiples of 256 (CUDA's occupancy calculator). */
+uint32_t workload_tb_registers(uint32_t threads, uint32_t registers);
 /* The context has gone. */
 void workload_forget(struct workload *workload);
 
@@ -258,6 +273,9 @@ void table_drop(struct runtime *runtime);   /* nothing is under way, or its cont
 enum corun_status table_look(struct runtime *runtime, bool *any);
 /* The stream waits for what has been written. */
 bool table_order(struct runtime *runtime, uint32_t stream);
+
+/* plug.c */
+void plug_finish(struct runtime *runtime); /* waits for plugs, which have been told to leave */
 
 /* crew.c */
 enum corun_status crew_ended(struct runtime *runtime, uint32_t stream, const struct flight *flight, uint64_t time);

@@ -360,16 +360,21 @@ void workload_free(struct workload *workload)
 
 enum { STATIC_SHARED_BYTES = 1, REGISTERS_OF_THREAD = 4 }; /* attributes of a function */
 
-/* What a thread block takes of an SM: registers by warps of 256, shared memory by 128 bytes (CUDA's occupancy calculator). */
+uint32_t workload_tb_registers(uint32_t threads, uint32_t registers)
+{
+    return (threads + 31) / 32 * ((registers * 32 + 255) / 256 * 256);
+}
+
+/* What a thread block takes of an SM: registers, and shared memory by 128 bytes (CUDA's occupancy calculator). */
 static void find_needs(struct runtime *runtime, struct workload_launch *launch, void *function)
 {
     int registers = 0, shared = 0;
-    const uint32_t *block = launch->command->block, warps = (block[0] * block[1] * block[2] + 31) / 32;
+    const uint32_t *block = launch->command->block;
     if (!runtime->driver.function_attribute ||
         runtime->driver.function_attribute(&registers, REGISTERS_OF_THREAD, function) ||
         runtime->driver.function_attribute(&shared, STATIC_SHARED_BYTES, function))
         return;
-    launch->tb_registers = warps * (((uint32_t)registers * 32 + 255) / 256 * 256);
+    launch->tb_registers = workload_tb_registers(block[0] * block[1] * block[2], (uint32_t)registers);
     launch->tb_shared_bytes = ((uint32_t)shared + launch->command->shared_bytes + 127) / 128 * 128;
 }
 

@@ -46,47 +46,6 @@ static uint32_t places_of(const struct kind *kind)
     return kind->about.tbs_per_sm ? kind->about.tbs_per_sm : 1;
 }
 
-/* What an SM has, what is taken of it, or what a thread block takes. */
-struct needs {
-    uint64_t threads, registers, shared_bytes, tbs;
-};
-
-static struct needs needs_of(const struct kind *kind)
-{
-    const uint32_t *block = kind->about.block;
-    return (struct needs){.threads = (block[0] * block[1] * block[2] + 31u) / 32 * 32,
-                          .registers = kind->about.tb_registers,
-                          .shared_bytes = kind->about.tb_shared_bytes,
-                          .tbs = 1};
-}
-
-/* How many more of what takes `one` fit, where of `all` so much is taken. */
-static uint32_t fit(uint64_t all, uint64_t taken, uint64_t one, uint32_t most)
-{
-    uint64_t free = all > taken ? all - taken : 0;
-    return one && all && free / one < most ? (uint32_t)(free / one) : most;
-}
-
-/* How many workers of a kind find room on an SM beside those that a look has found there; of its own application's, if these stay. */
-static uint32_t room_on(const struct software *software, uint32_t place, const struct application *a,
-                        const struct kind *kind, bool beside_resident)
-{
-    struct needs taken = {0}, one = needs_of(kind);
-    for (uint32_t i = 0; i < software->count; i++) {
-        const struct application *other = &software->applications[i];
-        const struct needs needs = needs_of(kind_at(other, other->head));
-        uint64_t there = other == a && !beside_resident ? 0 : share_of(software, place, i)->resident;
-        taken.threads += there * needs.threads;
-        taken.registers += there * needs.registers;
-        taken.shared_bytes += there * needs.shared_bytes;
-        taken.tbs += there;
-    }
-    uint32_t room = fit(software->threads_per_sm, taken.threads, one.threads, places_of(kind));
-    room = fit(software->registers_per_sm, taken.registers, one.registers, room);
-    room = fit(software->shared_bytes_per_sm, taken.shared_bytes, one.shared_bytes, room);
-    return fit(MOST_TBS_PER_SM, taken.tbs, 1, room);
-}
-
 struct want {
     uint64_t owed;  /* workers that have a place by their limits and are not there */
     uint64_t stray; /* places where they would land and leave */
@@ -105,6 +64,7 @@ static uint32_t owed_on(const struct software *software, uint32_t place, const s
 static struct want wanted(const struct software *software, const struct application *a, const struct kind *kind,
                           uint32_t most, bool beside_resident)
 {
+    const struct needs one = needs_of(kind);
     struct want want = {0};
     uint32_t rounds = 0;
     for (uint32_t place = 0; place < software->places; place++) {
@@ -115,7 +75,7 @@ static struct want wanted(const struct software *software, const struct applicat
     rounds = least(rounds << a->scattered, places_of(kind));
     for (uint32_t place = 0; place < software->places; place++) {
         uint32_t owed = owed_on(software, place, a, kind, most, beside_resident);
-        uint32_t land = least(room_on(software, place, a, kind, beside_resident), rounds);
+        uint32_t land = room_on(software, place, beside_resident ? NULL : a, &one, rounds);
         want.stray += land > owed ? land - owed : 0;
     }
     return want;
@@ -156,6 +116,11 @@ static uint32_t bound_per_sm(const struct software *software, const struct appli
 {
     uint32_t most = most_per_sm(software, a, kind);
     return most ? most : UINT32_MAX;
+}
+
+uint32_t crew_most_on_sm(const struct software *software, const struct application *a, const struct kind *kind)
+{
+    return least(bound_per_sm(software, a, kind), places_of(kind));
 }
 
 bool crew_is_owed(const struct software *software, const struct application *a)

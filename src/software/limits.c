@@ -157,7 +157,7 @@ static enum corun_status write_rows(struct software *software, uint64_t first, u
 
 enum corun_status limits_follow(struct software *software)
 {
-    const uint64_t count = (uint64_t)software->count * software->places, none = count;
+    const uint64_t none = UINT64_MAX;
     uint64_t first = none, last = 0;
     if (!software->limits_due)
         return CORUN_OK;
@@ -174,12 +174,13 @@ enum corun_status limits_follow(struct software *software)
             last = last > row ? last : row;
         }
     }
+    plugs_plan(software, &first, &last);
     return first == none ? CORUN_OK : write_rows(software, first, last);
 }
 
 void limits_clear(struct software *software)
 {
-    uint64_t count = (uint64_t)software->count * software->places;
+    uint64_t count = ((uint64_t)software->count + 1) * software->places;
     for (uint64_t row = 0; row < count; row++)
         software->limit_rows[row] = 0;
     if (count)

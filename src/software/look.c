@@ -120,6 +120,7 @@ static enum corun_status take(struct software *software, const uint8_t *table, u
         read_places(software, &software->applications[i], table);
         read_queues(software, &software->applications[i], table);
     }
+    plugs_read(software, table);
     for (uint32_t i = 0; i < software->count && status == CORUN_OK; i++)
         status = orders_complete(software, &software->applications[i], software->now);
     for (uint32_t i = 0; i < software->count; i++)

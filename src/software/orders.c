@@ -456,5 +456,6 @@ void orders_start_over(struct software *software)
 {
     for (uint32_t a = 0; a < software->count; a++)
         start_over(software, &software->applications[a]);
+    plugs_start_over(software);
     software->looking = false;
 }

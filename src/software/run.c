@@ -134,6 +134,8 @@ static enum corun_status act(struct software *software)
     for (uint32_t i = 0; i < software->count && status == CORUN_OK && uses_workers(software); i++)
         status = orders_prepare(software, &software->applications[i]);
     if (status == CORUN_OK)
+        status = plugs_grow(software);
+    if (status == CORUN_OK)
         status = give_launches(software);
     for (uint32_t i = 0; i < software->count && status == CORUN_OK && uses_workers(software); i++)
         status = crews_grow(software, &software->applications[i]);

@@ -259,11 +259,12 @@ static enum corun_status make(struct software *software, const struct software_a
         weigh_launches(software, &software->applications[i]);
     entries = (size_t)software->places * software->count;
     software->shares = calloc(entries, sizeof *software->shares);
-    software->limit_rows = calloc(entries, sizeof *software->limit_rows);
+    software->limit_rows = calloc(entries + software->places, sizeof *software->limit_rows);
     software->resident_before = calloc(entries, sizeof *software->resident_before);
     if (!software->shares || !software->limit_rows || !software->resident_before)
         return CORUN_MEMORY;
-    return make_governor(software, list);
+    enum corun_status made = plugs_make(software);
+    return made == CORUN_OK ? make_governor(software, list) : made;
 }
 
 enum corun_status software_create(const struct software_options *options,
@@ -293,8 +294,9 @@ void software_destroy(struct software *software)
     if (!software)
         return;
     governor_destroy(software->governor);
-    if (software->ended_early && software->options.launching == SOFTWARE_WORKERS)
-        limits_clear(software); /* else all launches that were given ahead would be run to their end */
+    /* Else all launches that were given ahead would be run to their end, and plugs would stay. */
+    if (software->control.plugs || (software->ended_early && software->options.launching == SOFTWARE_WORKERS))
+        limits_clear(software);
     runtime_close(software->runtime);
     for (uint32_t i = 0; software->applications && i < software->count; i++) {
         const struct workload_commands *commands = software->applications[i].description.commands;
@@ -308,6 +310,7 @@ void software_destroy(struct software *software)
     free(software->applications);
     free(software->shares);
     free(software->limit_rows);
+    free(software->plugs.at);
     free(software->resident_before);
     vector_free(&software->epochs);
     vector_free(&software->variables);

@@ -141,6 +141,7 @@ struct software_control {
     uint64_t epochs;
     uint64_t hand_overs,
         hand_over_ns; /* SMs that changed hands; from the decision to the first look that shows the new owner there */
+    uint64_t plugs; /* thread blocks that keep others' workers from SMs that are somebody's own: launched */
 };
 void software_control(const struct software *software, struct software_control *control);
 

@@ -8,6 +8,8 @@
  *   likely.c     what it does not tell: how far running thread blocks are
  *   orders.c     runs of an application as jobs, and their launches in order
  *   crews.c      how many workers are launched, when
+ *   plugs.c      what keeps others' workers from SMs that are somebody's own
+ *   room.c       what an SM has room for
  *   grants.c     launches by grants, whole and in slices
  *   requests.c   runs that begin when they are asked for
  *   limits.c     allowances as limits in the table
@@ -21,6 +23,7 @@
 #include "govern/governor.h"
 #include "rewrite/workers.h"
 #include "runtime/crew.h"
+#include "runtime/plug.h"
 #include "runtime/table.h"
 #include "software/software.h"
 #include "workload/commands.h"
@@ -105,11 +108,17 @@ struct application {
     uint64_t stall_progress, stall_ns; /* its progress when it was last seen to change */
     VECTOR(uint64_t) runs;
     uint32_t mismatches;
-    void **left;            /* [buffers] of the first run, with `keep` */
-    uint32_t ahead;         /* how many launches are given beyond the first */
-    uint32_t requests;      /* that have come */
-    uint32_t scattered;     /* how often crews have not found places that were owed, for what is given since */
-    uint64_t tbs_in_flight; /* by grants */
+    void **left;                /* [buffers] of the first run, with `keep` */
+    uint32_t ahead;             /* how many launches are given beyond the first */
+    uint32_t requests;          /* that have come */
+    uint32_t plugs, plug_warps; /* on an SM of its own; of each */
+    uint32_t plug_sizes;        /* how often that has changed */
+    bool plugs_given;           /* and it is not known whether all have landed */
+    uint64_t plugs_from;        /* they come when this is its head */
+    uint64_t plugs_ns;          /* it was, by then; 0: it is not known to be */
+    uint32_t plugs_missed;      /* how often in a row some have missed its SMs */
+    uint32_t scattered;         /* how often crews have not found places that were owed, for what is given since */
+    uint64_t tbs_in_flight;     /* by grants */
     uint64_t crews, workers, whole, slices, launches, returned;
     const char *refusal;
     const char *kept, *keeps; /* the first kernel that is not dropped where its policy drops, and why; NULL: all are */
@@ -130,6 +139,23 @@ struct share {
     uint64_t owed_since; /* the allowance has risen from nothing, and nobody has been seen there; 0: no */
 };
 
+/* What an SM has, what is taken of it, or what a thread block takes. 0 of an SM: it is not known. */
+struct needs {
+    uint64_t threads, registers, shared_bytes, tbs;
+};
+
+/* Plugs on an SM. */
+struct plug {
+    uint32_t given;    /* limit in the table, or on its way there */
+    uint32_t warps;    /* of each */
+    uint32_t resident; /* by the last look */
+};
+
+struct plugs {
+    uint32_t warp_registers; /* that a warp of them takes of an SM */
+    struct plug *at;         /* [place]; NULL: there are none */
+};
+
 struct software {
     struct software_options options;
     struct software_info info;
@@ -145,8 +171,9 @@ struct software {
     struct share *shares;      /* [place * count + application] */
     uint32_t *resident_before; /* [place * count + application]: what a look finds changed */
     uint32_t threads_per_sm, registers_per_sm, shared_bytes_per_sm; /* the last two may be 0: not known */
-    uint16_t *limit_rows; /* [application * places + place]: what is written */
-    uint64_t begin_ns;    /* of the runtime's time */
+    uint16_t
+        *limit_rows;   /* [application * places + place], behind the last application those of plugs: what is written */
+    uint64_t begin_ns; /* of the runtime's time */
     uint64_t now;
     bool looking, interrupted;
     bool ended_early; /* whoever asked for the run wants no more of it */
@@ -161,6 +188,7 @@ struct software {
     uint64_t next_look;
     uint64_t writes_given, writes_known; /* known to have ended when the last look began */
     uint64_t look_writes;                /* the same of the look that is under way */
+    struct plugs plugs;
     struct software_control control;
     VECTOR(struct software_epoch) epochs;
     VECTOR(double) variables;
@@ -181,7 +209,7 @@ static inline const struct kind *kind_at(const struct application *a, uint64_t n
     return &a->kinds[n % a->launch_count];
 }
 
-/* Where something lies in the table. */
+/* Where something lies in the table. The places of plugs are behind those of the last application. */
 static inline uint64_t places_offset(const struct software *software, uint32_t application)
 {
     return (uint64_t)application * software->places * sizeof(struct worker_place);
@@ -189,7 +217,7 @@ static inline uint64_t places_offset(const struct software *software, uint32_t a
 
 static inline uint64_t queues_offset(const struct software *software, uint32_t application)
 {
-    return places_offset(software, software->count) + (uint64_t)application * RING * sizeof(struct worker_queue);
+    return places_offset(software, software->count + 1) + (uint64_t)application * RING * sizeof(struct worker_queue);
 }
 
 /* Of an application: room for what its workers give back, behind the table. */
@@ -278,6 +306,32 @@ enum corun_status crews_grow(struct software *software, struct application *a);
 enum corun_status crew_give(struct software *software, struct application *a, uint64_t n, uint32_t workers);
 /* A launch as its program has it, into a stream of the application, behind the order before. */
 enum corun_status crew_give_into(struct software *software, struct application *a, uint64_t n, uint32_t stream);
+
+/* The most workers of a kind that crews leave on an SM. */
+uint32_t crew_most_on_sm(const struct software *software, const struct application *a, const struct kind *kind);
+
+/* room.c */
+struct needs needs_of(const struct kind *kind);
+void needs_add(struct needs *sum, const struct needs *one, uint64_t count);
+/* How many of what takes `one` fit on an SM of which so much is taken, up to `most`. */
+uint32_t room_beside(const struct software *software, const struct needs *taken, const struct needs *one,
+                     uint32_t most);
+/* The same beside the workers that a look has found on an SM, without those of `but` (NULL: of nobody), and beside plugs. */
+uint32_t room_on(const struct software *software, uint32_t place, const struct application *but,
+                 const struct needs *one, uint32_t most);
+
+/* plugs.c */
+enum corun_status plugs_make(struct software *software);
+/* Limits of applications have been set: what of plugs' rows is to be written widens *first and *last. */
+void plugs_plan(struct software *software, uint64_t *first, uint64_t *last);
+/* A look has copied the table. */
+void plugs_read(struct software *software, const uint8_t *table);
+/* What plugs take of an SM. */
+void plugs_add(const struct software *software, uint32_t place, struct needs *taken);
+/* Launches those that are missing, if none are on their way. */
+enum corun_status plugs_grow(struct software *software);
+/* The table has gone with its context. */
+void plugs_start_over(struct software *software);
 
 /* limits.c */
 /* Writes what differs between allowances and table. */

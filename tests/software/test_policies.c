@@ -287,8 +287,11 @@ static void chaos_mixed(void **state)
     live_with_chaos(false);
 }
 
-int main(void)
+/* With a pattern: the tests of these names. */
+int main(int count, char **words)
 {
+    if (count > 1)
+        cmocka_set_test_filter(words[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fixed_split),
         cmocka_unit_test(few_thread_blocks_are_spread),
