@@ -12,7 +12,6 @@
 
 #define RUNTIME_PLUG_WARPS 32u /* of a plug, at most */
 #define RUNTIME_PLUG_TAGS 16u
-#define RUNTIME_PLUG_NANOSECONDS 2000u /* at most, from one look to the next */
 
 /* The limit of so many plugs with a tag: those that have another one leave. */
 static inline uint16_t runtime_plug_limit(uint32_t count, uint32_t tag)
