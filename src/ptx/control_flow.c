@@ -131,44 +131,38 @@ static void walk(struct post_dominators *state, uint32_t start)
     }
 }
 
-/*
- * Blocks of a loop without end reach nothing: the last one of each is taken to leave, so that paths in it meet too. If blocks are `preferred`, the last one
- * of these.
- */
 static bool is_doomed(const struct post_dominators *state, uint32_t node)
 {
     return state->doomed && bits_test(state->doomed, node);
 }
 
+/* Those without a number that are `among` these (NULL: all) are taken to leave. */
+static void number_leaving(struct post_dominators *state, const uint64_t *among, bool doomed)
+{
+    for (uint32_t i = state->count; i-- > 0;) {
+        if (state->number[i] || (among && !bits_test(among, i)) || (!doomed && is_doomed(state, i)))
+            continue;
+        bits_set(state->leaves, i);
+        walk(state, i);
+    }
+}
+
+/*
+ * Blocks of a loop without end reach nothing: the last one of each is taken to leave, so that paths in it meet too. If blocks are `preferred`, the last one
+ * of these. Blocks that are doomed come behind all others.
+ */
 static void number_nodes(struct post_dominators *state, const uint64_t *preferred)
 {
     for (uint32_t i = 0; i < state->count; i++)
         for (uint32_t k = 0; k < state->blocks[i].successor_count; k++)
             if (state->blocks[i].successors[k] == PTX_EXIT)
                 bits_set(state->leaves, i);
-    for (uint32_t i = state->count; i-- > 0;)
-        if (bits_test(state->leaves, i) && !state->number[i] && !is_doomed(state, i))
-            walk(state, i);
-    for (uint32_t i = preferred ? state->count : 0; i-- > 0;) {
-        if (!state->number[i] && bits_test(preferred, i)) {
-            bits_set(state->leaves, i);
-            walk(state, i);
-        }
-    }
-    for (uint32_t i = state->count; i-- > 0;) {
-        if (!state->number[i] && !is_doomed(state, i)) {
-            bits_set(state->leaves, i);
-            walk(state, i);
-        }
-    }
-    for (uint32_t i = state->count; i-- > 0;)
-        if (!state->number[i] && bits_test(state->leaves, i))
-            walk(state, i);
-    for (uint32_t i = state->count; i-- > 0;)
-        if (!state->number[i]) {
-            bits_set(state->leaves, i);
-            walk(state, i);
-        }
+    number_leaving(state, state->leaves, false);
+    if (preferred)
+        number_leaving(state, preferred, false);
+    number_leaving(state, NULL, false);
+    number_leaving(state, state->leaves, true);
+    number_leaving(state, NULL, true);
     state->order[state->numbered] = state->count;
     state->number[state->count] = ++state->numbered;
 }
@@ -432,7 +426,7 @@ static bool traps(const struct ptx_function *function, const struct ptx_block *b
     return last->opcode == PTX_OP_TRAP && last->guard == PTX_NONE;
 }
 
-/* Blocks that end in a trap, and those from which every way leads to one; `list` and `left` have room for a word each. */
+/* Blocks that end in a trap, and those from which every way leads to one; `list` and `left` have a word for each block. */
 static void mark_doomed(const struct ptx_function *function, const struct ptx_block *blocks, uint32_t count,
                         uint32_t *list, uint32_t *left, uint64_t *doomed)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Plugs: thread blocks that sleep on an SM, where a table owes them a place. They take room there, so that nobody else's thread blocks land. The place is
- * that of a worker (rewrite/workers.h), but for a tag in its limit: a plug counts itself as resident, and leaves when more are than the limit lets stay, or the tag is another one.
+ * that of a worker (rewrite/workers.h), but in its limit (worker_limit) a tag stands for `after`: a plug
+ * counts itself as resident, and leaves when more are than the limit lets stay, or the tag is another one.
  *
  *     launched ──► counts itself ──► asleep ◄──► looks ──► more than `limit`? counts itself out, and leaves
  */
@@ -12,12 +13,6 @@
 
 #define RUNTIME_PLUG_WARPS 32u /* of a plug, at most */
 #define RUNTIME_PLUG_TAGS 16u
-
-/* The limit of so many plugs with a tag: those that have another one leave. */
-static inline uint16_t runtime_plug_limit(uint32_t count, uint32_t tag)
-{
-    return (uint16_t)(count | tag << 12);
-}
 
 /*
  * Have plugs been tried on such a device? On the simulated GPU, from compute capability 7.0 on, as threads sleep. On a GPU a call of the driver that waits for

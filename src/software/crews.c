@@ -32,9 +32,6 @@ static uint32_t free_stream(const struct software *software, const struct applic
 /* Twice the workers on an SM for each time that a crew has missed its places, so often: then for every place of any SM. */
 #define MOST_SCATTERED 5u
 
-/* After so long a worker that was given is taken to have landed. */
-#define LANDING_NANOSECONDS 20000u
-
 static uint32_t least(uint32_t left, uint32_t right)
 {
     return left < right ? left : right;

@@ -17,8 +17,7 @@
 
 #include <stdlib.h>
 
-/* After so long a plug that was given is taken to have landed; twice as long each time that some have missed their SMs, so often. */
-#define LANDING_NANOSECONDS 20000u
+/* Plugs are given twice as long to land each time that some have missed their SMs, so often. */
 #define MOST_MISSES 6u
 
 #define MOST_MORE 3u /* plugs than need be */
@@ -139,7 +138,7 @@ void plugs_plan(struct software *software, uint64_t *first, uint64_t *last)
         const uint64_t row = (uint64_t)software->count * software->places + place;
         const uint32_t owner = owner_of(software, place);
         const struct application *a = owner < software->count ? &software->applications[owner] : NULL;
-        const uint16_t limit = a && a->plugs ? runtime_plug_limit(a->plugs, tag_of(a)) : 0;
+        const uint16_t limit = a && a->plugs ? worker_limit(a->plugs, (int)tag_of(a)) : 0;
         if (software->limit_rows[row] == limit)
             continue;
         plugs->at[place].given = a ? a->plugs : 0;

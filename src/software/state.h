@@ -35,7 +35,8 @@ enum {
     MOST_AHEAD = 16, /* launches that are given before the one before has ended */
     /* In about so many looks an SM changes hands: the one that shows the need, a copy of limits, the one that shows that the old owner's workers have gone. */
     HAND_OVER_LOOKS = 3,
-    MOST_TBS_PER_SM = 32, /* that any GPU has; workers are bounded by occupancy */
+    LANDING_NANOSECONDS = 20000, /* after so long a thread block that was given is taken to have landed */
+    MOST_TBS_PER_SM = 32,        /* that any GPU has; workers are bounded by occupancy */
     MOST_RETURNED =
         4096 /* thread blocks of a launch that are given back; then it keeps what it runs, so that it comes to its end */
 };
