@@ -38,8 +38,8 @@ The model of these pages' GPUs has changed since, or their policies have. Each c
 # The last version of the timing model that changed a GPU's cycles, for those GPUs that later versions than CHANGED_ALL changed alone.
 CHANGED = {}
 CHANGED_ALL = 18
-# Versions that change what policies decide, whatever the GPU: the beginnings of the names of these policies' pages.
-CHANGED_PAGES = {}
+# Versions that change what policies decide, or programs that a paper has, whatever the GPU: the beginnings of the names of these pages.
+CHANGED_PAGES = {"hpca12-": 21, "isca17-": 21, "smk-": 21, "smqos-": 21}
 # The last version that changed nothing that a page has, but other kernels.
 CHANGED_OTHERS = 20
 

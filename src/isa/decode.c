@@ -537,13 +537,16 @@ static void resolve_branches(struct decoder *decoder, const struct decoded_funct
         if (op->kind == OPERATION_BRANCH)
             op->target = operation_at(function, op->target);
         else if (op->kind == OPERATION_BRANCH_TABLE)
-            for (uint32_t k = 0; k < (uint64_t)op->offset; k++)
+            for (uint32_t k = 0; k < branch_table_targets(op); k++)
                 decoder->branch_targets.data[op->target + k] =
                     operation_at(function, decoder->branch_targets.data[op->target + k]);
         else
             continue;
         if (op->reconverge != UINT32_MAX)
             op->reconverge = operation_at(function, op->reconverge);
+        if (branch_leavings(op))
+            for (uint32_t *place = &decoder->leavings.data[branch_places(op)]; *place != UINT32_MAX; place++)
+                *place = operation_at(function, *place);
     }
 }
 
@@ -722,10 +725,8 @@ static void trim_scratch(struct decoder *decoder)
 static void find_worker_end(struct decoder *decoder)
 {
     const struct decoded_function *function = &decoder->functions.data[0];
-    decoder->kernel->worker_end = UINT32_MAX;
-    for (uint32_t i = 0; i < function->ptx->label_count; i++)
-        if (strncmp(function->ptx->labels[i].name, PTX_WORKER_END, sizeof PTX_WORKER_END - 1) == 0)
-            decoder->kernel->worker_end = operation_at(function, function->ptx->labels[i].instruction);
+    const uint32_t end = function_worker_end(function->ptx);
+    decoder->kernel->worker_end = end == PTX_NONE ? UINT32_MAX : operation_at(function, end);
 }
 
 static void finish_kernel(struct decoder *decoder, const struct ptx_function *function)
@@ -734,7 +735,7 @@ static void finish_kernel(struct decoder *decoder, const struct ptx_function *fu
     find_worker_end(decoder);
     trim_scratch(decoder);
     kernel->code_length = (uint32_t)decoder->code.count;
-    if (!decode_straight(decoder->code.data, decoder->code.count))
+    if (!decode_straight(decoder->code.data, decoder->code.count, decoder->leavings.data))
         decode_no_memory(decoder);
     kernel->code = keep_code(decoder);
     kernel->instructions =
@@ -743,6 +744,8 @@ static void finish_kernel(struct decoder *decoder, const struct ptx_function *fu
     kernel->branch_target_count = (uint32_t)decoder->branch_targets.count;
     kernel->branch_targets = keep(decoder, decoder->branch_targets.data,
                                   decoder->branch_targets.count * sizeof *decoder->branch_targets.data);
+    kernel->leaving_count = (uint32_t)decoder->leavings.count;
+    kernel->leavings = keep(decoder, decoder->leavings.data, decoder->leavings.count * sizeof *decoder->leavings.data);
     kernel->bulks = keep(decoder, decoder->bulks.data, decoder->bulks.count * sizeof *decoder->bulks.data);
     kernel->bulk_count = (uint32_t)decoder->bulks.count;
     kernel->matrices = keep(decoder, decoder->matrices.data, decoder->matrices.count * sizeof *decoder->matrices.data);
@@ -778,6 +781,7 @@ enum corun_status decode_kernel(struct corun_module *module, const struct ptx_fu
     vector_free(&decoder.instructions);
     vector_free(&decoder.calls);
     vector_free(&decoder.branch_targets);
+    vector_free(&decoder.leavings);
     vector_free(&decoder.matrices);
     vector_free(&decoder.bulks);
     vector_free(&decoder.constants);

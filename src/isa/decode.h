@@ -55,6 +55,7 @@ struct decoder {
     VECTOR(struct corun_instruction) instructions;
     VECTOR(struct call_site) calls;
     VECTOR(uint32_t) branch_targets;
+    VECTOR(uint32_t) leavings;
     VECTOR(struct matrix_work) matrices;
     VECTOR(struct bulk_work) bulks;
     VECTOR(struct constant) constants;
@@ -162,7 +163,7 @@ enum corun_tensor_type decode_tensor_type(enum ptx_type type);
 uint16_t decode_predicate_source(const struct decoder *decoder, const struct ptx_operand *operand);
 
 /* Writes what a run without timing wants to know: op->straight and op->quick of all operations. False when out of memory. */
-bool decode_straight(struct operation *code, size_t count);
+bool decode_straight(struct operation *code, size_t count, const uint32_t *leavings);
 /* Fills in the kernel's info but for its name. */
 void decode_description(struct decoder *decoder, const struct ptx_function *function);
 /* Whether no thread of the kernel that is decoded reads a register which it has not written. */

@@ -380,13 +380,66 @@ static bool decode_special_move(struct decoder *decoder, const struct ptx_instru
     return true;
 }
 
+static uint32_t block_at(const struct ptx_control_flow *flow, const struct ptx_function *function, uint32_t instruction)
+{
+    return instruction < function->instruction_count ? flow->block_of[instruction] : PTX_EXIT;
+}
+
+static bool push_leaving(struct decoder *decoder, uint32_t number)
+{
+    if (vector_push(&decoder->leavings, number))
+        return true;
+    decode_no_memory(decoder);
+    return false;
+}
+
+/* How many places are left on each way, and which ones. Gives where that begins, 0: nobody leaves any. */
+static uint32_t decode_leavings(struct decoder *decoder, const struct operation *op, uint32_t index)
+{
+    const struct ptx_convergence *convergence = &decoder->function->registers->convergence;
+    const struct ptx_control_flow *flow = convergence->flow;
+    const struct ptx_function *function = decoder->function->ptx;
+    const uint32_t block = flow->block_of[index], ways = branch_ways(op);
+    if (decoder->leavings.count == 0)
+        push_leaving(decoder, 0); /* so that no branch has the first one */
+    const size_t first = decoder->leavings.count;
+    uint32_t most = 0;
+    for (uint32_t way = 0; way < ways; way++) {
+        const uint32_t target = way + 1 == ways                ? index + 1
+                                : op->kind == OPERATION_BRANCH ? op->target
+                                                               : decoder->branch_targets.data[op->target + way];
+        const uint32_t left = ptx_convergence_left(convergence, block, block_at(flow, function, target));
+        most = left > most ? left : most;
+        if (!push_leaving(decoder, left))
+            return 0;
+    }
+    if (!most) {
+        decoder->leavings.count = first;
+        return 0;
+    }
+    uint32_t merge = convergence->nearest[block];
+    for (; merge != PTX_NONE; merge = convergence->merges[merge].outer)
+        if (!push_leaving(decoder, flow->blocks[convergence->merges[merge].block].first))
+            return 0;
+    return push_leaving(decoder, UINT32_MAX) ? (uint32_t)first : 0;
+}
+
+/* Where lanes meet that go different ways from a branch, and whom they leave. Targets are indices of instructions for now. */
+static void decode_ways(struct decoder *decoder, struct operation *op, uint32_t table_targets, uint32_t index)
+{
+    const struct ptx_convergence *convergence = &decoder->function->registers->convergence;
+    op->reconverge = ptx_convergence_meets(convergence, convergence->flow->block_of[index]);
+    branch_set(op, table_targets, 0);
+    branch_set(op, table_targets, decode_leavings(decoder, op, index));
+}
+
 static void decode_branch(struct decoder *decoder, const struct ptx_instruction *instruction, uint32_t index)
 {
     struct operation *op = decode_emit(decoder, OPERATION_BRANCH);
     const struct ptx_function *function = decoder->function->ptx;
     /* As indices of instructions for now: decode.c puts in those of operations when it knows them. */
     op->target = function->labels[instruction->operands[0].index].instruction;
-    op->reconverge = ptx_control_flow_reconverge(&decoder->function->registers->flow, index);
+    decode_ways(decoder, op, 0, index);
     struct corun_instruction *machine = decode_last(decoder);
     machine->unit = CORUN_UNIT_CONTROL;
     machine->flags = CORUN_BRANCH;
@@ -405,8 +458,7 @@ static void decode_branch_table(struct decoder *decoder, const struct ptx_instru
     struct operation *op = decode_emit(decoder, OPERATION_BRANCH_TABLE);
     op->source[0] = source;
     op->target = first;
-    op->offset = targets->index;
-    op->reconverge = ptx_control_flow_reconverge(&decoder->function->registers->flow, index);
+    decode_ways(decoder, op, targets->index, index);
     decode_registers(decoder);
     decode_last(decoder)->unit = CORUN_UNIT_CONTROL;
     decode_last(decoder)->flags = CORUN_BRANCH;

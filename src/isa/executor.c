@@ -18,58 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void branch(struct corun_warp *warp, const struct operation *op, uint32_t taken, struct corun_issue *result)
-{
-    struct simt_stack *stack = &warp->stack;
-    result->diverged = false;
-    if (taken == stack->mask) {
-        if (stack->depth && op->target <= stack->pc && ++warp->turns.rounds >= warp->turns.period)
-            turns_look(warp);
-        stack->pc = op->target;
-    } else if (taken == 0) {
-        stack->pc++;
-    } else {
-        result->diverged = true;
-        simt_diverge(stack, taken, op->target, stack->pc + 1, op->reconverge);
-    }
-    simt_settle(stack);
-}
-
-/*
- * The lanes that want the first lane's target go there; the others, and those that the guard holds back, are at this operation again and
- * come next. False: a fault.
- */
-static bool branch_table(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result)
-{
-    struct simt_stack *stack = &warp->stack;
-    result->diverged = false;
-    if (!mask) {
-        stack->pc++;
-        simt_settle(stack);
-        return true;
-    }
-    const uint32_t *index = lanes_source(&warp->lanes, op->source[0]);
-    const uint32_t *targets = warp->tb->launch->kernel->branch_targets + op->target;
-    uint32_t first = lowest_bit(mask), taken = 0;
-    for (uint32_t rest = mask; rest; rest &= rest - 1) {
-        uint32_t lane = lowest_bit(rest);
-        if (index[lane] >= (uint64_t)op->offset) {
-            fault_raise(warp, lane, "brx.idx: index %u of a table of %u", index[lane], (uint32_t)op->offset);
-            return false;
-        }
-        if (targets[index[lane]] == targets[index[first]])
-            taken |= 1u << lane;
-    }
-    if (taken == stack->mask) {
-        stack->pc = targets[index[first]];
-    } else {
-        result->diverged = true;
-        simt_diverge(stack, taken, targets[index[first]], stack->pc, op->reconverge);
-    }
-    simt_settle(stack);
-    return true;
-}
-
 static void leave(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result)
 {
     result->diverged = mask && mask != warp->stack.mask;
@@ -164,10 +112,10 @@ static void execute(struct corun_warp *warp, const struct operation *op, uint32_
     bool good = true;
     switch ((enum operation_kind)op->kind) {
     case OPERATION_BRANCH:
-        branch(warp, op, mask, result);
+        branch_run(warp, op, mask, result);
         return;
     case OPERATION_BRANCH_TABLE:
-        if (!branch_table(warp, op, mask, result))
+        if (!branch_table_run(warp, op, mask, result))
             result->outcome = CORUN_OUTCOME_FAULT;
         return;
     case OPERATION_RETURN:

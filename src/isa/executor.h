@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The functional executor: grids, thread blocks and warps as they run. Files of this layer share these structures:
- * executor.c issues, access.c loads and stores, atomics.c, barrier.c, warpgroup.c, call.c, special.c and print.c do what their names say.
+ * executor.c issues, access.c loads and stores, atomics.c, barrier.c, branch.c, warpgroup.c, call.c, special.c and print.c do what their names say.
  */
 #ifndef CORUN_ISA_EXECUTOR_H
 #define CORUN_ISA_EXECUTOR_H
@@ -176,14 +176,14 @@ struct corun_warp {
     uint32_t barrier_line;    /* of the barrier that it came to last */
     uint32_t barrier_threads; /* how many threads that wants, 0: all */
     uint8_t barrier_number;
-    uint32_t cluster_arrived;          /* lanes at the barrier of the cluster, as long as the warp has not arrived */
-    uint32_t cluster_late;             /* lanes that have not come though the warp has arrived */
-    uint32_t cluster_passing;          /* of those, that have come since: they do not wait */
-    uint32_t index;                    /* in its thread block */
-    uint32_t slot;                     /* %warpid */
-    uint32_t sm_count;                 /* %nsmid */
-    const uint64_t *cycle;             /* NULL: no clock */
-    uint8_t *saved;                    /* registers of recursive functions */
+    uint32_t cluster_arrived; /* lanes at the barrier of the cluster, as long as the warp has not arrived */
+    uint32_t cluster_late;    /* lanes that have not come though the warp has arrived */
+    uint32_t cluster_passing; /* of those, that have come since: they do not wait */
+    uint32_t index;           /* in its thread block */
+    uint32_t slot;            /* %warpid */
+    uint32_t sm_count;        /* %nsmid */
+    const uint64_t *cycle;    /* NULL: no clock */
+    uint8_t *saved;           /* registers of recursive functions */
     uint8_t reductions, reduction_barrier; /* how many bar.red its parts wait in, all at one barrier */
     uint32_t reduction_pc[CORUN_WARP_LANES], reduction_lanes[CORUN_WARP_LANES]; /* by part */
     uint32_t saved_bytes, saved_capacity;
@@ -263,6 +263,9 @@ void access_touch(const struct executor_sm *sm, const uint64_t *address, uint32_
 /* Bytes at a generic address as one lane sees them; false if out of bounds. For vprintf. */
 bool access_read(struct corun_warp *warp, uint32_t lane, uint64_t address, void *destination, uint32_t bytes);
 
+/* A branch that the lanes `taken` take, and one by a table by the lanes `mask`. The pc is set. False: a fault was raised. */
+void branch_run(struct corun_warp *warp, const struct operation *op, uint32_t taken, struct corun_issue *result);
+bool branch_table_run(struct corun_warp *warp, const struct operation *op, uint32_t mask, struct corun_issue *result);
 /* A call by the lanes `mask` (not 0) and a return. The pc is set. False: a fault was raised. */
 bool call_enter(struct corun_warp *warp, const struct operation *op, uint32_t mask);
 void call_return(struct corun_warp *warp, uint32_t mask);

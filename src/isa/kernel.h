@@ -123,9 +123,11 @@ struct corun_kernel {
     uint32_t function_count;
     const uint32_t *function_of_index; /* ptx function index → functions[], NO_FUNCTION if not decoded */
     const struct call_site *calls;
-    const uint32_t
-        *branch_targets; /* of brx.idx, operation indices; op->target is its first, op->offset their number */
+    const uint32_t *
+        branch_targets; /* of brx.idx, operation indices; op->target is its first, branch_table_targets() their number */
     uint32_t branch_target_count;
+    const uint32_t *leavings; /* of branches, from branch_leavings() on: isa/operation.h */
+    uint32_t leaving_count;
     const struct matrix_work *matrices; /* operations on matrices name theirs by op->target */
     const struct bulk_work *bulks;      /* bulk copies name theirs by op->target */
     uint32_t bulk_count;
@@ -163,5 +165,11 @@ struct corun_module {
 /* Decodes the entry function `function` into *kernel (whose module and index are set). */
 enum corun_status decode_kernel(struct corun_module *module, const struct ptx_function *function,
                                 struct corun_diagnostics *list, struct corun_kernel *kernel);
+
+/* Do lanes that go this way from a branch leave places at which others wait for them? */
+static inline bool kernel_leaves_places(const struct corun_kernel *kernel, const struct operation *branch, uint32_t way)
+{
+    return branch_leavings(branch) && kernel->leavings[branch_leavings(branch) + way];
+}
 
 #endif

@@ -147,10 +147,11 @@ static void find_marks(struct native *native)
     const struct corun_kernel *kernel = native->kernel;
     uint32_t length = kernel->code_length;
     native->begins[0] = true;
+    operations_mark_meetings(kernel->code, length, kernel->leavings, native->meets);
     for (uint32_t i = 0; i < length; i++) {
         const struct operation *op = &kernel->code[i];
-        if (op->reconverge < length)
-            native->meets[op->reconverge] = native->begins[op->reconverge] = true;
+        if (native->meets[i])
+            native->begins[i] = true;
         if (op->kind == OPERATION_BRANCH && op->target < length)
             native->begins[op->target] = true;
         if (!belongs(op, true))

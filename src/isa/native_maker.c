@@ -270,6 +270,17 @@ void maker_end(struct block_maker *maker, uint32_t end)
     go_on(maker, end);
 }
 
+/* Behind the branch at `end`. Where lanes on that way leave places at which others wait for them, executor_run does what there is to do. */
+static void go_way(struct block_maker *maker, uint32_t end, uint32_t way, uint32_t next)
+{
+    const bool leaves = kernel_leaves_places(maker->kernel, &maker->kernel->code[end], way);
+    count_operations(maker, leaves ? end : end + 1);
+    if (leaves)
+        leave_to(maker, end, ZYDIS_MNEMONIC_JMP);
+    else
+        go_on(maker, next);
+}
+
 /*
  * Where all lanes take it or none, the way goes on by itself; where they part, executor_run does what there is to do. A branch without a guard is
  * taken by all.
@@ -288,11 +299,10 @@ void maker_end_with_branch(struct block_maker *maker, uint32_t end)
         count_operations(maker, end);
         leave_to(maker, end, ZYDIS_MNEMONIC_JMP);
         assemble_target(to, none);
-        count_operations(maker, end + 1);
-        go_on(maker, end + 1);
+        go_way(maker, end, 1, end + 1);
         assemble_target(to, all);
-        maker_count_guard(maker, op);
+        if (!kernel_leaves_places(maker->kernel, op, 0))
+            maker_count_guard(maker, op);
     }
-    count_operations(maker, end + 1);
-    go_on(maker, op->target);
+    go_way(maker, end, 0, op->target);
 }

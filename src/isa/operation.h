@@ -74,9 +74,9 @@ enum element { ELEMENT_NONE, ELEMENT_U8, ELEMENT_S8, ELEMENT_U16, ELEMENT_S16, E
 /* One line of the host's cache (decode.c aligns a kernel's): warps that run different ones push each other's out. */
 struct operation {
     lane_function run;
-    int64_t offset;            /* memory: address offset */
+    int64_t offset;            /* memory: address offset; branch: branch_table_targets() and branch_leavings() */
     uint32_t target;           /* branch, call: operation index */
-    uint32_t reconverge;       /* branch: operation index of the immediate post-dominator, UINT32_MAX if none */
+    uint32_t reconverge;       /* branch: operation index of where lanes meet that it parts, UINT32_MAX if nowhere */
     uint16_t destination;      /* slot */
     uint16_t source[4];        /* slot, or OPERAND_CONSTANT | constant slot */
     uint16_t predicate_out[2]; /* setp p|q, shfl d|p; NO_PREDICATE if absent */
@@ -98,6 +98,40 @@ struct operation {
     uint8_t quick;       /* memory: enum element of a plain access (access_quick.c); ELEMENT_NONE: it is not plain */
 };
 _Static_assert(sizeof(struct operation) == 64, "one line of the host's cache");
+
+/*
+ * Of a branch on some ways of which lanes leave places at which others wait for them (ptx/convergence.h). For each way, the targets in their order and then the
+ * next operation: how many places are left. Then the places from the nearest one on, operation indices, and UINT32_MAX: whoever leaves n of them
+ * meets others at the one behind those.
+ */
+static inline uint32_t branch_leavings(const struct operation *op)
+{
+    return (uint32_t)((uint64_t)op->offset >> 32); /* index into the kernel's `leavings`; 0: nobody leaves one */
+}
+
+static inline uint32_t branch_table_targets(const struct operation *op)
+{
+    return (uint32_t)op->offset;
+}
+
+static inline void branch_set(struct operation *op, uint32_t table_targets, uint32_t leavings)
+{
+    op->offset = (int64_t)((uint64_t)leavings << 32 | table_targets);
+}
+
+static inline uint32_t branch_ways(const struct operation *op)
+{
+    return op->kind == OPERATION_BRANCH ? 2 : branch_table_targets(op) + 1;
+}
+
+/* Index of the first place. */
+static inline uint32_t branch_places(const struct operation *op)
+{
+    return branch_leavings(op) + branch_ways(op);
+}
+
+/* [operation] in `meets`, which has a row for each of `count`: may lanes wait there for others that a branch has parted from them? */
+void operations_mark_meetings(const struct operation *code, size_t count, const uint32_t *leavings, bool *meets);
 
 static inline const void *lanes_source(const struct lanes *lanes, uint16_t operand)
 {

@@ -27,22 +27,24 @@ void simt_start(struct simt_stack *stack, uint32_t pc, uint32_t mask)
     stack->entries[0].waits = 0;
 }
 
-/*
- * A group that never meets the other: two entries side by side. Both return from the call that they are in, each by itself.
- */
+/* A new top that never meets the entry `others`, from which it was taken. Both return from the call that they are in, each by itself. */
+static void push_apart(struct simt_stack *stack, uint32_t others, uint32_t target, uint32_t taken)
+{
+    push(stack, target, taken, SIMT_NOWHERE);
+    struct simt_entry *from = &stack->entries[others], *entry = &stack->entries[stack->depth];
+    if (from->call == SIMT_NO_CALL)
+        return;
+    *entry = *from;
+    entry->reconverge = SIMT_NOWHERE;
+    entry->called = from->called & taken;
+    from->called &= ~taken;
+}
+
 static void split(struct simt_stack *stack, uint32_t taken, uint32_t target, uint32_t next)
 {
-    struct simt_entry *others = &stack->entries[stack->depth];
     stack->pc = next;
     stack->mask &= ~taken;
-    push(stack, target, taken, SIMT_NOWHERE);
-    if (others->call == SIMT_NO_CALL)
-        return;
-    struct simt_entry *entry = &stack->entries[stack->depth];
-    *entry = *others;
-    entry->reconverge = SIMT_NOWHERE;
-    entry->called = others->called & taken;
-    others->called &= ~taken;
+    push_apart(stack, stack->depth, target, taken);
 }
 
 void simt_diverge(struct simt_stack *stack, uint32_t taken, uint32_t target, uint32_t next, uint32_t reconverge)
@@ -216,6 +218,58 @@ void simt_remove(struct simt_stack *stack, uint32_t lanes, uint32_t from)
     for (uint32_t i = from; i < stack->depth; i++)
         stack->entries[i].mask &= ~lanes;
     stack->mask &= ~lanes;
+}
+
+static bool is_among(uint32_t place, const uint32_t *places, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (places[i] == place)
+            return true;
+    return false;
+}
+
+/* Entries without lanes, from `from` on, go. */
+static void drop_empty(struct simt_stack *stack, uint32_t from)
+{
+    struct simt_entry *entries = stack->entries;
+    uint32_t kept = from;
+    for (uint32_t i = from; i <= stack->depth; i++)
+        if (entries[i].mask)
+            entries[kept++] = entries[i];
+    stack->depth = kept - 1;
+}
+
+bool simt_leave(struct simt_stack *stack, uint32_t lanes, uint32_t to, const uint32_t *places, uint32_t count)
+{
+    struct simt_entry *entries = stack->entries;
+    const uint32_t meet = places[count];
+    uint32_t at = stack->depth;
+    while (is_among(entries[at].reconverge, places, count) && simt_parent(stack, at) != UINT32_MAX)
+        at = simt_parent(stack, at);
+    if (at == stack->depth)
+        return false;
+    store_top(stack);
+    for (uint32_t i = at + 1; i <= stack->depth; i++)
+        entries[i].mask &= ~lanes;
+    drop_empty(stack, at + 1);
+    if (entries[at].mask == lanes) {
+        entries[at].pc = to;
+        load_top(stack);
+        return true;
+    }
+    const uint32_t others = entries[at].mask & ~lanes;
+    if (meet == SIMT_NOWHERE || entries[at].reconverge == meet) {
+        entries[at].mask = others;
+    } else {
+        insert(stack, at + 1, entries[at].pc, others, meet);
+        entries[at].pc = meet;
+    }
+    load_top(stack);
+    if (meet == SIMT_NOWHERE)
+        push_apart(stack, at, to, lanes);
+    else if (to != meet)
+        push(stack, to, lanes, meet);
+    return true;
 }
 
 bool simt_pop(struct simt_stack *stack)

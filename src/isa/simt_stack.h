@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The stack of a warp whose lanes went different ways: each entry is a group of lanes with its next instruction and the
- * instruction where it meets the entry below (the immediate post-dominator of the branch that parted them).
+ * instruction where it meets the entry below (the place that the branch that parted them names: ptx/convergence.h).
  *
  * A call puts an entry of its own on the stack, without a meeting point: it goes when its last lane has returned. The top
  * entry lives in the fields pc, mask and reconverge while the warp runs. Depth is bounded: masks of nested entries shrink with each
@@ -11,6 +11,10 @@
  * children are gone. Entries without children are the paths of the warp. Any of them may run: simt_raise moves the path, and each of its
  * ancestors with all that is above, behind their siblings. So a path can wait for lanes on another path (isa/meeting.h) and go on later, and
  * still all meet where they would have met. As long as no path has waited, the top runs until it is gone.
+ *
+ * Lanes can leave: they go where they will not come to the meeting point. They are taken out of the entries up to the one with which they meet all the
+ * same, and that waits for them and for those that it had waited for. Each entry with children has lost a lane to another child, for as long as it is there, so
+ * that there are not more of them than lanes.
  *
  * Lanes that wait in a parent for its children can be let go, as far as a later place where all of the parent's lanes come together again. The
  * children then run up to there, past the place where they would have met. There is room for what that adds: an entry for each lane at most.
@@ -50,6 +54,11 @@ void simt_start(struct simt_stack *stack, uint32_t pc, uint32_t mask);
  * (SIMT_NOWHERE: never).
  */
 void simt_diverge(struct simt_stack *stack, uint32_t taken, uint32_t target, uint32_t next, uint32_t reconverge);
+/*
+ * The lanes `lanes` of the top go to `to` without those that wait for others at one of the first `count` places: they meet these at places[count]
+ * (SIMT_NOWHERE: never). The others stay where they are. False: the top meets at none of these places, and nothing has been done.
+ */
+bool simt_leave(struct simt_stack *stack, uint32_t lanes, uint32_t to, const uint32_t *places, uint32_t count);
 /* A new top entry for a call by the lanes `mask`; the caller's entry continues at its pc. */
 struct simt_entry *simt_call(struct simt_stack *stack, uint32_t pc, uint32_t mask, uint32_t call);
 /* Index of the entry of the innermost call of the top's lanes, UINT32_MAX if the kernel itself runs. */

@@ -27,14 +27,24 @@ static enum element quick_element(const struct operation *op)
     }
 }
 
-bool decode_straight(struct operation *code, size_t count)
+void operations_mark_meetings(const struct operation *code, size_t count, const uint32_t *leavings, bool *meets)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (code[i].reconverge < count)
+            meets[code[i].reconverge] = true;
+        if (code[i].kind != OPERATION_BRANCH && code[i].kind != OPERATION_BRANCH_TABLE)
+            continue;
+        for (uint32_t at = branch_leavings(&code[i]) ? branch_places(&code[i]) : 0; at && leavings[at] < count; at++)
+            meets[leavings[at]] = true;
+    }
+}
+
+bool decode_straight(struct operation *code, size_t count, const uint32_t *leavings)
 {
     bool *meets = calloc(count + 1, sizeof *meets);
     if (!meets)
         return false;
-    for (size_t i = 0; i < count; i++)
-        if (code[i].reconverge < count)
-            meets[code[i].reconverge] = true;
+    operations_mark_meetings(code, count, leavings, meets);
     for (size_t i = count; i-- > 0;) {
         struct operation *op = &code[i];
         bool access = op->kind == OPERATION_LOAD || op->kind == OPERATION_STORE;

@@ -108,7 +108,7 @@ static inline bool run_quickly(struct corun_warp *warp, const struct operation *
     struct simt_stack *stack = &warp->stack;
     switch ((enum operation_kind)op->kind) {
     case OPERATION_BRANCH:
-        if (mask && mask != stack->mask)
+        if ((mask && mask != stack->mask) || kernel_leaves_places(warp->tb->launch->kernel, op, !mask))
             return false;
         stack->pc = mask == stack->mask ? op->target : stack->pc + 1;
         break;

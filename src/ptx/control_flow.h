@@ -16,11 +16,6 @@ struct ptx_block {
     const uint32_t *predecessors;
     uint32_t predecessor_count;
     uint32_t post_dominator; /* the block where all paths from here meet first, PTX_EXIT if only the end is common */
-    /*
-     * The block where threads meet that go different ways from here: the post-dominator, or an earlier block in which threads act together, where some
-     * on the way there end, or go to where nobody acts together any more (return, trap, loop without end).
-     */
-    uint32_t meets;
 };
 
 struct ptx_control_flow {
@@ -32,8 +27,5 @@ struct ptx_control_flow {
 /* Everything is allocated in `arena`. OK or MEMORY. */
 enum corun_status ptx_control_flow_create(const struct ptx_function *function, struct arena *arena,
                                           struct ptx_control_flow *flow);
-
-/* Where lanes that a branch has separated meet again: the first instruction of the block in which the ways from its block meet, or PTX_EXIT. */
-uint32_t ptx_control_flow_reconverge(const struct ptx_control_flow *flow, uint32_t instruction);
 
 #endif

@@ -105,25 +105,6 @@ static void refuse_endings(struct pass *pass, const struct ptx_function *kernel)
         pass_refuse(pass, reason, found->place);
 }
 
-/*
- * Where threads end between a branch and the place at which its ways meet, the others meet there because the end is behind all barriers. In a worker the end is
- * where all threads wait for each other.
- */
-static void refuse_ends_before_meetings(struct pass *pass, const struct ptx_function *kernel)
-{
-    struct ptx_control_flow flow;
-    if (ptx_control_flow_create(kernel, pass->arena, &flow) != CORUN_OK) {
-        pass_refuse(pass, "out of memory", kernel->place);
-        return;
-    }
-    for (uint32_t i = 0; i < flow.block_count; i++)
-        if (flow.blocks[i].meets != flow.blocks[i].post_dominator) {
-            pass_refuse(pass, "threads may end between this branch and the barrier before which its ways meet",
-                        kernel->instructions[flow.blocks[i].end - 1].place);
-            return;
-        }
-}
-
 static bool meets_all(void *user, const struct ptx_instruction *instruction)
 {
     struct pass *pass = user;
@@ -336,7 +317,6 @@ static void decide(struct pass *pass, const struct ptx_function *kernel)
     refuse_arrivals(pass, kernel);
     refuse_barriers(pass, kernel);
     refuse_endings(pass, kernel);
-    refuse_ends_before_meetings(pass, kernel);
     refuse_stack(pass, kernel);
     if (pass->source->target_sm < 70 && ends_before_barriers(pass, kernel))
         pass->kernels[pass->kernel_count - 1].only_before_volta =

@@ -221,6 +221,47 @@ static void test_predicated_instruction_without_lanes(void **state)
     runner_free(&runner);
 }
 
+/*
+ * for (i = 0; i < 10; i++) { if ((t + i) & 1) { sum += 3; if (i == last) break; sum += 5; } else sum += 7; sum ^= i; }: the arms meet in each round, whoever
+ * breaks. The instructions of a warp are those of its rounds, and lanes that have left take none.
+ */
+#define BREAK_AT(last) \
+    KERNEL("mov.u32 %r1, 0;\nmov.u32 %r2, 0;\n" \
+           "LOOP: add.u32 %r3, %t, %r2;\nand.b32 %r3, %r3, 1;\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra EVEN;\n" \
+           "add.u32 %r1, %r1, 3;\nsetp.eq.u32 %p2, %r2, " last ";\n@%p2 bra END;\nadd.u32 %r1, %r1, 5;\nbra TAIL;\n" \
+           "EVEN: add.u32 %r1, %r1, 7;\n" \
+           "TAIL: xor.b32 %r1, %r1, %r2;\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p3, %r2, 10;\n@%p3 bra LOOP;\n" \
+           "END: activemask.b32 %r4;\nst.global.u32 [%mine], %r1;\nst.global.u32 [%mine+1024], %r4;")
+
+static void test_break_in_one_arm(void **state)
+{
+    (void)state;
+    for (uint32_t last = 4; last <= 100; last += 96) {
+        struct runner runner;
+        const uint32_t *words = runner_run(&runner, last == 4 ? BREAK_AT("4") : BREAK_AT("100"), 32);
+        uint32_t lanes_left = 0;
+        for (uint32_t t = 0; t < 32; t++) {
+            uint32_t sum = 0;
+            for (uint32_t i = 0; i < 10; i++) {
+                const bool odd = (t + i) & 1;
+                if (odd && i == last) {
+                    sum += 3;
+                    lanes_left++;
+                    break;
+                }
+                sum = (sum + (odd ? 8 : 7)) ^ i;
+            }
+            assert_int_equal(words[t], sum);
+            assert_int_equal(words[256 + t], 0xffffffffu);
+        }
+        assert_int_equal(lanes_left, last < 10 ? 16 : 0);
+        /* 14 a round with both arms; in the last common one nobody is left behind the break; then one arm in a round. */
+        const uint32_t rounds = last < 10 ? 4 * 14 + (14 - 2) + 2 * 9 + 3 * 13 : 10 * 14;
+        assert_int_equal(runner.count.warp_instructions, 5 + 2 + rounds + 3 + 1);
+        runner_free(&runner);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +270,7 @@ int main(void)
         cmocka_unit_test(test_loops_of_different_length),
         cmocka_unit_test(test_break_and_continue),
         cmocka_unit_test(test_early_exit),
+        cmocka_unit_test(test_break_in_one_arm),
         cmocka_unit_test(test_exit_in_nested_loops),
         cmocka_unit_test(test_uniform_branch_keeps_all_lanes),
         cmocka_unit_test(test_the_longest_warp),

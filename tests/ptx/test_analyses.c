@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Control flow, post-dominators, liveness, slots, registers per thread. */
+/* Control flow, where threads meet, liveness, slots, registers per thread. */
 #include "ptx_text.h"
 
+#include "ptx/convergence.h"
 #include "ptx/register_count.h"
 
 struct analysed {
@@ -39,6 +40,29 @@ static uint32_t at_label(const struct analysed *analysed, const char *name)
             return analysed->function->labels[i].instruction;
     fail_msg("no label %s", name);
     return 0;
+}
+
+static struct ptx_convergence convergence_of(const struct analysed *analysed)
+{
+    struct ptx_convergence convergence;
+    assert_int_equal(
+        ptx_convergence_create(analysed->function, &analysed->flow, PTX_EXIT, analysed->arena, &convergence), CORUN_OK);
+    return convergence;
+}
+
+/* Where threads meet that a branch parts. */
+static uint32_t meets(const struct analysed *analysed, uint32_t branch)
+{
+    const struct ptx_convergence convergence = convergence_of(analysed);
+    return ptx_convergence_meets(&convergence, analysed->flow.block_of[branch]);
+}
+
+/* At how many places nobody waits any more for those who go from a branch to a label. */
+static uint32_t leaves(const struct analysed *analysed, uint32_t branch, const char *label)
+{
+    const struct ptx_convergence convergence = convergence_of(analysed);
+    return ptx_convergence_left(&convergence, analysed->flow.block_of[branch],
+                                analysed->flow.block_of[at_label(analysed, label)]);
 }
 
 static uint32_t slot_of(const struct analysed *analysed, const char *name)
@@ -87,12 +111,12 @@ static void branches_meet_at_the_post_dominator(void **state)
                                       "@%p6 bra LAST;\n" /* 11 */
                                       "ret;\n"
                                       "LAST: ret;\n"));
-    assert_int_equal(ptx_control_flow_reconverge(&a.flow, 0), at_label(&a, "JOIN"));
-    assert_int_equal(ptx_control_flow_reconverge(&a.flow, 1), at_label(&a, "INNER"));
-    assert_int_equal(ptx_control_flow_reconverge(&a.flow, 8), at_label(&a, "DONE"));
-    assert_int_equal(ptx_control_flow_reconverge(&a.flow, 9), at_label(&a, "DONE"));
-    assert_int_equal(ptx_control_flow_reconverge(&a.flow, 10), PTX_EXIT);
-    assert_int_equal(ptx_control_flow_reconverge(&a.flow, 11), PTX_EXIT);
+    assert_int_equal(meets(&a, 0), at_label(&a, "JOIN"));
+    assert_int_equal(meets(&a, 1), at_label(&a, "INNER"));
+    assert_int_equal(meets(&a, 8), at_label(&a, "DONE"));
+    assert_int_equal(meets(&a, 9), at_label(&a, "DONE"));
+    assert_int_equal(meets(&a, 10), PTX_EXIT);
+    assert_int_equal(meets(&a, 11), PTX_EXIT);
     const struct ptx_block *first = &a.flow.blocks[0];
     assert_int_equal(first->successor_count, 2);
     assert_int_equal(a.flow.blocks[first->successors[0]].first, at_label(&a, "ELSE"));
@@ -113,24 +137,23 @@ static void branches_meet_before_a_barrier_though_some_end(void **state)
                                         ENDING("mov.u32 %r1, 3;\nbra END;\n")};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct analysed a = analyse(texts[i]);
-        uint32_t barrier = a.flow.block_of[at_label(&a, "JOIN")];
-        assert_int_equal(ptx_control_flow_reconverge(&a.flow, 0), at_label(&a, "JOIN"));
-        assert_int_not_equal(a.flow.blocks[0].post_dominator, barrier);
-        /* Those that go on behind the inner branch wait for those that leave; behind the barrier there is nothing to do together. */
-        assert_int_equal(ptx_control_flow_reconverge(&a.flow, 1), at_label(&a, "GOES_ON"));
-        assert_int_equal(a.flow.blocks[barrier].meets, a.flow.blocks[barrier].post_dominator);
+        assert_int_equal(meets(&a, 0), at_label(&a, "JOIN"));
+        assert_int_not_equal(a.flow.blocks[0].post_dominator, a.flow.block_of[at_label(&a, "JOIN")]);
+        assert_int_equal(meets(&a, 1), i < 3 ? PTX_EXIT : at_label(&a, "END"));
+        assert_int_equal(leaves(&a, 1, "GOES_ON"), 0);
+        assert_int_equal(leaves(&a, 1, "JOIN"), 0);
         finish(&a);
     }
     /* A loop whose threads leave it for where nobody acts together any more. */
     struct analysed loop = analyse(
         ENTRY("LOOP: @%p1 bra ODD;\n@%p2 bra END;\nJOIN: bar.sync 0;\nadd.u32 %r1, %r1, 1;\n@%p3 bra LOOP;\nbra END;\n"
               "ODD: @%p4 bra END;\nmov.u32 %r2, 2;\nbra JOIN;\nEND: ret;\n"));
-    assert_int_equal(ptx_control_flow_reconverge(&loop.flow, 0), at_label(&loop, "JOIN"));
+    assert_int_equal(meets(&loop, 0), at_label(&loop, "JOIN"));
     assert_int_equal(loop.flow.blocks[0].post_dominator, loop.flow.block_of[at_label(&loop, "END")]);
     finish(&loop);
-    /* Without anything that is done together, the end is where threads meet. */
+    /* So it is where there is nothing that threads do together. */
     struct analysed a = analyse(ENTRY("@%p1 bra JOIN;\n@%p2 exit;\nJOIN: mov.u32 %r2, 2;\n"));
-    assert_int_equal(ptx_control_flow_reconverge(&a.flow, 0), PTX_EXIT);
+    assert_int_equal(meets(&a, 0), at_label(&a, "JOIN"));
     finish(&a);
 }
 
@@ -139,19 +162,84 @@ static void nobody_waits_for_a_trap(void **state)
 {
     (void)state;
     struct analysed a = analyse(ENDING("trap;\n"));
-    assert_int_equal(ptx_control_flow_reconverge(&a.flow, 0), at_label(&a, "JOIN"));
-    assert_int_equal(a.flow.blocks[0].post_dominator, a.flow.block_of[at_label(&a, "JOIN")]);
-    assert_int_equal(ptx_control_flow_reconverge(&a.flow, 1), at_label(&a, "GOES_ON"));
+    assert_int_equal(meets(&a, 0), at_label(&a, "JOIN"));
+    assert_int_equal(meets(&a, 1), PTX_EXIT);
     finish(&a);
     a = analyse(ENTRY("LOOP: @%p1 bra ODD;\nmov.u32 %r1, 1;\nbra JOIN;\nODD: @%p2 bra BAD;\nmov.u32 %r1, 2;\n"
                       "JOIN: add.u32 %r2, %r2, 1;\n@%p3 bra LOOP;\nret;\n"
                       "BAD: @%p4 bra WORSE;\nmov.u32 %r3, 1;\nWORSE: mov.u32 %r3, 2;\ntrap;\n"));
-    assert_int_equal(ptx_control_flow_reconverge(&a.flow, 0), at_label(&a, "JOIN"));
-    assert_int_equal(ptx_control_flow_reconverge(&a.flow, 3), at_label(&a, "ODD") + 1);
-    assert_int_equal(ptx_control_flow_reconverge(&a.flow, at_label(&a, "BAD")), at_label(&a, "WORSE"));
+    assert_int_equal(meets(&a, 0), at_label(&a, "JOIN"));
+    assert_int_equal(meets(&a, 3), PTX_EXIT);
+    assert_int_equal(leaves(&a, 3, "BAD"), 2); /* JOIN, and what is behind the loop */
+    assert_int_equal(leaves(&a, 3, "JOIN"), 0);
+    assert_int_equal(meets(&a, at_label(&a, "BAD")), at_label(&a, "WORSE"));
     finish(&a);
     a = analyse(ENTRY("@%p1 bra ELSE;\nmov.u32 %r1, 1;\nELSE: trap;\n")); /* everybody goes there */
-    assert_int_equal(ptx_control_flow_reconverge(&a.flow, 0), at_label(&a, "ELSE"));
+    assert_int_equal(meets(&a, 0), at_label(&a, "ELSE"));
+    finish(&a);
+}
+
+/*
+ * Those that break out of a loop, or leave several at once, wait behind it; the arms of the branch in which they do so meet without them. Expected: what
+ * ptxas 13.0 makes of the same (compute capability 7.5).
+ */
+static void who_leaves_a_loop_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct analysed a = analyse(ENTRY("LOOP: @%p1 bra EVEN;\n" /* 0 */
+                                      "mov.u32 %r1, 1;\n"
+                                      "@%p2 bra END;\n" /* 2: break */
+                                      "mov.u32 %r1, 2;\nbra TAIL;\n"
+                                      "EVEN: mov.u32 %r1, 3;\n"
+                                      "TAIL: add.u32 %r2, %r1, 1;\n"
+                                      "@%p3 bra LOOP;\n" /* 7 */
+                                      "mov.u32 %r3, 4;\nEND: mov.u32 %r3, 5;\n"));
+    assert_int_equal(meets(&a, 0), at_label(&a, "TAIL"));
+    assert_int_equal(meets(&a, 2), at_label(&a, "END"));
+    assert_int_equal(leaves(&a, 2, "END"), 2); /* TAIL, and what the loop is left to at its end */
+    assert_int_equal(leaves(&a, 0, "EVEN"), 0);
+    assert_int_equal(meets(&a, 7), 8);
+    assert_int_equal(leaves(&a, 7, "LOOP"), 0);
+    finish(&a);
+    /* A return instead: the code behind the loop, which is more than a return, is where the others meet that leave at different times. */
+    a = analyse(ENTRY("LOOP: @%p1 bra EVEN;\nmov.u32 %r1, 1;\n@%p2 bra OUT;\nmov.u32 %r1, 2;\nbra TAIL;\n"
+                      "EVEN: mov.u32 %r1, 3;\nTAIL: add.u32 %r2, %r1, 1;\n@%p3 bra LOOP;\nmov.u32 %r3, 4;\nmov.u32 "
+                      "%r3, 5;\nOUT: ret;\n"));
+    assert_int_equal(meets(&a, 0), at_label(&a, "TAIL"));
+    assert_int_equal(meets(&a, 7), 8);
+    assert_int_equal(meets(&a, 2), at_label(&a, "OUT"));
+    finish(&a);
+    /* Two loops, and a way out of both. */
+    a = analyse(ENTRY("OUTER: mov.u32 %r1, 1;\nINNER: @%p1 bra EVEN;\n@%p2 bra END;\nmov.u32 %r1, 2;\nbra TAIL;\n"
+                      "EVEN: mov.u32 %r1, 3;\nTAIL: add.u32 %r2, %r1, 1;\n@%p3 bra INNER;\n" /* 7 */
+                      "mov.u32 %r3, 4;\n@%p4 bra OUTER;\n"                                   /* 9 */
+                      "END: mov.u32 %r3, 5;\n"));
+    assert_int_equal(meets(&a, 1), at_label(&a, "TAIL"));
+    assert_int_equal(meets(&a, 7), 8);
+    assert_int_equal(meets(&a, 9), at_label(&a, "END"));
+    assert_int_equal(meets(&a, 2), at_label(&a, "END"));
+    assert_int_equal(leaves(&a, 2, "END"), 2); /* TAIL, and what is behind the inner loop */
+    assert_int_equal(leaves(&a, 7, "INNER"), 0);
+    finish(&a);
+}
+
+/* `if (a || b) T else F`, and a goto from one arm into the other: T is one place, to which threads come in two ways. */
+static void ways_into_one_arm_come_together(void **state)
+{
+    (void)state;
+    struct analysed a = analyse(ENTRY("@%p1 bra T;\n@%p2 bra T;\nmov.u32 %r1, 1;\nbra JOIN;\nT: mov.u32 %r1, 2;\n"
+                                      "JOIN: mov.u32 %r2, 3;\n"));
+    assert_int_equal(meets(&a, 0), at_label(&a, "T"));
+    assert_int_equal(meets(&a, 1), at_label(&a, "JOIN"));
+    assert_int_equal(leaves(&a, 1, "T"), 0);
+    const struct ptx_convergence convergence = convergence_of(&a);
+    assert_int_equal(ptx_convergence_left(&convergence, a.flow.block_of[1], a.flow.block_of[2]), 1);
+    finish(&a);
+    /* Neither of two ways out of a loop is one that all go, and they come together behind: there. */
+    a = analyse(ENTRY("LOOP: mov.u32 %r1, 1;\n@%p1 bra ONE;\nmov.u32 %r1, 2;\n@%p2 bra LOOP;\nmov.u32 %r2, 3;\nbra "
+                      "JOIN;\nONE: mov.u32 %r2, 4;\nmov.u32 %r2, 5;\nJOIN: mov.u32 %r3, 6;\n"));
+    assert_int_equal(meets(&a, 1), at_label(&a, "JOIN"));
+    assert_int_equal(meets(&a, 3), at_label(&a, "JOIN"));
     finish(&a);
 }
 
@@ -167,7 +255,7 @@ static void endless_loops_have_meeting_points_too(void **state)
                                       "mov.u32 %r1, 5;\n" /* never reached */
                                       "bra END;\n"
                                       "END:\n"));
-    assert_int_equal(ptx_control_flow_reconverge(&a.flow, 0), at_label(&a, "JOIN"));
+    assert_int_equal(meets(&a, 0), at_label(&a, "JOIN"));
     assert_int_equal(at_label(&a, "END"), a.function->instruction_count);
     finish(&a);
     a = analyse(HEAD ".entry k() { }");
@@ -519,6 +607,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_of_what_was_not_written),
         cmocka_unit_test(branches_meet_at_the_post_dominator),
+        cmocka_unit_test(who_leaves_a_loop_is_not_waited_for),
+        cmocka_unit_test(ways_into_one_arm_come_together),
         cmocka_unit_test(branches_meet_before_a_barrier_though_some_end),
         cmocka_unit_test(nobody_waits_for_a_trap),
         cmocka_unit_test(endless_loops_have_meeting_points_too),

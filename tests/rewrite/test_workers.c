@@ -156,6 +156,11 @@ static void threads_end_before_barriers(void **state)
                        "setp.gt.u32 %p1, %r1, 200;\nbarrier.red.or.pred %p1, 2, %p1;\nselp.u32 %r6, 7, 8, %p1;\n"
                        "add.u32 %r5, %r5, %r6;\nbar.sync 0;\nsetp.gt.u32 %p1, %r1, 200;\n"
                        "bar.red.or.pred %p1, 0, !%p1;\nselp.u32 %r6, 9, 10, %p1;\nadd.u32 %r5, %r5, %r6;\n"),
+        /* between a branch and the barrier before which its ways meet */
+        ENDS_EARLY("",
+                   "and.b32 %r12, %r1, 7;\nsetp.lt.u32 %p1, %r12, 3;\n@%p1 bra M;\nsetp.gt.u32 %p1, %r12, 5;\n@%p1 bra "
+                   "GONE;\nadd.u32 %r5, %r5, 3;\nM: bar.sync 0;\nadd.u32 %r5, %r5, 5;\nbar.red.popc.u32 %r12, 0, "
+                   "%p1;\nadd.u32 %r5, %r5, %r12;\n"),
         /* in a function */
         ENDS_EARLY(".func meet() { .reg .u32 %t; bar.sync 3;\nmov.u32 %t, %tid.x;\nbar.sync 3;\nret; }\n",
                    "call meet;\nbar.sync 0;\n"),
