@@ -10,8 +10,8 @@ DESTDIR ?=
 # Seconds that each fuzzer runs.
 FUZZ_SECONDS ?= 60
 # Tests interrupt what they start: in a shell's background and under nohup everything would ignore that.
-# A test that hangs fails after a quarter of an hour, by its name.
-CTEST = env --default-signal=INT ctest --test-dir $(BUILD) --parallel $(TEST_JOBS) --output-on-failure --no-tests=error --timeout 900
+# A test that hangs fails after a quarter of an hour, by its name. Workers of campaigns do not stand back behind the other tests.
+CTEST = env --default-signal=INT CORUN_NICENESS=0 ctest --test-dir $(BUILD) --parallel $(TEST_JOBS) --output-on-failure --no-tests=error --timeout 900
 # What `make hardware` runs: a size of every workload, or WORKLOADS="sgemm lbm".
 SIZE ?= large
 WORKLOADS ?= $(notdir $(wildcard $(BUILD)/data/kernels/*))

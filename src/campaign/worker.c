@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/checkpoint_file.h"
+#include "base/number.h"
 #include "campaign/commands.h"
 #include "case/run.h"
 #include "case/specification.h"
@@ -167,13 +168,21 @@ static void become_command(const struct corun_campaign_run_request *request, con
     execv(request->program, (char *const *)words);
 }
 
+/* Who works at this machine comes first, unless CORUN_NICENESS says something else; it does not matter if that cannot be. */
+static void be_nice(void)
+{
+    const char *said = getenv("CORUN_NICENESS");
+    uint64_t niceness;
+    (void)!nice(said && number_parse(said, 1000, &niceness) && niceness < 20 ? (int)niceness : NICENESS);
+}
+
 /* What every worker is for its parent and its machine. */
 static void settle_child(pid_t parent, const struct corun_campaign_run_request *request)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody would read what it writes */
     if (getppid() != parent)          /* it was gone before that */
         _exit(0);
-    (void)!nice(NICENESS);   /* who works at this machine comes first; it does not matter if not */
+    be_nice();
     signal(SIGINT, SIG_IGN); /* of the terminal: the parent decides */
     signal(SIGPIPE, SIG_IGN);
     sigset_t none; /* the parent may have blocked those that it waits for */

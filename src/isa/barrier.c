@@ -197,8 +197,7 @@ static bool let_go(struct corun_warp *warp)
         const uint32_t place = lanes ? next_place(warp, pc) : SIMT_NOWHERE;
         if (place == SIMT_NOWHERE)
             continue;
-        call_leave(warp, i, lanes);
-        simt_let_go(stack, i, place);
+        meeting_let_go(warp, i, lanes, place);
         return true;
     }
     return false;

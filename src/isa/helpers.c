@@ -133,6 +133,10 @@ static bool find_place(const struct corun_warp *warp, uint32_t index, uint32_t *
             return true;
         }
         const uint32_t next = meeting_next_place(warp, at);
+        if (next == MEETING_LEFT) {
+            *place = nearest != SIMT_NOWHERE ? nearest : at == first ? MEETING_LEFT : at;
+            return may_change(warp, at, SIMT_NOWHERE);
+        }
         if (next == SIMT_NOWHERE || look_at(warp, op, at) == SIGHT_END)
             return false;
         if (may_change(warp, at, next)) {
@@ -213,12 +217,11 @@ void helpers_run(struct corun_warp *warp, const struct helper *helper)
     struct simt_stack *stack = &warp->stack;
     if (helper->path) {
         simt_raise(stack, helper->entry);
-    } else {
+    } else if (helper->place == SIMT_NOWHERE) {
         call_leave(warp, helper->entry, helper->lanes);
-        if (helper->place == SIMT_NOWHERE)
-            simt_part(stack, helper->entry);
-        else
-            simt_let_go(stack, helper->entry, helper->place);
+        simt_part(stack, helper->entry);
+    } else {
+        meeting_let_go(warp, helper->entry, helper->lanes, helper->place);
     }
     call_settle(warp);
 }

@@ -275,9 +275,11 @@ uint32_t meeting_next_place(const struct corun_warp *warp, uint32_t pc)
     const struct operation *op = &warp->code[pc];
     switch ((enum operation_kind)op->kind) {
     case OPERATION_BRANCH:
+        if (branch_leavings(op))
+            return MEETING_LEFT;
         return op->guard == NO_PREDICATE ? op->target : op->reconverge;
     case OPERATION_BRANCH_TABLE:
-        return op->reconverge;
+        return branch_leavings(op) ? MEETING_LEFT : op->reconverge;
     case OPERATION_MATRIX:
     case OPERATION_MATRIX_TRANSPOSE:
     case OPERATION_MATRIX_LOAD:
@@ -294,6 +296,15 @@ uint32_t meeting_next_place(const struct corun_warp *warp, uint32_t pc)
     }
 }
 
+void meeting_let_go(struct corun_warp *warp, uint32_t entry, uint32_t lanes, uint32_t place)
+{
+    call_leave(warp, entry, lanes);
+    if (place == MEETING_LEFT)
+        simt_take_out(&warp->stack, entry);
+    else
+        simt_let_go(&warp->stack, entry, place);
+}
+
 /* Of the lanes that a meeting misses, those that wait for others behind a branch become the top. False: there are none that may go. */
 static bool let_go(struct corun_warp *warp, const struct meeting *meeting, uint32_t missing)
 {
@@ -306,8 +317,7 @@ static bool let_go(struct corun_warp *warp, const struct meeting *meeting, uint3
             simt_waiting(stack, i) & missing ? meeting_next_place(warp, stack->entries[i].pc) : SIMT_NOWHERE;
         if (place == SIMT_NOWHERE)
             continue;
-        call_leave(warp, i, simt_waiting(stack, i));
-        simt_let_go(stack, i, place);
+        meeting_let_go(warp, i, simt_waiting(stack, i), place);
         return true;
     }
     return false;

@@ -31,7 +31,13 @@
 void meeting_come(struct corun_warp *warp, const struct operation *op, uint32_t mask);
 /* Once paths have waited for each other: sees to it that the top is a path that can run. False: a fault was raised. */
 bool meeting_go_on(struct corun_warp *warp);
-/* Where all lanes come that are at an operation, behind it; SIMT_NOWHERE: there is no such place, or they do not go there without others. */
+/*
+ * Where all lanes come that are at an operation, behind it; SIMT_NOWHERE: there is no such place, or they do not go there without others. MEETING_LEFT: some ways
+ * from there leave the place at which they wait, so that they go for good.
+ */
+#define MEETING_LEFT (UINT32_MAX - 1)
 uint32_t meeting_next_place(const struct corun_warp *warp, uint32_t pc);
+/* Lanes that wait in an entry become the top, up to a place from meeting_next_place() that is not SIMT_NOWHERE. */
+void meeting_let_go(struct corun_warp *warp, uint32_t entry, uint32_t lanes, uint32_t place);
 
 #endif

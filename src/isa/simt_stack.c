@@ -11,6 +11,7 @@ static void push(struct simt_stack *stack, uint32_t pc, uint32_t mask, uint32_t 
     entry->reconverge = stack->reconverge = reconverge;
     entry->call = SIMT_NO_CALL;
     entry->waits = 0;
+    entry->passed = SIMT_NOWHERE;
     stack->pc = pc;
     stack->mask = mask;
 }
@@ -25,6 +26,7 @@ void simt_start(struct simt_stack *stack, uint32_t pc, uint32_t mask)
     stack->entries[0].reconverge = SIMT_NOWHERE;
     stack->entries[0].call = SIMT_NO_CALL;
     stack->entries[0].waits = 0;
+    stack->entries[0].passed = SIMT_NOWHERE;
 }
 
 /* A new top that never meets the entry `others`, from which it was taken. Both return from the call that they are in, each by itself. */
@@ -184,8 +186,8 @@ static void insert(struct simt_stack *stack, uint32_t at, uint32_t pc, uint32_t 
     struct simt_entry *entries = stack->entries;
     for (uint32_t i = ++stack->depth; i > at; i--)
         entries[i] = entries[i - 1];
-    entries[at] =
-        (struct simt_entry){.pc = pc, .mask = mask, .reconverge = reconverge, .call = SIMT_NO_CALL, .waits = 0};
+    entries[at] = (struct simt_entry){
+        .pc = pc, .mask = mask, .reconverge = reconverge, .call = SIMT_NO_CALL, .passed = SIMT_NOWHERE};
 }
 
 void simt_let_go(struct simt_stack *stack, uint32_t index, uint32_t meet)
@@ -193,15 +195,32 @@ void simt_let_go(struct simt_stack *stack, uint32_t index, uint32_t meet)
     struct simt_entry *parent = &stack->entries[index], *child = parent + 1;
     const uint32_t waiting = simt_waiting(stack, index), pc = parent->pc, others = parent->mask & ~waiting;
     store_top(stack);
+    const uint32_t passed = child->passed == SIMT_NOWHERE ? pc : child->passed;
     /* A child that has all the others and would end where they waited goes on from there by itself. */
     if (child->mask == others && child->reconverge == pc)
         child->reconverge = meet;
     else
         insert(stack, index + 1, pc, others, meet);
+    child->passed = passed;
     parent->pc = meet;
     insert(stack, index + 1, pc, waiting, meet);
     load_top(stack);
     simt_raise(stack, index + 1);
+}
+
+void simt_take_out(struct simt_stack *stack, uint32_t index)
+{
+    const uint32_t waiting = simt_waiting(stack, index);
+    store_top(stack);
+    insert(stack, index, 0, 0, SIMT_NOWHERE);
+    struct simt_entry *out = &stack->entries[index], *from = out + 1;
+    *out = *from;
+    out->mask = waiting;
+    out->called &= waiting;
+    from->mask &= ~waiting;
+    from->called &= ~waiting;
+    load_top(stack);
+    simt_raise(stack, index);
 }
 
 void simt_part(struct simt_stack *stack, uint32_t index)
@@ -220,10 +239,10 @@ void simt_remove(struct simt_stack *stack, uint32_t lanes, uint32_t from)
     stack->mask &= ~lanes;
 }
 
-static bool is_among(uint32_t place, const uint32_t *places, uint32_t count)
+static bool meets_at_one(const struct simt_entry *entry, const uint32_t *places, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (places[i] == place)
+        if (places[i] == entry->reconverge || places[i] == entry->passed)
             return true;
     return false;
 }
@@ -244,7 +263,7 @@ bool simt_leave(struct simt_stack *stack, uint32_t lanes, uint32_t to, const uin
     struct simt_entry *entries = stack->entries;
     const uint32_t meet = places[count];
     uint32_t at = stack->depth;
-    while (is_among(entries[at].reconverge, places, count) && simt_parent(stack, at) != UINT32_MAX)
+    while (meets_at_one(&entries[at], places, count) && simt_parent(stack, at) != UINT32_MAX)
         at = simt_parent(stack, at);
     if (at == stack->depth)
         return false;

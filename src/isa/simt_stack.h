@@ -17,7 +17,7 @@
  * that there are not more of them than lanes.
  *
  * Lanes that wait in a parent for its children can be let go, as far as a later place where all of the parent's lanes come together again. The
- * children then run up to there, past the place where they would have met. There is room for what that adds: an entry for each lane at most.
+ * children then run up to there, past the place where they would have met; who leaves that place leaves the later one. There is room for what that adds: an entry for each lane at most.
  */
 #ifndef CORUN_ISA_SIMT_STACK_H
 #define CORUN_ISA_SIMT_STACK_H
@@ -38,6 +38,7 @@ struct simt_entry {
     uint32_t function, frame, caller_frame; /* calls: what was called, its frame of local memory, and the caller's */
     uint32_t called, saved; /* calls of recursive functions: which lanes, and where their registers are kept */
     uint32_t waits;         /* lanes that have come to a meeting and wait there for others; 0: it is not at one */
+    uint32_t passed; /* where it would have met before those that waited there were let go; SIMT_NOWHERE: none were */
 };
 
 struct simt_stack {
@@ -75,6 +76,8 @@ void simt_raise(struct simt_stack *stack, uint32_t path);
 uint32_t simt_waiting(const struct simt_stack *stack, uint32_t index);
 /* These lanes become the top, up to `meet`, which all lanes of the entry come to: there they wait again. */
 void simt_let_go(struct simt_stack *stack, uint32_t index, uint32_t meet);
+/* These lanes become the top, for good: they meet the others of the entry where that meets others. */
+void simt_take_out(struct simt_stack *stack, uint32_t index);
 /* Lanes that wait in an entry at the end of a function become the top: they return from it by themselves. */
 void simt_part(struct simt_stack *stack, uint32_t index);
 /* Drops the top entry. False if it was the last one. */

@@ -9,12 +9,17 @@
 #include <string.h>
 
 enum { MOST_VISITS = 1 << 26 }; /* of blocks; regions that are not looked at have no merge */
+enum {
+    MOST_CALLS = 8,
+    MOST_LOOKED_AT = 4096
+}; /* calls within each other, and instructions of them all, that are looked at for a call */
 
 struct merge {
     uint32_t block;
     uint32_t before; /* the last block that all ways have in common, PTX_EXIT: the entry has */
     uint32_t depth;  /* of that block among dominators */
     bool latch;
+    bool none; /* it is one no more */
 };
 
 struct builder {
@@ -31,6 +36,8 @@ struct builder {
     uint32_t walks;
     uint32_t *within;
     uint64_t *dropped; /* blocks that are no merges although ways from a loop lead there */
+    uint64_t *waits;   /* blocks in which threads wait for all others of their thread block */
+    uint32_t *region;
     struct merge *merges;
     uint32_t merge_count;
     uint64_t visits;
@@ -294,7 +301,7 @@ static bool choose_ways_out(struct builder *builder)
 static void add_merge(struct builder *builder, uint32_t block, uint32_t before, bool latch)
 {
     builder->merges[builder->merge_count++] =
-        (struct merge){block, before, before == PTX_EXIT ? 0 : builder->depth[before], latch};
+        (struct merge){block, before, before == PTX_EXIT ? 0 : builder->depth[before], latch, false};
 }
 
 /* Ways that part within a loop and meet behind it part in different rounds, too: all of the loop is between. */
@@ -366,10 +373,24 @@ static void put_in(struct builder *builder, const struct marks *marks, uint32_t 
         builder->within[block] = merge;
 }
 
+/* Do all ways from where threads part lead to the merge? */
+static bool is_on_all_ways(const struct builder *builder, const struct merge *merge)
+{
+    uint32_t block = merge->before == PTX_EXIT ? 0 : merge->before;
+    while (block != PTX_EXIT && block != merge->block)
+        block = builder->blocks[block].post_dominator;
+    return block == merge->block || merge->latch;
+}
+
+/*
+ * Where some threads do not come to a merge, and in its region threads wait for all others, those at the merge would keep them waiting: it is none. ptxas
+ * has no barrier for it either.
+ */
 static void fill_region(struct builder *builder, const struct marks *marks, uint32_t index)
 {
-    const struct merge *merge = &builder->merges[index];
-    uint32_t depth = 0;
+    struct merge *merge = &builder->merges[index];
+    uint32_t depth = 0, blocks = 0;
+    bool waits = false;
     ++builder->walks;
     builder->stamp[merge->block] = builder->walks;
     if (merge->before != PTX_EXIT)
@@ -382,13 +403,19 @@ static void fill_region(struct builder *builder, const struct marks *marks, uint
         builder->stamp[from] = builder->walks;
         builder->stack[depth++] = from;
     }
-    mark_outer(builder, marks, index);
     while (depth) {
         const uint32_t block = builder->stack[--depth];
         builder->visits++;
-        put_in(builder, marks, index, block);
+        builder->region[blocks++] = block;
+        waits |= bits_test(builder->waits, block);
         push_predecessors(builder, block, &depth);
     }
+    merge->none = waits && !is_on_all_ways(builder, merge);
+    if (merge->none)
+        return;
+    mark_outer(builder, marks, index);
+    for (uint32_t i = 0; i < blocks; i++)
+        put_in(builder, marks, index, builder->region[i]);
 }
 
 static bool fill_regions(struct builder *builder)
@@ -401,6 +428,42 @@ static bool fill_regions(struct builder *builder)
     free(marks.merge);
     free(marks.block);
     return ok;
+}
+
+/* ---- who waits for all ---- */
+
+static bool waits_for_all(const struct ptx_instruction *instruction, uint32_t depth, uint32_t *left)
+{
+    const struct ptx_function *called = instruction->opcode == PTX_OP_CALL ? instruction->call->function : NULL;
+    switch (instruction->opcode) {
+    case PTX_OP_BAR_SYNC:
+    case PTX_OP_BAR_RED:
+    case PTX_OP_BARRIER_SYNC:
+    case PTX_OP_BARRIER_RED:
+    case PTX_OP_BARRIER_CLUSTER_WAIT:
+        return true;
+    default:
+        break;
+    }
+    for (uint32_t i = 0; called && i < called->instruction_count && depth < MOST_CALLS && *left; i++) {
+        --*left;
+        if (waits_for_all(&called->instructions[i], depth + 1, left))
+            return true;
+    }
+    return false;
+}
+
+static void mark_waits(struct builder *builder)
+{
+    for (uint32_t i = 0; i < builder->count; i++) {
+        bool found = false;
+        for (uint32_t k = builder->blocks[i].first; k < builder->blocks[i].end && !found; k++) {
+            uint32_t left = MOST_LOOKED_AT;
+            found = waits_for_all(&builder->function->instructions[k], 0, &left);
+        }
+        if (found)
+            bits_set(builder->waits, i);
+    }
 }
 
 /* ---- the result ---- */
@@ -428,7 +491,8 @@ static bool keep(const struct builder *builder, struct arena *arena, struct ptx_
     for (uint32_t i = 0; i < builder->merge_count; i++) {
         const struct merge *merge = &builder->merges[i];
         merges[i] = (struct ptx_merge){merge->block, within[merge->block], 0};
-        *(merge->latch ? &latch[merge->block] : &forward[merge->block]) = i;
+        if (!merge->none)
+            *(merge->latch ? &latch[merge->block] : &forward[merge->block]) = i;
     }
     for (uint32_t i = 0; i < builder->merge_count; i++)
         set_depth(merges, i);
@@ -552,14 +616,15 @@ enum corun_status ptx_convergence_create(const struct ptx_function *function, co
     *convergence = (struct ptx_convergence){.flow = flow};
     if (!count)
         return CORUN_OK;
-    uint32_t *rows = calloc(8 * (size_t)count, sizeof *rows);
+    uint32_t *rows = calloc(9 * (size_t)count, sizeof *rows);
     struct builder builder = {.function = function,
                               .blocks = flow->blocks,
                               .count = count,
                               .end = end < function->instruction_count ? flow->block_of[end] : PTX_EXIT,
                               .dropped = calloc(BIT_WORDS(count), sizeof(uint64_t)),
+                              .waits = calloc(BIT_WORDS(count), sizeof(uint64_t)),
                               .merges = calloc(2 * (size_t)count, sizeof(struct merge))};
-    bool ok = rows && builder.dropped && builder.merges;
+    bool ok = rows && builder.dropped && builder.waits && builder.merges;
     if (ok) {
         builder.dominators = (struct ptx_dominators){rows, rows + count};
         builder.depth = rows + 2 * (size_t)count;
@@ -568,16 +633,19 @@ enum corun_status ptx_convergence_create(const struct ptx_function *function, co
         builder.stack = rows + 5 * (size_t)count;
         builder.stamp = rows + 6 * (size_t)count;
         builder.within = rows + 7 * (size_t)count;
+        builder.region = rows + 8 * (size_t)count;
         memset(builder.within, 0xff, count * sizeof *builder.within);
         ok = ptx_dominators_find(flow->blocks, count, PTX_FROM_ENTRY, &builder.dominators) && find_loops(&builder) &&
              choose_ways_out(&builder);
     }
     if (ok) {
         find_merges(&builder);
+        mark_waits(&builder);
         ok = fill_regions(&builder) && keep(&builder, arena, convergence) && find_nearest(convergence, arena);
     }
     free(rows);
     free(builder.dropped);
+    free(builder.waits);
     free(builder.merges);
     return ok ? CORUN_OK : CORUN_MEMORY;
 }

@@ -14,7 +14,8 @@
  *
  * So ptxas sets up its convergence barriers (BSSY, BREAK, BSYNC; looked at in what version 13.0 makes for compute capability 7.5), and older GPUs
  * their stack of tokens. As there, what a loop is left to is a merge if every way out leads there. Of ways out that nothing comes together behind but the end of the
- * function, the one with the most instructions is; of others none.
+ * function, the one with the most instructions is; of others none. Nor is it one if some threads do not come there, and others in its region wait for all of
+ * the thread block.
  */
 #ifndef CORUN_PTX_CONVERGENCE_H
 #define CORUN_PTX_CONVERGENCE_H

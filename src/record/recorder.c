@@ -122,18 +122,23 @@ static enum corun_status see_access(struct recorder *recorder, const struct coru
     return status;
 }
 
+static bool is_global(const struct corun_issue *issue)
+{
+    bool any = issue->space == CORUN_SPACE_GLOBAL;
+    for (uint32_t rest = issue->space == CORUN_SPACE_GENERIC ? issue->active : 0; rest; rest &= rest - 1)
+        any |= issue->lane_space[lowest_bit(rest)] == CORUN_SPACE_GLOBAL;
+    return any;
+}
+
 /* What it gives back is nothing, so all of it can happen now. */
-static enum corun_status perform(const struct recorder *recorder, const struct corun_instruction *code)
+static void perform(const struct recorder *recorder)
 {
     const struct corun_source_operations *source = recorder->grid->operations;
     const struct corun_issue *issue = &recorder->issue;
-    if (issue->space == CORUN_SPACE_GENERIC)
-        return refuse(recorder, code->line, "lanes of an atomic are in several spaces");
-    if (issue->space == CORUN_SPACE_GLOBAL) {
-        source->perform(recorder->grid, 0, issue->ticket, issue->active);
-        source->complete(recorder->grid, 0, issue->ticket);
-    }
-    return CORUN_OK;
+    if (!is_global(issue))
+        return;
+    source->perform(recorder->grid, 0, issue->ticket, issue->active);
+    source->complete(recorder->grid, 0, issue->ticket);
 }
 
 static bool met(const struct recorder *recorder, const struct barrier *barrier)
@@ -219,7 +224,7 @@ static enum corun_status step(struct recorder *recorder, uint32_t index)
     if (record_accesses(code) && issue->active)
         status = see_access(recorder, code, pc);
     if (status == CORUN_OK && code->flags & CORUN_ATOMIC && issue->active)
-        status = perform(recorder, code);
+        perform(recorder);
     if (status == CORUN_OK && code->shared_bytes && issue->active)
         status = see_shared(recorder, code, false);
     if (issue->outcome == CORUN_OUTCOME_EXIT)

@@ -5,7 +5,6 @@
  */
 #include "rewrite/workers.h"
 
-#include "ptx/control_flow.h"
 #include "ptx/matrix.h"
 #include "rewrite/block_index.h"
 #include "rewrite/doubled.h"

@@ -262,6 +262,32 @@ static void test_break_in_one_arm(void **state)
     }
 }
 
+/*
+ * if (t == 3) goto out; s[t] = t; barrier; r = s[t ^ 16]; if (t == 5) goto out; barrier; r += s[t ^ 1]; …; out: r = 77 t: whoever goes there ends before others
+ * come to the next barrier, and does not wait for them.
+ */
+static void test_some_end_before_barriers(void **state)
+{
+    (void)state;
+    struct runner runner;
+    runner_load(&runner, KERNEL(".shared .b32 s[32];\nmov.u32 %r1, s;\nmad.lo.u32 %r2, %t, 4, %r1;\n"
+                                "setp.eq.u32 %p1, %t, 3;\n@%p1 bra OUT;\nst.shared.u32 [%r2], %t;\nbar.sync 0;\n"
+                                "xor.b32 %r3, %t, 16;\nmad.lo.u32 %r3, %r3, 4, %r1;\nld.shared.u32 %r4, [%r3];\n"
+                                "setp.eq.u32 %p1, %t, 5;\n@%p1 bra OUT;\nbar.sync 0;\nxor.b32 %r3, %t, 1;\n"
+                                "mad.lo.u32 %r3, %r3, 4, %r1;\nld.shared.u32 %r5, [%r3];\nadd.u32 %r4, %r4, %r5;\n"
+                                "st.global.u32 [%mine], %r4;\nret;\n"
+                                "OUT: mul.lo.u32 %r4, %t, 77;\nst.global.u32 [%mine], %r4;"));
+    runner.instance->checks |= CORUN_CHECK_SYNC;
+    const enum corun_status status = runner_try(&runner, 32);
+    assert_string_equal(runner_message(&runner), "");
+    assert_int_equal(status, CORUN_OK);
+    for (uint32_t t = 0; t < 32; t++) {
+        const uint32_t far = (t ^ 16) == 3 ? 0 : t ^ 16, near = (t ^ 1) == 3 ? 0 : t ^ 1;
+        assert_int_equal(runner_words(&runner)[t], t == 3 || t == 5 ? 77 * t : far + near);
+    }
+    runner_free(&runner);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +297,7 @@ int main(void)
         cmocka_unit_test(test_break_and_continue),
         cmocka_unit_test(test_early_exit),
         cmocka_unit_test(test_break_in_one_arm),
+        cmocka_unit_test(test_some_end_before_barriers),
         cmocka_unit_test(test_exit_in_nested_loops),
         cmocka_unit_test(test_uniform_branch_keeps_all_lanes),
         cmocka_unit_test(test_the_longest_warp),
