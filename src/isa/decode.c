@@ -744,7 +744,6 @@ static void finish_kernel(struct decoder *decoder, const struct ptx_function *fu
     kernel->branch_target_count = (uint32_t)decoder->branch_targets.count;
     kernel->branch_targets = keep(decoder, decoder->branch_targets.data,
                                   decoder->branch_targets.count * sizeof *decoder->branch_targets.data);
-    kernel->leaving_count = (uint32_t)decoder->leavings.count;
     kernel->leavings = keep(decoder, decoder->leavings.data, decoder->leavings.count * sizeof *decoder->leavings.data);
     kernel->bulks = keep(decoder, decoder->bulks.data, decoder->bulks.count * sizeof *decoder->bulks.data);
     kernel->bulk_count = (uint32_t)decoder->bulks.count;

@@ -126,8 +126,7 @@ struct corun_kernel {
     const uint32_t *
         branch_targets; /* of brx.idx, operation indices; op->target is its first, branch_table_targets() their number */
     uint32_t branch_target_count;
-    const uint32_t *leavings; /* of branches, from branch_leavings() on: isa/operation.h */
-    uint32_t leaving_count;
+    const uint32_t *leavings;           /* of branches, from branch_leavings() on: isa/operation.h */
     const struct matrix_work *matrices; /* operations on matrices name theirs by op->target */
     const struct bulk_work *bulks;      /* bulk copies name theirs by op->target */
     uint32_t bulk_count;

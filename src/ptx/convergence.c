@@ -3,6 +3,7 @@
 #include "ptx/convergence.h"
 
 #include "base/bits.h"
+#include "base/vector.h"
 #include "ptx/dominators.h"
 
 #include <stdlib.h>
@@ -153,33 +154,16 @@ static bool find_loops(struct builder *builder)
 /* ---- ways out of loops ---- */
 
 /* Loop << 32 | block outside that a way out of it leads to. */
-struct ways_out {
-    uint64_t *data;
-    size_t count, capacity;
-};
+typedef VECTOR(uint64_t) ways_out;
 
-static bool add_way(struct ways_out *ways, uint32_t loop, uint32_t to)
-{
-    if (ways->count == ways->capacity) {
-        size_t capacity = ways->capacity ? 2 * ways->capacity : 64;
-        uint64_t *data = realloc(ways->data, capacity * sizeof *data);
-        if (!data)
-            return false;
-        ways->data = data;
-        ways->capacity = capacity;
-    }
-    ways->data[ways->count++] = (uint64_t)loop << 32 | to;
-    return true;
-}
-
-static bool find_ways_out(const struct builder *builder, struct ways_out *ways)
+static bool find_ways_out(const struct builder *builder, ways_out *ways)
 {
     for (uint32_t i = 0; i < builder->count; i++)
         for (uint32_t k = 0; is_reached(builder, i) && k < builder->blocks[i].successor_count; k++) {
             const uint32_t to = builder->blocks[i].successors[k];
             for (uint32_t loop = builder->loop[i]; to != PTX_EXIT && loop != PTX_NONE && !is_in_loop(builder, to, loop);
                  loop = builder->loop_around[loop])
-                if (!add_way(ways, loop, to))
+                if (!vector_push(ways, (uint64_t)loop << 32 | to))
                     return false;
         }
     if (ways->count)
@@ -285,14 +269,14 @@ static bool choose_among(struct builder *builder, const uint64_t *ways, size_t c
 
 static bool choose_ways_out(struct builder *builder)
 {
-    struct ways_out ways = {NULL, 0, 0};
+    ways_out ways = {NULL, 0, 0};
     bool ok = find_ways_out(builder, &ways);
     for (size_t from = 0, to = 0; ok && from < ways.count; from = to) {
         while (to < ways.count && ways.data[to] >> 32 == ways.data[from] >> 32)
             to++;
         ok = to - from < 2 || choose_among(builder, ways.data + from, to - from);
     }
-    free(ways.data);
+    vector_free(&ways);
     return ok;
 }
 
