@@ -155,11 +155,25 @@ static enum corun_status write_rows(struct software *software, uint64_t first, u
     return status == CORUN_FAULT ? CORUN_OK : status; /* runtime_wait looks after that */
 }
 
+/*
+ * A write waits on the device for the launch that goes as its program has it. What is decided meanwhile is one write more, when that one is there: each takes the time of a copy, and
+ * the next launch comes behind all of them.
+ */
+static bool is_held(struct software *software)
+{
+    bool once = false;
+    for (uint32_t i = 0; i < software->count; i++) {
+        struct application *a = &software->applications[i];
+        once |= a->head < a->given && order_at(a, a->head)->once && order_at(a, a->head)->in_flight;
+    }
+    return once && runtime_table_settled(software->runtime) < runtime_table_written(software->runtime);
+}
+
 enum corun_status limits_follow(struct software *software)
 {
     const uint64_t none = UINT64_MAX;
     uint64_t first = none, last = 0;
-    if (!software->limits_due)
+    if (!software->limits_due || is_held(software))
         return CORUN_OK;
     software->limits_due = false;
     for (uint32_t place = 0; place < software->places; place++) {

@@ -62,12 +62,21 @@ static bool most_needs(const struct software *software, const struct application
     return true;
 }
 
+/* Workers of his are on their way, or will be: of one who has a place nowhere no crew is launched. */
+static bool has_crews(const struct software *software, struct application *a)
+{
+    bool any = crew_is_owed(software, a);
+    for (uint64_t n = a->retired; n < a->given && !any; n++)
+        any = order_at(a, n)->in_flight != 0;
+    return any;
+}
+
 /* Could a worker of somebody else's land beside that? */
-static bool others_fit(const struct software *software, const struct application *a, const struct needs *taken)
+static bool others_fit(struct software *software, const struct application *a, const struct needs *taken)
 {
     for (uint32_t i = 0; i < software->count; i++) {
-        const struct application *other = &software->applications[i];
-        if (other == a || !is_active(other))
+        struct application *other = &software->applications[i];
+        if (other == a || !is_active(other) || !has_crews(software, other))
             continue;
         for (uint32_t k = 0; k < other->launch_count; k++) {
             const struct needs one = needs_of(&other->kinds[k]);
@@ -89,7 +98,7 @@ static uint32_t plugs_in(uint32_t room)
 }
 
 /* Plugs on each SM of an application's own take all that its workers leave. */
-static void size_plugs(const struct software *software, struct application *a)
+static void size_plugs(struct software *software, struct application *a)
 {
     const struct needs warp = needs_of_plug(software, 1);
     struct needs taken;

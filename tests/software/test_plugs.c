@@ -42,7 +42,49 @@ static void others_find_no_room(void **state)
     stage_end(&stage); /* they leave: else this would wait for ever */
 }
 
-/* Where thread blocks fill their SMs, nobody else has room; where nobody else is, nobody is to be kept away. */
+/* The first application has all SMs, and a launch as its program has it; from its tenth epoch on it is to give up to three, other ones each epoch, if `gives`. */
+static bool gives;
+
+static void decide_more(void *state, const struct corun_view *view, struct corun_policy_moment moment,
+                        struct corun_allowances *allowances)
+{
+    uint32_t *epochs = state;
+    *epochs += moment.event == CORUN_EVENT_EPOCH;
+    const uint32_t given = !gives || *epochs < 10 ? 0 : *epochs % 3 + 1;
+    for (uint32_t s = 0; s < view->sm_count; s++) {
+        allowances->exclusive[s] = true;
+        for (uint32_t a = 0; a < 2; a++)
+            allowances->tb_limit[s * view->application_count + a] = (s < given) == (a == 1) ? CORUN_UNLIMITED : 0;
+    }
+}
+
+static enum corun_status start_more(void *state, const struct corun_view *view, const double *parameters,
+                                    struct corun_allowances *allowances)
+{
+    (void)state, (void)view, (void)parameters, (void)allowances;
+    return CORUN_OK;
+}
+
+static const struct corun_policy more = {.version = CORUN_POLICY_VERSION,
+                                         .name = "more",
+                                         .summary = "others get more and more",
+                                         .paper = "",
+                                         .needs = 1u << CORUN_CAN_TB_LIMIT | 1u << CORUN_CAN_EXCLUSIVE,
+                                         .observes = 1u << CORUN_SEES_RESIDENT_TBS,
+                                         .state_bytes = sizeof(uint32_t),
+                                         .start = start_more,
+                                         .decide = decide_more};
+
+static void run_more(struct stage *stage, bool any, uint64_t window_ns)
+{
+    gives = any;
+    stage->options.policy = &more;
+    stage->options.epoch_ns = 10000;
+    stage->options.check = false;
+    stage_run(stage, &(struct software_limits){.window_ns = window_ns});
+}
+
+/* Where thread blocks fill their SMs, nobody else has room; where nobody else is, or has a place, nobody is to be kept away. */
 static void none_where_there_is_no_need(void **state)
 {
     (void)state;
@@ -53,6 +95,14 @@ static void none_where_there_is_no_need(void **state)
     run_fixed(&stage, 3, 1);
     software_control(stage.software, &control);
     assert_int_equal(control.plugs, 0);
+    stage_end(&stage);
+    stage = stage_begin();
+    stage_add(&stage, 3, 3000, 2);
+    stage_add(&stage, 200, 100, 4);
+    run_more(&stage, false, 400000);
+    software_control(stage.software, &control);
+    assert_int_equal(control.plugs, 0);
+    assert_int_equal(stage.results[0].crews, 0);
     stage_end(&stage);
     stage = stage_begin();
     stage_add(&stage, 3, 3000, 2);
@@ -82,12 +132,29 @@ static void they_leave(void **state)
     stage_end(&stage);
 }
 
+/* Limits that change while a launch goes that has every SM wait for its end: they do not queue up, each the length of a copy, before the next launch. */
+static void limits_do_not_queue_up(void **state)
+{
+    (void)state;
+    struct stage stage = stage_begin();
+    struct software_control control;
+    stage_add(&stage, 3, 60000, 1);
+    stage_add(&stage, 200, 100, 4);
+    run_more(&stage, true, 400000);
+    software_control(stage.software, &control);
+    print_message("%llu writes in %llu epochs\n", (unsigned long long)control.writes,
+                  (unsigned long long)control.epochs);
+    assert_true(control.epochs > 25 && control.writes < 6);
+    stage_end(&stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(others_find_no_room),
         cmocka_unit_test(none_where_there_is_no_need),
         cmocka_unit_test(they_leave),
+        cmocka_unit_test(limits_do_not_queue_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
