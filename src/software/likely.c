@@ -55,7 +55,8 @@ static double tb_alone(const struct software *software, const struct kind *kind)
 
 /*
  * Thread blocks' worth of work in those that run, where `done` have ended. The first ones began together, and are as old as workers have been there; later
- * ones began at any time, and have done half on average.
+ * ones began at any time, and have done half on average. A thread block is counted when its worker's elected warp has come to its end: where that warp has nothing to do, long before the
+ * others. So of the first ones time is believed until half of them are counted, and how long they take alone before what was counted first; the result may be less than 0.
  */
 static double parts_of_tbs(const struct software *software, struct application *a, uint64_t done)
 {
@@ -65,11 +66,12 @@ static double parts_of_tbs(const struct software *software, struct application *
     const struct order *order = order_at(a, a->head);
     if (done >= 2 * there)
         return workers / 2;
-    if (!(kind->tb_ns > 0) && done) /* the first ones have just ended: on which workers go on, unless all are drawn */
+    const bool known = kind->tb_ns > 0 || kind->alone_ns;
+    if (!known && done) /* the first ones have just ended: on which workers go on, unless all are drawn */
         kind->tb_ns = worked / (order->next < order->total ? workers : workers + (double)done);
     double tb_ns = kind->tb_ns > 0 ? kind->tb_ns : tb_alone(software, kind);
     double parts = tb_ns > 0 ? worked / tb_ns - (double)done : 0;
-    return parts > 0 ? least(parts, MOST * workers) : 0;
+    return parts > 0 || done < there ? least(parts, MOST * workers) : 0;
 }
 
 void likely_note(struct software *software, struct application *a, uint64_t passed_ns)
