@@ -19,9 +19,10 @@
 #include <math.h>
 
 #define ROUNDING 1e-9
-#define FORGETS 0.9 /* of the longest time without news, with each piece of news */
-#define NEWS 4.0    /* pieces of news at least make a mean */
-#define GUARD 0.25  /* SMs: reserved beyond the need, and the need has to pass what is reserved by as many */
+#define FORGETS 0.9  /* of the longest time without news, with each piece of news */
+#define NEWS 4.0     /* pieces of news at least make a mean */
+#define NOTHING 0.01 /* part of a rate that no SM is taken for */
+#define GUARD 0.25   /* SMs: reserved beyond the need, and the need has to pass what is reserved by as many */
 
 enum {
     PARAMETER_HORIZON,
@@ -36,11 +37,12 @@ enum {
 enum { FIRST_PART, FIRST_ALL };
 
 static const struct corun_policy_parameter parameters[] = {
-    [PARAMETER_HORIZON] =
-        {"horizon", 8, 1, 1000, false,
-         "epochs, beside the time that SMs take to change hands, until the average is to hold the goal", NULL},
-    [PARAMETER_STAY] = {"stay", 4, 1, 1000, false, "epochs for which an SM that is given can be done without", NULL},
-    [PARAMETER_MEMORY] = {"memory", 8, 1, 1000, false, "epochs of which the measured rate of an SM is the mean", NULL},
+    [PARAMETER_HORIZON] = {"horizon", 8, 1, 1000, false,
+                           "rounds, beside the time that SMs take to change hands, until the average is to hold the "
+                           "goal; a round is an epoch, or the longest launch of late",
+                           NULL},
+    [PARAMETER_STAY] = {"stay", 4, 1, 1000, false, "rounds for which an SM that is given can be done without", NULL},
+    [PARAMETER_MEMORY] = {"memory", 8, 1, 1000, false, "rounds of which what so many SMs bring is the mean", NULL},
     [PARAMETER_MARGIN] = {"margin", 0.002, 0, 1, false, "part of the goal by which its average is to be above it",
                           NULL},
     [PARAMETER_BATCH_LEAST] = {"batch-least", 0, 0, SM_OWNERS_MAX, true,
@@ -241,15 +243,23 @@ static void hand_out(struct pace_state *state, const struct corun_view *view)
     split_hand_over(&state->owners, view, counts);
 }
 
+/* Its thread blocks that run, on all SMs or on those that are others' now. */
+static uint32_t resident_tbs(const struct pace_state *state, const struct corun_view *view, uint32_t a, bool on_others)
+{
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < state->owners.sm_count; s++)
+        if (!on_others || state->owners.owner[s] != a)
+            count += view->shares[s * state->count + a].resident_tbs;
+    return count;
+}
+
 /* SMs on which it is, or could be, with nobody else: not those of its own to which its thread blocks have not come yet, though some wait. */
 static uint32_t clear_sms(const struct pace_state *state, const struct corun_view *view, uint32_t a)
 {
-    uint32_t held = sm_owners_held(&state->owners, view, a), resident = 0, coming = 0;
-    for (uint32_t s = 0; s < state->owners.sm_count; s++) {
-        resident += view->shares[s * state->count + a].resident_tbs;
+    uint32_t held = sm_owners_held(&state->owners, view, a), coming = 0;
+    for (uint32_t s = 0; s < state->owners.sm_count; s++)
         coming += state->owners.owner[s] == a && !state->come[s] && !view->sms[s].resident_tbs;
-    }
-    bool waits = resident && view->applications[a].running.tbs_waiting;
+    bool waits = resident_tbs(state, view, a, false) && view->applications[a].running.tbs_waiting;
     return waits && coming < held ? held - coming : held;
 }
 
@@ -275,6 +285,14 @@ static void note_time(struct pace_state *state, const struct corun_view *view)
     state->noted = view->cycle;
 }
 
+/* What has passed was the way to its first thread block. */
+static void begin(const struct corun_view *view, uint32_t a, struct member *member)
+{
+    member->begun = true;
+    member->seen = progress_mark(view, a);
+    member->sm_cycles = 0;
+}
+
 /* Who is where; how long what is reserved has taken to come. */
 static void note_sms(struct pace_state *state, const struct corun_view *view)
 {
@@ -283,7 +301,11 @@ static void note_sms(struct pace_state *state, const struct corun_view *view)
         struct member *member = &state->members[a];
         if (!has_goal(member))
             continue;
-        member->clear = clear_sms(state, view, a);
+        uint32_t clear = clear_sms(state, view, a);
+        member->changed |= clear != member->clear || resident_tbs(state, view, a, true);
+        member->clear = clear;
+        if (!member->begun && resident_tbs(state, view, a, false))
+            begin(view, a, member);
         bool waits = member->clear < member->reserved;
         if (waits && !member->waiting)
             member->waiting_since = view->cycle;
@@ -291,8 +313,22 @@ static void note_sms(struct pace_state *state, const struct corun_view *view)
         if (member->waiting && (!waits || passed > member->hand_over))
             member->hand_over = passed;
         member->waiting = waits;
-        member->changed |= waits || !sm_owners_settled(&state->owners, view, a);
     }
+}
+
+/*
+ * Thread blocks that run are told as far as they are likely to be, and count when they have completed: at most as much as a launch takes, or the part of it
+ * that runs at once.
+ */
+static double unfinished(const struct corun_view *view, const struct member *member)
+{
+    return fmax((double)(view->cycle - member->launched) * member->in_flight, member->unfinished);
+}
+
+/* What may change what it does: an epoch, or where its launches take longer, as long as the longest of late. */
+static double round_cycles(const struct corun_view *view, const struct member *member)
+{
+    return fmax((double)view->epoch_cycles, unfinished(view, member));
 }
 
 /* What an SM brings, from one change of progress to the next: between them nothing is known. */
@@ -303,28 +339,17 @@ static void observe(const struct pace_state *state, const struct corun_view *vie
     if (now.progress == member->seen.progress || !(member->sm_cycles > 0))
         return;
     if (!member->begun) {
-        member->begun = true;
-        member->seen = now;
-        member->sm_cycles = 0;
+        begin(view, a, member);
         return;
     }
     member->unseen = fmax((double)passed, member->unseen * FORGETS);
-    double memory = fmax(state->memory * (double)view->epoch_cycles, NEWS * member->unseen);
+    double memory = fmax(state->memory * round_cycles(view, member), NEWS * member->unseen);
     double rate = (double)(now.progress - member->seen.progress) / (double)passed;
     if (!member->changed || !is_measured(member)) /* while SMs change hands it does what it does only then */
         rate_curve_note(&member->curve, member->sm_cycles / (double)passed, rate, (double)passed, memory);
-    member->changed = member->waiting;
+    member->changed = false;
     member->seen = now;
     member->sm_cycles = 0;
-}
-
-/*
- * Thread blocks that run are told as far as they are likely to be, and count when they have completed: at most as much as a launch takes, or the part of it
- * that runs at once.
- */
-static double unfinished(const struct corun_view *view, const struct member *member)
-{
-    return fmax((double)(view->cycle - member->launched) * member->in_flight, member->unfinished);
 }
 
 static void note_launch(struct pace_state *state, const struct corun_view *view, uint32_t a)
@@ -374,16 +399,20 @@ static double delay(const struct member *member, bool from_others)
     return member->unseen + (from_others ? (double)member->hand_over : 0);
 }
 
-/* SMs with which the average holds the goal a horizon from now. */
-static double predict(const struct pace_state *state, const struct corun_view *view, uint32_t a, double epochs,
+/*
+ * SMs with which the average holds the goal a horizon from now; where all would not be enough for that, but hold the goal, as few as do what all do.
+ */
+static double predict(const struct pace_state *state, const struct corun_view *view, uint32_t a, double rounds,
                       bool from_others)
 {
     const struct member *member = &state->members[a];
-    double horizon = epochs * (double)view->epoch_cycles + delay(member, from_others);
-    double left = left_to_do(state, view, a, horizon);
-    return left > 0 ? rate_curve_sms(&member->curve, left / horizon, state->owners.sm_count,
-                                     launches_most_sms(&state->launches, a))
-                    : 0;
+    double horizon = rounds * round_cycles(view, member) + delay(member, from_others);
+    double rate = left_to_do(state, view, a, horizon) / horizon, all = rate_with(state, a, state->owners.sm_count);
+    if (all >= member->goal_ipc) /* it will be made up for later */
+        rate = fmin(rate, (1 - NOTHING) * all);
+    return rate > 0
+               ? rate_curve_sms(&member->curve, rate, state->owners.sm_count, launches_most_sms(&state->launches, a))
+               : 0;
 }
 
 /* Would the average fall below the goal before an SM that is asked for an epoch later could be there? Until then nothing need be taken. */

@@ -258,19 +258,78 @@ static void waits_until_its_thread_blocks_have_come(void **unused)
     stage_end(&stage);
 }
 
-/* A reaches its goal as far as it is told. A launch that has not ended, or the part of it that runs at once, may count for nothing. */
+/*
+ * A reaches its goal as far as it is told. A launch that has not ended, or the part of it that runs at once, may count for nothing; a launch that takes longer than an epoch
+ * makes horizons longer.
+ */
 static void is_ahead_by_what_has_not_ended(void **unused)
 {
     (void)unused;
+    static const struct {
+        uint32_t tbs, per_sm;
+        const char *owners;
+    } cases[] = {
+        {8, 2, "AAAAAABB"},  /* two epochs of all at once, and a horizon of 4 x 2 + 1: (400 * 13 - 800) / 900 = 4.9 */
+        {16, 1, "AAAAABBB"}, /* a quarter of 16: (400 * 7.5 - 800) / 500 = 4.4 */
+        {4, 1, "AAAABBBB"},  /* of four thread blocks more SMs bring nothing */
+    };
     struct stage stage;
-    for (uint32_t tbs = 4; tbs <= 16; tbs += 12) {
+    for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         create(&stage, 8, 2, 400);
         start(&stage, 2);
-        stage.applications[0].running = (struct corun_grid_view){.kernel = "long", .tbs = tbs, .tbs_per_sm = 1};
+        stage.applications[0].running =
+            (struct corun_grid_view){.kernel = "long", .tbs = cases[i].tbs, .tbs_per_sm = cases[i].per_sm};
         stage_moment(&stage, CORUN_EVENT_KERNEL_START, 0, 0);
         stage_expect(&stage, IPC(400, 200), "AAAABBBB");
-        /* two epochs of four thread blocks at once: (400 * 9 - 800) / 500 = 5.6; of a quarter of 16: (400 * 7.5 - 800) / 500 = 4.4 */
-        stage_expect(&stage, IPC(400, 200), tbs == 4 ? "AAAAAABB" : "AAAAABBB");
+        stage_expect(&stage, IPC(400, 200), cases[i].owners);
+        stage_end(&stage);
+    }
+}
+
+/* Where thread blocks are seen, rates are measured from their first moment on: the first news is a rate. */
+static void is_measured_from_its_first_thread_block(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, 560);
+    for (uint32_t s = 0; s < 4; s++)
+        stage_resident(&stage, s, 0, 1);
+    start(&stage, 2);
+    stage_expect(&stage, IPC(400, 200), "AAAAAAAB"); /* (560 * 6 - 400) / 500 = 5.9 */
+    stage_end(&stage);
+}
+
+/* B's long thread blocks are waited for. What A does meanwhile, on the SMs that it has, is seen. */
+static void is_measured_while_it_waits(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    create(&stage, 8, 2, 560);
+    start(&stage, 2);
+    for (uint32_t s = 4; s < 8; s++)
+        stage_resident(&stage, s, 1, 1);
+    stage_expect(&stage, IPC(400, 200), "AAAABBBB");
+    stage_expect(&stage, IPC(400, 200), "AAAAAAAB");
+    for (uint32_t i = 0; i < 60; i++)
+        stage_epoch(&stage, IPC(480, 100));
+    assert_true(stage_variable(&stage, "hand_over") > 50);
+    assert_true(fabs(stage_variable(&stage, "sm_rate") - 120.0 / 560) < 1e-4);
+    stage_end(&stage);
+}
+
+/* All SMs bring no more than four: above the goal A goes back to four, and makes up for what is missing later; below the goal it keeps all. */
+static void takes_what_brings_something(void **unused)
+{
+    (void)unused;
+    struct stage stage;
+    for (uint32_t reached = 0; reached < 2; reached++) {
+        const double ipc = reached ? 565 : 500;
+        create(&stage, 8, 2, 560);
+        start(&stage, 2);
+        stage_epoch(&stage, IPC(100, 200));
+        for (uint32_t i = 0; i < 40; i++)
+            stage_epoch(&stage, IPC(ipc, 200));
+        assert_string_equal(stage_owners(&stage), reached ? "AAAAABBB" : "AAAAAAAA");
         stage_end(&stage);
     }
 }
@@ -288,6 +347,9 @@ int main(void)
         cmocka_unit_test(remembers_what_fewer_sms_bring),
         cmocka_unit_test(waits_until_its_thread_blocks_have_come),
         cmocka_unit_test(is_ahead_by_what_has_not_ended),
+        cmocka_unit_test(is_measured_from_its_first_thread_block),
+        cmocka_unit_test(is_measured_while_it_waits),
+        cmocka_unit_test(takes_what_brings_something),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

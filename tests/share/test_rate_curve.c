@@ -76,12 +76,52 @@ static void means(void **unused)
     free(curve);
 }
 
+/* More thread blocks than SMs there are not: beyond `most` nothing is gained, neither among what was seen nor above. */
+static void no_more_than_thread_blocks(void **unused)
+{
+    (void)unused;
+    struct rate_curve *curve = create();
+    rate_curve_note(curve, 3, 90, 1, 10);
+    expect(rate_curve_at(curve, 6, 4), 120);
+    expect(rate_curve_at(curve, 4, 4), 120);
+    rate_curve_note(curve, 8, 160, 1, 10);
+    expect(rate_curve_at(curve, 10, 4), 160);
+    expect(rate_curve_at(curve, 10, 9), 180);
+    free(curve);
+}
+
+/* What was seen with fewer SMs for a moment and what was seen with more for long are one mean, by how long it was seen. */
+static void more_sms_never_bring_less(void **unused)
+{
+    (void)unused;
+    struct rate_curve *curve = create();
+    rate_curve_note(curve, 4, 100, 1, 10);
+    rate_curve_note(curve, 8, 60, 3, 10);
+    expect(rate_curve_at(curve, 4, 100), 70);
+    expect(rate_curve_at(curve, 6, 100), 70);
+    expect(rate_curve_at(curve, 8, 100), 70);
+    expect(rate_curve_sms(curve, 70, 10, 100), 4);
+    rate_curve_note(curve, 6, 80, 1, 10); /* (100 + 80 + 180) / 5 */
+    expect(rate_curve_at(curve, 4, 100), 72);
+    expect(rate_curve_at(curve, 8, 100), 72);
+    rate_curve_note(curve, 2, 50, 1, 10);
+    expect(rate_curve_at(curve, 2, 100), 50);
+    expect(rate_curve_at(curve, 3, 100), 61);
+    rate_curve_note(curve, 8, 150, 10, 10); /* what was seen is still known, each by itself */
+    expect(rate_curve_at(curve, 4, 100), 90);
+    expect(rate_curve_at(curve, 6, 100), 90);
+    expect(rate_curve_at(curve, 8, 100), 150);
+    free(curve);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_number_of_sms),
         cmocka_unit_test(straight_lines_between),
         cmocka_unit_test(means),
+        cmocka_unit_test(no_more_than_thread_blocks),
+        cmocka_unit_test(more_sms_never_bring_less),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
