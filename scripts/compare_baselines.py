@@ -4,15 +4,18 @@
 V100, under policies in software and in hardware, and on parts of the GPU.
 
     compare_baselines.py CORUN [--whole] [--gpu GPU] [--part GPU] [--cycles N] [--epoch N] [--goals 0.8 0.9 0.95] [--results FILE] [--only FIGURE]
+                         [--drawn N SEED]
 
 Writes the page in Markdown. With --whole the GPU is the V100 with all of its SMs, and kernels have sizes that fill it. What has run is kept in the file of results (a line of JSON for each run), so that a page which was interrupted goes on. `--part`
 is the GPU with {sms}, {controllers} and {l2} in place of its numbers: of it the parts of a partitioned GPU are made. With --kept nothing is run: cases that
-have not run on every machine are left out.
+have not run on every machine are left out. With --drawn N SEED the pairs are any N of all workloads, in sizes small and medium, drawn by a seed: those
+that nobody has looked at.
 """
 import argparse
 import json
 import math
 import os
+import random
 import re
 import subprocess
 import sys
@@ -27,6 +30,7 @@ WHOLE_BATCH = {"PF": "pathfinder@large", "BINO": "binomial-options@medium", "GES
 WAYS = (("dynamic, software", "software", "smqos:gate=off"), ("static, software", "software", "static-smqos"),
         ("thread limits, software", "software", "thread-limits"), ("smqos, hardware", "hardware", "smqos:gate=off"),
         ("qos-rollover, hardware", "hardware", "qos-rollover"))
+NOT_DRAWN = {"attention", "gemm-mma", "gemm-wgmma", "gemm-wmma", "pointer-chasing"}  # for other GPUs, and no program
 PAPER = {"static, software": ("93.8 %", "41.2 %"), "slate, software": ("84.4 %", "37.3 %"), "thread limits, software": ("76.6 %", "23.9 %")}
 SMS, CONTROLLERS, L2 = 10, 4, 768
 
@@ -45,7 +49,17 @@ def parse(arguments):
     parser.add_argument("--cache", default="baselines-cache")
     parser.add_argument("--kept", action="store_true")
     parser.add_argument("--only", nargs="+", default=["pairs", "tight", "slate", "three"])
+    parser.add_argument("--drawn", nargs=2, type=int, metavar=("N", "SEED"), help="so many pairs of any workloads in place of those of the paper; only pace and dynamic")
     options = parser.parse_args(arguments)
+    options.pairs = [(ls, batch) for ls in LS for batch in BATCH]
+    if options.drawn:
+        if set(options.only) - {"pace", "dynamic"} or options.whole:
+            parser.error("--drawn is for --only pace dynamic, on a part of the GPU")
+        options.pairs = draw(options)
+        LS.clear()
+        BATCH.clear()
+        LS.update((ls, ls) for ls, _ in options.pairs)
+        BATCH.update((batch, batch) for _, batch in options.pairs)
     if options.whole:
         if set(options.only) - {"pace", "dynamic"}:
             parser.error("--whole is for --only pace dynamic")
@@ -53,6 +67,14 @@ def parse(arguments):
         LS.update(WHOLE_LS)
         BATCH.update(WHOLE_BATCH)
     return options
+
+
+def draw(options):
+    said = subprocess.run([options.corun, "list", "workloads"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    names = [line.split()[0] for line in said.splitlines()[2:] if line.split() and line.split()[0] not in NOT_DRAWN]
+    count, seed = options.drawn
+    chance = random.Random(seed)
+    return [tuple(f"{name}@{chance.choice(('small', 'medium'))}" for name in chance.sample(names, 2)) for _ in range(count)]
 
 
 class Runs:
@@ -150,15 +172,21 @@ def model_version(corun):
     return re.search(r"timing model (\d+)", said)[1]
 
 
+def pairs_in_words(options):
+    if options.drawn:
+        return f"* pairs: {options.drawn[0]} of all workloads, drawn with the seed {options.drawn[1]}"
+    return f"""* LS: {", ".join(f"{name} ({workload})" for name, workload in LS.items())}
+* batch: {", ".join(f"{name} ({workload})" for name, workload in BATCH.items())}. A thread block of GESUMMV or ATAX takes about a third of the window, even in size small"""
+
+
 def heading(options):
     print(f"""# rh-smqos-pairs: goals on the software machine, beside hardware and static shares
 
-* made by: `scripts/compare_baselines.py corun{" --whole" if options.whole else ""} --goals {" ".join(f"{goal:g}" for goal in options.goals)} --only {" ".join(options.only)}`
+* made by: `scripts/compare_baselines.py corun{" --whole" if options.whole else ""} --goals {" ".join(f"{goal:g}" for goal in options.goals)} --only {" ".join(options.only)}{" --drawn {} {}".format(*options.drawn) if options.drawn else ""}`
 * paper: Sun et al., SMQoS, Parallel Computing 2022, section 6, figures 15, 16, 19 and 20, on a Quadro V100 with all of its 80 SMs, seconds long
 * GPU: `{options.gpu}`, {"all of the V100" if options.whole else "an eighth of the V100 in SMs, L2 and memory"}; windows of {options.cycles} cycles, in software epochs of {options.epoch} cycles
 * timing model: version {model_version(options.corun)}
-* LS: {", ".join(f"{name} ({workload})" for name, workload in LS.items())}
-* batch: {", ".join(f"{name} ({workload})" for name, workload in BATCH.items())}. A thread block of GESUMMV or ATAX takes about a third of the window, even in size small
+{pairs_in_words(options)}
 * NPM: speed over speed alone, over the goal; the goal is met from 1 on. NTP: speed over speed alone. Speeds count thread instructions of launches, from the arrival of
   all kernels at once, the time until the split has settled included""")
 
@@ -207,11 +235,11 @@ def make_fixed(runs, key):
 def main(arguments):
     options = parse(arguments)
     runs = Runs(options)
-    keys = [(ls, batch, goal) for goal in options.goals for ls in LS for batch in BATCH]
+    keys = [(ls, batch, goal) for goal in options.goals for ls, batch in options.pairs]
     three = [(ls, "PF and GESUMMV", goal) for goal in options.goals for ls in LS]
     static = {"slate, software": "slate", "static, software": "static-smqos"}
     two = {"dynamic, software": "smqos:gate=off", "static, software": "static-smqos"}
-    tight = [(ls, batch, goal) for goal in options.tight for ls in LS for batch in BATCH]
+    tight = [(ls, batch, goal) for goal in options.tight for ls, batch in options.pairs]
     parts = {"pairs": ("Figures 15, 16 and 20: pairs", keys, lambda key: make_pair(runs, key)),
              "tight": ("Tight goals", tight, lambda key: make_tight(runs, key)),
              "slate": ("Slate beside the static split", keys[:len(LS) * len(BATCH)], lambda key: make_software(runs, key, static)),
