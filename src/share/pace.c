@@ -21,6 +21,7 @@
 #define ROUNDING 1e-9
 #define FORGETS 0.9  /* of the longest time without news, with each piece of news */
 #define NEWS 4.0     /* pieces of news at least make a mean */
+#define HEADROOM 1.1 /* times the goal: where all SMs bring as much, what is missing can be made up for later */
 #define NOTHING 0.01 /* part of a rate that no SM is taken for */
 #define GUARD 0.25   /* SMs: reserved beyond the need, and the need has to pass what is reserved by as many */
 
@@ -400,7 +401,7 @@ static double delay(const struct member *member, bool from_others)
 }
 
 /*
- * SMs with which the average holds the goal a horizon from now; where all would not be enough for that, but hold the goal, as few as do what all do.
+ * SMs with which the average holds the goal a horizon from now; where all would not be enough for that, but do well more than the goal, as few as do what all do.
  */
 static double predict(const struct pace_state *state, const struct corun_view *view, uint32_t a, double rounds,
                       bool from_others)
@@ -408,7 +409,7 @@ static double predict(const struct pace_state *state, const struct corun_view *v
     const struct member *member = &state->members[a];
     double horizon = rounds * round_cycles(view, member) + delay(member, from_others);
     double rate = left_to_do(state, view, a, horizon) / horizon, all = rate_with(state, a, state->owners.sm_count);
-    if (all >= member->goal_ipc) /* it will be made up for later */
+    if (all >= HEADROOM * member->goal_ipc) /* it will be made up for later */
         rate = fmin(rate, (1 - NOTHING) * all);
     return rate > 0
                ? rate_curve_sms(&member->curve, rate, state->owners.sm_count, launches_most_sms(&state->launches, a))
