@@ -162,10 +162,8 @@ static enum corun_status write_rows(struct software *software, uint64_t first, u
 static bool is_held(struct software *software)
 {
     bool once = false;
-    for (uint32_t i = 0; i < software->count; i++) {
-        struct application *a = &software->applications[i];
-        once |= a->head < a->given && order_at(a, a->head)->once && order_at(a, a->head)->in_flight;
-    }
+    for (uint32_t i = 0; i < software->count; i++)
+        once |= runs_once(&software->applications[i]);
     return once && runtime_table_settled(software->runtime) < runtime_table_written(software->runtime);
 }
 

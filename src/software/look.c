@@ -76,7 +76,7 @@ static void read_queues(const struct software *software, struct application *a, 
 /* Or thread blocks of a launch that nobody counts. */
 static bool has_workers(const struct software *software, struct application *a)
 {
-    bool any = a->head < a->given && order_at(a, a->head)->once && order_at(a, a->head)->in_flight;
+    bool any = runs_once(a);
     for (uint32_t place = 0; place < software->places; place++)
         any |= share_of(software, place, a->index)->resident != 0;
     return any;

@@ -62,7 +62,7 @@ static bool most_needs(const struct software *software, const struct application
     return true;
 }
 
-/* Workers of his are on their way, or will be: of one who has a place nowhere no crew is launched. */
+/* Its workers are on their way, or will be: of one that has a place nowhere no crew is launched. */
 static bool has_crews(const struct software *software, struct application *a)
 {
     bool any = crew_is_owed(software, a);

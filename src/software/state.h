@@ -205,6 +205,13 @@ static inline struct order *order_at(struct application *a, uint64_t n)
     return &a->orders[n % RING];
 }
 
+/* A launch of its own is under way that goes as its program has it, and that nobody counts. */
+static inline bool runs_once(struct application *a)
+{
+    const struct order *order = order_at(a, a->head);
+    return a->head < a->given && order->once && order->in_flight;
+}
+
 static inline const struct kind *kind_at(const struct application *a, uint64_t n)
 {
     return &a->kinds[n % a->launch_count];
